@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from budget_service.ledger.currency import window_before
-from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.limits import AppliedLimits, change_text
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -38,13 +38,28 @@ CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
 
 def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, now: Microseconds) -> Decision:
-    """Set or remove stored limits."""
+    """Set or remove stored limits, and record what each was."""
     outcome = _limits_outcome(snapshot, request, limits.most_stored)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
     root = replace(root, limits_version=outcome.version)
-    return _decision(root, request, outcome, limits=request.changes)
+    journal = tuple(
+        JournalEntry(
+            kind=EntryKind.LIMIT,
+            account=level,
+            cost=NOTHING,
+            unit_id="",
+            request_id=request.request_id,
+            release_id="",
+            query_id="",
+            time=now,
+            holds=(),
+            reason=change_text(snapshot.limits.get(level), limit),
+        )
+        for level, limit in request.changes
+    )
+    return _decision(root, request, outcome, journal=journal, limits=request.changes)
 
 
 def change_currency(

@@ -2,15 +2,21 @@
 
 With a calendar window everything since its start counts, until its end. With a sliding window the level keeps a sum for
 each day with charges, and each day stops counting by itself.
+
+Every level of an account has a balance as soon as anything is charged or reserved below it, whether it has a limit or
+not. Whatever its rule, it also counts by the day: what was charged on the present day, and the sums of all days before,
+which are kept apart (`PastDay`). From them a level that meets its first limit, or another window, gets its balance.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from budget_service.ledger.values import NOTHING, Cost
-from budget_service.ledger.windows import Microseconds, Span, Window
+from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, WindowRule
 
 
 class Day(Struct, frozen=True, gc=False):
@@ -21,30 +27,48 @@ class Day(Struct, frozen=True, gc=False):
     spent: Cost
 
     def counts(self, now: Microseconds, span: Span) -> bool:
-        """Return whether the sum still counts. A changed rule may keep it longer, but never drops it sooner."""
+        """Return whether the sum still counts."""
         return now < self.leaves_at or self.start >= span.counts_from
+
+
+class PastDay(Struct, frozen=True, gc=False):
+    """What was charged at a level on a day that is over. The day is named by its `start`."""
+
+    start: Microseconds
+    end: Microseconds
+    spent: Cost
 
 
 class Balance(Struct, frozen=True, gc=False):
     """What counts against the limit of one level.
 
-    `window` is the last span that charges were admitted in: the whole window of a calendar rule, or one day of a
-    sliding one, which then has a `leaves_at`. `spent` is all that counts, with the sums of `earlier` days; `reserved`
-    is held by the open reservations that were admitted in spans since `reserved_since`.
+    `rule` is the window rule that the balance was made for; without one only `day`, `today` and `reserved` mean
+    anything. `window` is the last span that charges were admitted in: the whole window of a calendar rule, or one day
+    of a sliding one, which then has a `leaves_at`. `spent` is all that counts, with the sums of `earlier` days;
+    `reserved` is held by the open reservations that were admitted on days since `reserved_since`. `day` is the present
+    day, on which `today` was charged; charges and reservations name the day that admitted them by its start.
     """
 
     window: Window
+    day: DaySpan
+    rule: WindowRule | None = None
     spent: Cost = NOTHING
     reserved: Cost = NOTHING
     reserved_since: Microseconds = 0
     leaves_at: Microseconds | None = None
     earlier: tuple[Day, ...] = ()
+    today: Cost = NOTHING
 
     @staticmethod
-    def opened(span: Span, start: Microseconds) -> Balance:
-        """Return an empty balance in a span that begins at `start`."""
-        window = Window(start, span.window.end)
-        return Balance(window, reserved_since=start, leaves_at=span.leaves_at)
+    def opened(rule: WindowRule, span: Span, since: Microseconds = 0) -> Balance:
+        """Return an empty balance for what is charged in a span, from `since` on."""
+        window, day = span.window.since(since), span.day.since(since)
+        return Balance(window, day, rule, reserved_since=window.start, leaves_at=span.leaves_at)
+
+    @staticmethod
+    def without_rule(day: DaySpan) -> Balance:
+        """Return an empty balance of a level that has no limit."""
+        return Balance(Window(*day), day)
 
     @property
     def is_empty(self) -> bool:
@@ -60,25 +84,19 @@ class Balance(Struct, frozen=True, gc=False):
         Returns:
             The span, without an end if budget never returns.
         """
-        if not self.earlier and self.leaves_at is None:
-            return self.window
+        if self.leaves_at is None:
+            # Of a balance that was rebuilt, a day may count that had begun before the window.
+            return (
+                self.window
+                if self.reserved_since >= self.window.start
+                else Window(self.reserved_since, self.window.end)
+            )
         start = min((self.window.start, *(day.start for day in self.earlier)))
-        if self.leaves_at is None or self.window.end is None:
-            return Window(start, self.window.end)
         leaving = [day.leaves_at for day in self.earlier if day.spent != NOTHING]
         if self.today != NOTHING or not leaving:
             leaving.append(self.leaves_at)
-        # A day that a changed rule keeps longer is examined again when the next day begins.
         first = max(leaving) if as_one else min(leaving)
-        return Window(start, max(first, self.window.end))
-
-    @property
-    def today(self) -> Cost:
-        """What was charged in the last span itself."""
-        rest = self.spent
-        for day in self.earlier:
-            rest = rest - day.spent
-        return rest
+        return Window(start, max(first, self.day.end))
 
     @property
     def last_end(self) -> Microseconds | None:
@@ -86,8 +104,10 @@ class Balance(Struct, frozen=True, gc=False):
         return self.window.end if self.leaves_at is None else self.leaves_at
 
     def counts(self, start: Microseconds) -> bool:
-        """Return whether charges of the span that began at `start` count."""
-        return start == self.window.start or any(day.start == start for day in self.earlier)
+        """Return whether charges of the day that began at `start` count."""
+        if self.leaves_at is None:
+            return self.rule is not None and start >= self.reserved_since
+        return start == self.day.start or any(day.start == start for day in self.earlier)
 
     def has_room(self, cost: Cost, maximum: Cost) -> bool:
         """Return whether `cost` may be added without going above `maximum`."""
@@ -97,72 +117,134 @@ class Balance(Struct, frozen=True, gc=False):
             and spent.calls + reserved.calls + cost.calls <= maximum.calls
         )
 
-    def at(self, now: Microseconds, span: Span) -> Balance:
-        """Return the balance at `now`.
+    def on(self, now: Microseconds, day: DaySpan, since: Microseconds) -> tuple[Balance, PastDay | None]:
+        """Return the balance with its present day at `now`, and the day that has ended, if one has.
 
-        A changed configuration gives no budget back at once: charges count until both the old and the new rule drop
-        them. Only the end of a calendar window is the earlier one of the two.
+        Days do not overlap: each charge is in one. Where the zone of the days changes, a day may begin at any time.
 
         Args:
             now: The ledger's time.
-            span: The span around `now` by today's configuration.
+            day: The day around `now` in the zone of the level's limit.
+            since: When the present currency began: a day has charges of one currency.
         """
-        if self.leaves_at is None and span.leaves_at is None and self.window == span.window:
+        first = max(day.start, since)
+        if self.day.start >= first and now < self.day.end:
+            return self, None
+        # Replicas with different zones may have charged since the day began by this one: it begins now.
+        start = first if self.day.start < since else now
+        if now >= self.day.end:
+            start = max(first, self.day.end)
+        ended = PastDay(self.day.start, min(self.day.end, start), self.today)
+        return replace(self, day=DaySpan(start, max(day.end, start + 1)), today=NOTHING), ended
+
+    def rolled(self, now: Microseconds, span: Span, ended: PastDay | None) -> Balance | None:
+        """Return the balance at `now` by its own rule, whose span that is; None if only the past days tell.
+
+        Args:
+            now: The ledger's time.
+            span: The span around `now`.
+            ended: The day that has just ended.
+        """
+        if span.leaves_at is not None:
+            return self if ended is None else self._slid(now, span, ended)
+        if self.window.end is None or now < self.window.end:
             return self
-        window = self.window.at(now, span.window)
-        is_over = window.start != self.window.start
-        if self.leaves_at is None and span.leaves_at is None:
-            return Balance.opened(span, window.start) if is_over else replace(self, window=window)
-        if self.leaves_at is None:
-            return Balance.opened(span, window.start) if is_over else self._sliding(now, window, span)
-        moved = self._with_day_ended(window) if is_over else self
-        if span.leaves_at is None:
-            # The end of a day does not end a calendar window.
-            return moved._without_old_days(now, span, Window(window.start, span.window.end), None)
-        return moved._sliding(now, window, span)
+        if ended is None or ended.end > span.window.start:
+            return None
+        start = span.window.start
+        return replace(self, window=span.window, spent=NOTHING, reserved=NOTHING, reserved_since=start)
 
-    def charged(self, start: Microseconds, cost: Cost) -> Balance:
-        """Return the balance after a charge that was admitted in the span that began at `start`, which counts."""
-        earlier = self.earlier
-        if start != self.window.start:
-            earlier = tuple(
-                replace(day, spent=day.spent + cost) if day.start == start else day for day in earlier
-            )
-        spent = self.spent + cost
-        return Balance(self.window, spent, self.reserved, self.reserved_since, self.leaves_at, earlier)
-
-    def charged_in(self, start: Microseconds) -> Cost:
-        """Return what was charged in the span that began at `start`, which counts."""
-        if start == self.window.start:
-            return self.today
-        return next(day.spent for day in self.earlier if day.start == start)
-
-    def refunded(self, start: Microseconds, cost: Cost) -> Balance:
-        """Return the balance without a part of what was charged in the span that began at `start`, which counts."""
-        earlier = tuple(
-            replace(day, spent=day.spent - cost) if day.start == start != self.window.start else day
-            for day in self.earlier
-        )
-        return replace(self, spent=self.spent - cost, earlier=earlier)
-
-    def with_reserved(self, reserved: Cost) -> Balance:
-        """Return the balance with another sum of what is held."""
-        window, spent, since = self.window, self.spent, self.reserved_since
-        return Balance(window, spent, reserved, since, self.leaves_at, self.earlier)
-
-    def _sliding(self, now: Microseconds, window: Window, span: Span) -> Balance:
-        return self._without_old_days(now, span, window, max(self.leaves_at or 0, span.leaves_at or 0))
-
-    def _with_day_ended(self, window: Window) -> Balance:
+    def _slid(self, now: Microseconds, span: Span, ended: PastDay) -> Balance:
         # A day without a charge is kept too: a reservation of it may still be settled.
-        day = Day(self.window.start, self.leaves_at or 0, self.today)
-        return replace(self, window=window, leaves_at=0, earlier=(*self.earlier, day))
-
-    def _without_old_days(
-        self, now: Microseconds, span: Span, window: Window, leaves_at: Microseconds | None
-    ) -> Balance:
-        earlier = tuple(day for day in self.earlier if day.counts(now, span))
+        days = (*self.earlier, Day(ended.start, self.leaves_at or 0, ended.spent))
+        earlier = tuple(day for day in days if day.counts(now, span))
         spent = self.today
         for day in earlier:
             spent = spent + day.spent
-        return replace(self, window=window, spent=spent, leaves_at=leaves_at, earlier=earlier)
+        return replace(self, window=Window(*self.day), spent=spent, leaves_at=span.leaves_at, earlier=earlier)
+
+    def rebuilt(self, rule: WindowRule, span: Span, past: Iterable[PastDay], since: Microseconds) -> Balance:
+        """Return the balance that another rule has made of the same charges, without what is reserved.
+
+        A day that is partly in the window counts as a whole.
+
+        Args:
+            rule: The rule.
+            span: Its span around now.
+            past: The days before the present one.
+            since: Where charges before do not count because a new currency has begun; 0: they do.
+        """
+        counted = [each for each in past if each.end > span.counts_from and each.start >= since]
+        spent = self.today
+        for each in counted:
+            spent = spent + each.spent
+        window = span.window.since(since) if span.leaves_at is None else Window(*self.day)
+        first = min((max(span.counts_from, since), self.day.start, *(each.start for each in counted)))
+        sliding = () if span.leaves_at is None else counted
+        earlier = tuple(Day(each.start, rule.leaves_at(each.end), each.spent) for each in sliding)
+        return replace(
+            self,
+            rule=rule,
+            window=window,
+            spent=spent,
+            reserved=NOTHING,
+            reserved_since=first,
+            leaves_at=span.leaves_at,
+            earlier=earlier,
+        )
+
+    def forgetting_rule(self) -> Balance:
+        """Return the balance without what only counts by its rule."""
+        empty = Balance.without_rule(self.day)
+        return replace(empty, reserved=self.reserved, reserved_since=self.reserved_since, today=self.today)
+
+    def charged(self, start: Microseconds, cost: Cost) -> Balance:
+        """Return the balance after a charge that was admitted on the day that began at `start`.
+
+        If that is not the present day, the sum of the past one has to be changed too.
+        """
+        is_present = start == self.day.start
+        today = self.today + cost if is_present else self.today
+        if not self.counts(start):
+            return replace(self, today=today) if is_present else self
+        earlier = self.earlier
+        if earlier and not is_present:
+            earlier = tuple(
+                replace(day, spent=day.spent + cost) if day.start == start else day for day in earlier
+            )
+        return Balance(
+            self.window,
+            self.day,
+            self.rule,
+            self.spent + cost,
+            self.reserved,
+            self.reserved_since,
+            self.leaves_at,
+            earlier,
+            today,
+        )
+
+    def refunded(self, start: Microseconds, cost: Cost) -> Balance:
+        """Return the balance without a part of what was charged on the day that began at `start`; see `charged`."""
+        today = self.today - cost if start == self.day.start else self.today
+        if not self.counts(start):
+            return replace(self, today=today)
+        earlier = tuple(
+            replace(day, spent=day.spent - cost) if day.start == start != self.day.start else day
+            for day in self.earlier
+        )
+        return replace(self, spent=self.spent - cost, earlier=earlier, today=today)
+
+    def with_reserved(self, reserved: Cost) -> Balance:
+        """Return the balance with another sum of what is held."""
+        return Balance(
+            self.window,
+            self.day,
+            self.rule,
+            self.spent,
+            reserved,
+            self.reserved_since,
+            self.leaves_at,
+            self.earlier,
+            self.today,
+        )

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from budget_service.ledger.balances import Balance
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.outcomes import LevelStatus
-from budget_service.ledger.state import EntryKind, JournalEntry, Payment, Reservation, Snapshot
+from budget_service.ledger.state import (
+    DayChange,
+    EntryKind,
+    HistoryNeededError,
+    JournalEntry,
+    Payment,
+    Reservation,
+    Snapshot,
+)
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, LevelLimit, Mode
-from budget_service.ledger.windows import Microseconds
+from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
 
 
 class Draft:
     """A snapshot brought up to `now`: its currency, lapsed reservations ended, the windows of the account's levels.
 
     It is made for one decision and thrown away; the snapshot stays as it was.
+
+    Args:
+        snapshot: The state of the root.
+        levels: The levels of the account that have a limit.
+        now: The ledger's time.
+        path: All levels that charges of the request count on; none for a reader.
+
+    Raises:
+        HistoryNeededError: The snapshot needs the past days too.
     """
 
-    def __init__(self, snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        levels: tuple[LevelLimit, ...],
+        now: Microseconds,
+        path: tuple[Account, ...] = (),
+    ) -> None:
         if now < snapshot.root.last_time:
             raise ValueError("the ledger's time never goes back")
         self.now = now
@@ -26,11 +53,21 @@ class Draft:
         self.journal: list[JournalEntry] = []
         self.payment: Payment | None = None
         self.unpaid: list[tuple[str, str]] = []
+        self._days: dict[tuple[Account, Microseconds], DayChange] = {}
+        self._snapshot = snapshot
         self._levels = levels
+        self._path = path
         for reservation in snapshot.due:
             self._expire(reservation)
-        for level in levels:
-            self._refresh(level)
+        for each in levels:
+            self._refresh(each)
+        if len(path) > len(levels):
+            self._refresh_unlimited()
+
+    @property
+    def days(self) -> tuple[DayChange, ...]:
+        """What was charged or given back on days that are over."""
+        return tuple(self._days.values())
 
     @property
     def leaf(self) -> Balance:
@@ -49,10 +86,8 @@ class Draft:
         return tuple([self._status(each) for each in self._levels])
 
     def holds(self) -> tuple[Hold, ...]:
-        """Return the open windows of the account's levels."""
-        return tuple(
-            [Hold(each.level.depth, self.balances[each.level].window.start) for each in self._levels]
-        )
+        """Return the present days of all levels of the account."""
+        return tuple([Hold(level.depth, self.balances[level].day.start) for level in self._path])
 
     def reserve(self, reservation: Reservation) -> None:
         """Open a reservation in the last spans of its levels."""
@@ -70,44 +105,56 @@ class Draft:
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
             balance = self.balances.get(level)
-            if balance is not None and balance.counts(hold.window_start):
-                self.balances[level] = balance.charged(hold.window_start, entry.cost_at(hold.depth))
+            if balance is None:
+                continue
+            cost = entry.cost_at(hold.depth)
+            self.balances[level] = balance.charged(hold.window_start, cost)
+            if hold.window_start != balance.day.start:
+                self._change_day(level, hold.window_start, cost.information, cost.calls)
         self.journal.append(entry)
 
-    def counted(self, account: Account, holds: tuple[Hold, ...]) -> tuple[Hold, ...]:
-        """Return those of an account's spans that still count."""
-        found = ((hold, self.balances.get(account.level(hold.depth))) for hold in holds)
-        return tuple(
-            hold for hold, balance in found if balance is not None and balance.counts(hold.window_start)
+    def counts_any(self, account: Account, holds: tuple[Hold, ...]) -> bool:
+        """Return whether a charge with these holds counts at a limited level of its account."""
+        limited = {each.level for each in self._levels}
+        return any(
+            level in limited and self.balances[level].counts(hold.window_start)
+            for hold, level in ((hold, account.level(hold.depth)) for hold in holds)
         )
 
     def has_charged(self, entry: JournalEntry) -> bool:
-        """Return whether at least the cost of an entry was charged in each of its spans, all of which count."""
+        """Return whether at least the cost of an entry was charged on each day that it names.
+
+        Raises:
+            HistoryNeededError: The snapshot needs the past days too.
+        """
         return all(
             entry.cost_at(hold.depth).within(
-                self.balances[entry.account.level(hold.depth)].charged_in(hold.window_start)
+                self._charged_on(entry.account.level(hold.depth), hold.window_start)
             )
             for hold in entry.holds
         )
 
     def refund(self, entry: JournalEntry) -> None:
-        """Add a refund to the journal and subtract it from its spans, all of which count."""
+        """Add a refund to the journal and subtract it from its days."""
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
-            self.balances[level] = self.balances[level].refunded(hold.window_start, entry.cost_at(hold.depth))
+            balance, cost = self.balances[level], entry.cost_at(hold.depth)
+            self.balances[level] = balance.refunded(hold.window_start, cost)
+            if hold.window_start != balance.day.start:
+                self._change_day(level, hold.window_start, -cost.information, -cost.calls)
         self.journal.append(entry)
 
     def is_paid_in(self, start: Microseconds) -> bool:
         """Return whether payments in the leaf's span that began at `start` count, in the present currency."""
         return start >= self.currency.since and self.leaf.counts(start)
 
-    def payment_span(self, account: Account, hold: Hold) -> Microseconds | None:
-        """Return the start of the leaf's span in which a hold is paid for; None if it no longer counts."""
-        balance = self.balances.get(account.level(hold.depth))
-        if balance is None or not balance.counts(hold.window_start):
-            return None
-        is_leaf = account.level(hold.depth) == self._levels[-1].level
-        return hold.window_start if is_leaf else self.leaf.window.start
+    def payment_span(self, account: Account, holds: tuple[Hold, ...]) -> Microseconds | None:
+        """Return the day of the leaf on which a charge with these holds is paid for; None if it does not count."""
+        leaf = self._levels[-1].level
+        for hold in holds:
+            if account.level(hold.depth) == leaf:
+                return hold.window_start if self.leaf.counts(hold.window_start) else None
+        return None
 
     def _expire(self, reservation: Reservation) -> None:
         self.end(reservation)
@@ -130,12 +177,94 @@ class Draft:
     def _refresh(self, each: LevelLimit) -> None:
         span = each.limit.window.around(self.now)
         last = self.balances.get(each.level)
-        found = Balance.opened(span, span.window.start) if last is None else last.at(self.now, span)
+        if last is None:
+            found = Balance.opened(each.limit.window, span)
+        else:
+            found, ended = last.on(self.now, span.day, self.currency.since)
+            rolled = found.rolled(self.now, span, ended) if found.rule == each.limit.window else None
+            found = rolled or self._rebuilt(each, span, found, ended)
+            self._end_day(each.level, ended)
         # A level in mode track does not wait for old charges to stop counting.
         if self._is_in_old_currency(found) and (found.is_empty or each.limit.mode is Mode.TRACK):
-            found = Balance.opened(span, max(span.window.start, self.currency.since))
+            opened = Balance.opened(each.limit.window, span, self.currency.since)
+            found = opened if last is None else replace(opened, day=found.day)
         if found is not last:
             self.balances[each.level] = found
+
+    def _refresh_unlimited(self) -> None:
+        limited = {each.level for each in self._levels}
+        # Its days begin with those of the account, as they will where the level has a limit again.
+        day = day_around(self.now, self._levels[-1].limit.window.zone)
+        for level in self._path:
+            if level not in limited:
+                self._refresh_without_limit(level, day)
+
+    def _refresh_without_limit(self, level: Account, day: DaySpan) -> None:
+        last = self.balances.get(level)
+        if last is None:
+            self.balances[level] = Balance.without_rule(day)
+            return
+        found, ended = last.on(self.now, day, self.currency.since)
+        if ended is not None:
+            # What counts by a rule that is not in force is found anew when it is.
+            self.balances[level] = found.forgetting_rule()
+            self._end_day(level, ended)
+
+    def _end_day(self, level: Account, ended: PastDay | None) -> None:
+        # A day without a charge is kept too: a reservation of it may still be settled.
+        if ended is not None:
+            self._change_day(level, ended.start, ended.spent.information, ended.spent.calls, ended.end)
+
+    def _change_day(
+        self, level: Account, start: Microseconds, information: int, calls: int, end: Microseconds = 0
+    ) -> None:
+        change = DayChange(level, start, end or start + DAY, information, calls)
+        last = self._days.get((level, start))
+        self._days[level, start] = change if last is None else last.followed_by(change)
+
+    def _rebuilt(self, each: LevelLimit, span: Span, found: Balance, ended: PastDay | None) -> Balance:
+        """Return the balance by a rule that it was not made for, from the past days and what is reserved now."""
+        past = [*self._past(each.level), *([] if ended is None else [ended])]
+        since = self.currency.since
+        every = found.rebuilt(each.limit.window, span, past, 0)
+        every = every.with_reserved(self._reserved(each.level, every.reserved_since))
+        if every.reserved_since >= since:
+            return every
+        fresh = found.rebuilt(each.limit.window, span, past, since)
+        fresh = fresh.with_reserved(self._reserved(each.level, fresh.reserved_since))
+        has_old = (every.spent, every.reserved) != (fresh.spent, fresh.reserved)
+        return every if has_old and each.limit.mode is Mode.ENFORCE else fresh
+
+    def _past(self, level: Account) -> Iterable[PastDay]:
+        """Return the past days of a level as they are after what this draft has changed."""
+        if self._snapshot.past is None:
+            raise HistoryNeededError
+        known = {day.start: day for day in self._snapshot.past.get(level, ())}
+        for (changed, start), change in self._days.items():
+            if changed == level:
+                known[start] = change.applied(known.get(start))
+        return known.values()
+
+    def _reserved(self, level: Account, since: Microseconds) -> Cost:
+        ended = set(self.ended)
+        return sum(
+            (
+                each.held
+                for each in self._snapshot.reservations
+                if each.reservation_id not in ended and each.account.level(level.depth) == level
+                for hold in each.holds
+                if hold.depth == level.depth and hold.window_start >= since
+            ),
+            NOTHING,
+        )
+
+    def _charged_on(self, level: Account, start: Microseconds) -> Cost:
+        balance = self.balances.get(level)
+        if balance is None:
+            return NOTHING
+        if start == balance.day.start:
+            return balance.today
+        return next((day.spent for day in self._past(level) if day.start == start), NOTHING)
 
     def _has_room(self, balance: Balance, each: LevelLimit, cost: Cost) -> bool:
         if self._is_in_old_currency(balance):

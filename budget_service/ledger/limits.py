@@ -64,3 +64,15 @@ def parse_limit(text: str) -> Limit:
     information, calls, mode, period, days, zone = text.split(":")
     rule = WindowRule(Period(period), zone, int(days))
     return Limit(Cost(int(information), int(calls)), Mode(mode), rule)
+
+
+def change_text(before: Limit | None, after: Limit | None) -> str:
+    """Return what a limit was and what it is now, in one line; nothing stands for no limit."""
+    texts = ("" if limit is None else limit_text(limit) for limit in (before, after))
+    return ">".join(texts)
+
+
+def parse_change(text: str) -> tuple[Limit | None, Limit | None]:
+    """Return the limits of a text made by `change_text`."""
+    before, _, after = text.partition(">")
+    return (parse_limit(before) if before else None, parse_limit(after) if after else None)

@@ -28,7 +28,16 @@ class Statement:
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
-    """Return the state of an account at `now`; the snapshot needs only `root`, `due` and the account's balances."""
+    """Return the state of an account at `now`.
+
+    Args:
+        snapshot: Its `root`, `due` and the account's balances are enough.
+        levels: The levels of the account that have a limit.
+        now: The ledger's time.
+
+    Raises:
+        HistoryNeededError: It needs the past days too.
+    """
     draft = Draft(snapshot, levels, now)
     root = snapshot.root
     return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead)

@@ -8,6 +8,7 @@ same one.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -16,6 +17,9 @@ from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
 from budget_service.ledger.windows import Microseconds
+
+# A few megabytes.
+_KEPT_ACCOUNTS = 10_000
 
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
@@ -152,6 +156,18 @@ BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Ref
 # Requests of an administrator about a root account.
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
+
+
+def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
+    """Return the levels that a request counts on: all of its account, but a write-off only on its own."""
+    account = request.account
+    first = account.depth if isinstance(request, WriteOff) else 1
+    return _levels(account, first)
+
+
+@lru_cache(maxsize=_KEPT_ACCOUNTS)
+def _levels(account: Account, widest: int) -> tuple[Account, ...]:
+    return tuple([account.level(depth) for depth in range(widest, account.depth + 1)])
 
 
 def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:

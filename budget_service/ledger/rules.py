@@ -40,6 +40,7 @@ from budget_service.ledger.requests import (
     ResumeClock,
     SetLimits,
     WriteOff,
+    counting_levels,
 )
 from budget_service.ledger.state import (
     Change,
@@ -68,10 +69,11 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         now: The ledger's time, `snapshot.root.now(clock)`.
 
     Returns:
-        The answer, and what has to be written before it is given.
+        The answer, and what has to be written before it is given; without an answer, decide again then.
 
     Raises:
         LimitsChangedError: The root's stored limits have changed since the limits were found.
+        HistoryNeededError: The snapshot needs the past days too.
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
@@ -84,9 +86,13 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         raise LimitsChangedError
     if isinstance(request, ChangeCurrency):
         return change_currency(snapshot, request, limits, now)
-    draft = Draft(snapshot, limits.levels, now)
+    draft = Draft(snapshot, limits.levels, now, counting_levels(request))
     outcome = _outcome(snapshot, draft, request, limits)
-    return Decision(Answer(outcome, replayed=False), _change(snapshot.root, draft, request, outcome))
+    change = _change(snapshot.root, draft, request, outcome)
+    if isinstance(outcome, Exhausted) and snapshot.due_further:
+        # What more has lapsed is still counted as held: this is no refusal to be given, or remembered.
+        return Decision(None, replace(change, remembered=None))
+    return Decision(Answer(outcome, replayed=False), change)
 
 
 def _recall(remembered: Remembered, request: Request) -> Answer:
@@ -141,7 +147,7 @@ def _charge(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return refusal
     holds = draft.holds()
     draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds))
-    _note_payment(draft, request, request.query_id, draft.leaf.window.start)
+    _note_payment(draft, request, request.query_id, draft.leaf.day.start)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -160,11 +166,11 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     if not request.cost.within(reservation.held):
         return Refused(Reason.COST_ABOVE_RESERVATION)
     draft.end(reservation)
-    # The charge counts in the windows that admitted the reservation, even if new ones have begun since.
+    # The charge counts on the days that admitted the reservation, even if new ones have begun since.
     entry = _entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds)
     # What was held fits into the levels above: it was just returned there.
     draft.spend(replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry)
-    span = draft.payment_span(reservation.account, reservation.holds[-1])
+    span = draft.payment_span(reservation.account, reservation.holds)
     if span is not None:
         _note_payment(draft, request, reservation.query_id, span)
     return Charged(request.cost, False, draft.statuses())
@@ -213,7 +219,7 @@ def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcom
 
 
 def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
-    """Subtract what a release cost from the spans that still count it, once. It is then no longer paid for."""
+    """Subtract what a release cost from the days that it was charged on, once. It is then no longer paid for."""
     entry = JournalEntry(
         kind=EntryKind.REFUNDED,
         account=request.account,
@@ -223,11 +229,12 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
         release_id=request.release_id,
         query_id=request.query_id,
         time=draft.now,
-        holds=draft.counted(request.account, request.holds),
+        holds=request.holds,
         shared_cost=request.shared_cost,
         reason=request.reason,
     )
-    if not (_release_is_paid(snapshot, draft) and entry.holds and draft.has_charged(entry)):
+    counts = _release_is_paid(snapshot, draft) and draft.counts_any(request.account, request.holds)
+    if not (counts and draft.has_charged(entry)):
         return Refused(Reason.NOT_PAID)
     draft.refund(entry)
     draft.unpaid.append(("release", request.release_id))
@@ -304,6 +311,7 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
         opened=draft.opened,
         ended=tuple(draft.ended),
         journal=tuple(draft.journal),
+        days=draft.days,
         payment=draft.payment,
         unpaid=tuple(draft.unpaid),
     )

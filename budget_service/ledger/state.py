@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from msgspec import Struct, field
 
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
+from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Hold, Limit
 from budget_service.ledger.windows import Microseconds
 
-# One request ends at most this many lapsed reservations. The others count as held until the next request, which can
-# only refuse too much.
+# One step ends at most this many lapsed reservations. While there may be more, no budget is called exhausted.
 MAX_EXPIRED_AT_ONCE = 1000
+
+
+class HistoryNeededError(Exception):
+    """To decide, the rules need the past days of the request's levels and the root's open reservations."""
 
 
 class RootRecord(Struct, frozen=True, gc=False):
@@ -56,7 +59,7 @@ class EntryKind(Enum):
     CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
     takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
     clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
-    off its holds.
+    off its holds. LIMIT: the stored limit of the account was changed; `reason` has the old and the new one.
     """
 
     SETTLED = "settled"
@@ -66,19 +69,25 @@ class EntryKind(Enum):
     CURRENCY = "currency"
     CLOCK = "clock"
     REFUNDED = "refunded"
+    LIMIT = "limit"
 
     @property
     def is_charge(self) -> bool:
         """Return whether the entry is a charge."""
-        return self not in (EntryKind.CURRENCY, EntryKind.CLOCK, EntryKind.REFUNDED)
+        return self.counts_everywhere or self is EntryKind.LOST
+
+    @property
+    def counts_everywhere(self) -> bool:
+        """Return whether the entry is a charge that counts on every level of its account."""
+        return self in (EntryKind.SETTLED, EntryKind.DIRECT, EntryKind.FORFEITED)
 
 
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     """A permanent entry: the sum of `cost_at` over the `holds` of all entries, less refunds, is what was spent.
 
-    `policy_statement` is that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is
-    what the levels above the account count instead of `cost`; None: they count the same. `reason` is why an
-    administrator refunded a charge.
+    Each hold names the day of a level that admitted the charge. `policy_statement` is that of the charge; empty if it
+    had none, or is not a charge by a client. `shared_cost` is what the levels above the account count instead of
+    `cost`; None: they count the same. `reason` is why an administrator refunded a charge.
     """
 
     kind: EntryKind
@@ -120,21 +129,27 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """All that the rules need to know for one request.
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
-    `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
+    `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says
+    that there may be more; `past` are the past days of the levels of the account, and `reservations` all that the root
+    has not ended, both only after a HistoryNeededError (`past` is None without them); `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
     span in which the request's release was last paid for, are those of the payer (`AppliedLimits.payer`);
-    `stored_limits` is how many limits the root has stored, needed only to set some; `clock` is the store's, needed only
-    to let the time of the root go on.
+    `stored_limits` is how many limits the root has stored and `limits` those of the levels whose limits change, needed
+    only to set some; `clock` is the store's, needed only to let the time of the root go on.
     """
 
     root: RootRecord = RootRecord()
     balances: Mapping[Account, Balance] = field(default_factory=dict)
     due: tuple[Reservation, ...] = ()
+    due_further: bool = False
+    past: Mapping[Account, Iterable[PastDay]] | None = None
+    reservations: tuple[Reservation, ...] = ()
     reservation: Reservation | None = None
     remembered: Remembered | None = None
     query_paid: PaidQuery | None = None
     release_paid_in: Microseconds | None = None
     stored_limits: int = 0
+    limits: Mapping[Account, Limit] = field(default_factory=dict)
     clock: Microseconds = 0
 
 
@@ -147,25 +162,55 @@ class Payment(Struct, frozen=True, gc=False):
     keep_until: Microseconds | None
 
 
+class DayChange(Struct, frozen=True, gc=False):
+    """An amount, negative for refunds, to be added to what was charged at a level on a past day.
+
+    A day without a sum is made, and ends at `end`.
+    """
+
+    level: Account
+    start: Microseconds
+    end: Microseconds
+    information: int
+    calls: int
+
+    def followed_by(self, other: DayChange) -> DayChange:
+        """Return this change and a later one of the same day as one."""
+        information, calls = self.information + other.information, self.calls + other.calls
+        return DayChange(self.level, self.start, self.end, information, calls)
+
+    def applied(self, last: PastDay | None) -> PastDay:
+        """Return the day after the change."""
+        day = last or PastDay(self.start, self.end, NOTHING)
+        spent = Cost(day.spent.information + self.information, day.spent.calls + self.calls)
+        return PastDay(self.start, day.end, spent)
+
+
 class Change(Struct, frozen=True, gc=False, kw_only=True):
     """What a store has to write for one request, all of it or nothing.
 
+    `remembered` is None only if the request has to be decided again. `days` names a day of a level at most once.
     `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id.
     """
 
     root: RootRecord
-    remembered: Remembered
+    remembered: Remembered | None
     balances: Mapping[Account, Balance]
     opened: Reservation | None
     ended: tuple[str, ...]
     journal: tuple[JournalEntry, ...]
     payment: Payment | None
+    days: tuple[DayChange, ...] = ()
     limits: tuple[tuple[Account, Limit | None], ...] = ()
     unpaid: tuple[tuple[str, str], ...] = ()
 
 
 class Decision(Struct, frozen=True, gc=False):
-    """The answer to a request, and what has to be written before it is given; None: nothing."""
+    """The answer to a request, and what has to be written before it is given; None: nothing.
 
-    answer: Answer
+    Without an answer the change has to be written, and the request decided again: more reservations had lapsed than one
+    step ends.
+    """
+
+    answer: Answer | None
     change: Change | None

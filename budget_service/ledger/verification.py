@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation
@@ -51,15 +52,16 @@ class Checkpoint:
 
 @dataclass
 class Rebuilt:
-    """What was spent according to the journal, by level and start of span, and in which currency.
+    """What was spent according to the journal, by level and start of day, and in which currency.
 
-    `add` every entry once, in order.
+    `add` every entry once, in order. A charge counts on every level of its account: also on one where it names no day,
+    as charges of earlier versions do where there was no limit. There it counts at its time.
     """
 
     entries: int = 0
     digest: str = ""
     spent: dict[Account, dict[Microseconds, Cost]] = field(default_factory=lambda: defaultdict(dict))
-    oldest: dict[Account, Microseconds] = field(default_factory=dict)
+    kept: dict[Account, list[Microseconds]] = field(default_factory=dict)
     currency: Currency = UNUSED
 
     @staticmethod
@@ -70,15 +72,12 @@ class Rebuilt:
         return rebuilt
 
     def checkpointed(self, position: str) -> Checkpoint:
-        """Return a checkpoint at the last entry, without spans that no longer count at any compared balance."""
-        spent = {
-            level: {start: cost for start, cost in spans.items() if start >= self.oldest.get(level, 0)}
-            for level, spans in self.spent.items()
-        }
+        """Return a checkpoint at the last entry, with a sum for each day that is kept at a compared balance."""
+        spent = {level: by_day(spans, self.kept.get(level, ())) for level, spans in self.spent.items()}
         return Checkpoint(position, self.entries, self.digest, spent, self.currency)
 
     def add(self, entry: JournalEntry) -> None:
-        """Count one entry in all its spans."""
+        """Count one entry on all its levels."""
         self.entries += 1
         self.digest = digest((self.digest.encode(), *entry_parts(entry)))
         currency = self.currency.at(entry.time)
@@ -90,9 +89,9 @@ class Rebuilt:
         if not entry.kind.is_charge:
             return
         self.currency = currency.charged(entry.unit_id)
-        for hold in entry.holds:
-            spans = self.spent[entry.account.level(hold.depth)]
-            spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost_at(hold.depth)
+        for depth, start in counted_levels(entry):
+            spans = self.spent[entry.account.level(depth)]
+            spans[start] = spans.get(start, NOTHING) + entry.cost_at(depth)
 
     def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:
@@ -102,16 +101,25 @@ class Rebuilt:
             spans[hold.window_start] = before - cost if cost.within(before) else before
 
     def differences(
-        self, level: Account, balance: Balance, held: Iterable[tuple[Microseconds, Cost]]
+        self,
+        level: Account,
+        balance: Balance,
+        past: Iterable[PastDay],
+        held: Iterable[tuple[Microseconds, Cost]],
     ) -> Iterator[Difference]:
-        """Compare a balance with the journal up to its time, and with what was `held` at its level then."""
-        spans = self.spent.get(level, {})
-        kept = {day.start: day.spent for day in balance.earlier} | {balance.window.start: balance.today}
-        self.oldest[level] = min(kept)
-        # A span that is newer than the balance's last one shows that the balance was lost or set back.
-        newer = {start: NOTHING for start in spans if start > balance.window.start}
-        for start, spent in (newer | kept).items():
-            yield from _compared(level, Sum.SPENT, start, spent, spans.get(start, NOTHING))
+        """Compare a balance and its past days with the journal up to its time, and with what was `held` there then."""
+        kept = {day.start: day.spent for day in past} | {balance.day.start: balance.today}
+        self.kept[level] = sorted(kept)
+        rebuilt = by_day(self.spent.get(level, {}), self.kept[level])
+        for start in sorted(kept.keys() | rebuilt.keys()):
+            spent = kept.get(start, NOTHING)
+            yield from _compared(level, Sum.SPENT, start, spent, rebuilt.get(start, NOTHING))
+        if balance.rule is not None:
+            counted = sum((spent for start, spent in kept.items() if balance.counts(start)), NOTHING)
+            yield from _compared(level, Sum.SPENT, balance.window.start, balance.spent, counted)
+            earlier = ((day.start, day.spent) for day in balance.earlier)
+            for start, spent in earlier:
+                yield from _compared(level, Sum.SPENT, start, spent, kept.get(start, NOTHING))
         reserved = sum((cost for start, cost in held if start >= balance.reserved_since), NOTHING)
         yield from _compared(level, Sum.RESERVED, None, balance.reserved, reserved)
 
@@ -147,6 +155,26 @@ def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
     shared = entry.shared_cost
     counted = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
     return (*counted, "reason", entry.reason) if entry.reason else counted
+
+
+def counted_levels(entry: JournalEntry) -> list[tuple[int, Microseconds]]:
+    """Return the levels, by depth, that a charge counts on, and the day or the time at which it counts."""
+    named = [(hold.depth, hold.window_start) for hold in entry.holds]
+    if not entry.kind.counts_everywhere or len(named) == entry.account.depth:
+        return named
+    known = {depth for depth, _ in named}
+    depths = range(1, entry.account.depth + 1)
+    return named + [(depth, entry.time) for depth in depths if depth not in known]
+
+
+def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -> dict[Microseconds, Cost]:
+    """Return the sums by day; each day lasts until the next one begins."""
+    found: dict[Microseconds, Cost] = {}
+    for start, cost in spans.items():
+        index = bisect_right(starts, start)
+        day = starts[index - 1] if index else start
+        found[day] = found.get(day, NOTHING) + cost
+    return found
 
 
 def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tuple[Microseconds, Cost]]]:

@@ -51,30 +51,36 @@ class Window(NamedTuple):
         """Return whether a time is in the window."""
         return self.start <= time and (self.end is None or time < self.end)
 
-    def at(self, now: Microseconds, configured: Window) -> Window:
-        """Return the window at `now`, if this one was the last that was used.
+    def since(self, time: Microseconds) -> Window:
+        """Return the part of the span from a time on."""
+        return self if time <= self.start else Window(time, self.end)
 
-        A changed configuration ends a window early, and so gives a spent budget back, only if the new rule ends it
-        sooner. A window never begins before the one before it has ended, so no two share a start.
 
-        Args:
-            now: The ledger's time.
-            configured: The window around `now` by today's configuration.
-        """
-        if self.end is None or now < self.end:
-            return Window(self.start, _earlier(self.end, configured.end))
-        return Window(max(configured.start, self.end), configured.end)
+class DaySpan(NamedTuple):
+    """The half-open span [start, end) of a day."""
+
+    start: Microseconds
+    end: Microseconds
+
+    def contains(self, time: Microseconds) -> bool:
+        """Return whether a time is on the day."""
+        return self.start <= time < self.end
+
+    def since(self, time: Microseconds) -> DaySpan:
+        """Return the part of the day from a time on."""
+        return self if time <= self.start else DaySpan(time, self.end)
 
 
 class Span(Struct, frozen=True, gc=False):
     """What a rule means at one time: the window that admits charges, and what else counts.
 
     For a calendar rule only the window counts. For a sliding one the window is the day; days that began at
-    `counts_from` or later count too, and today's charges count until `leaves_at`.
+    `counts_from` or later count too, and today's charges count until `leaves_at`. `day` is the day in the rule's zone.
     """
 
     window: Window
     counts_from: Microseconds
+    day: DaySpan
     leaves_at: Microseconds | None = None
 
 
@@ -88,32 +94,44 @@ class WindowRule(Struct, frozen=True, gc=False, cache_hash=True):
     def around(self, now: Microseconds) -> Span:
         """Return the span that contains `now`."""
         last = _last_spans.get(self)
-        if last is not None and last.window.contains(now):
+        if last is not None and last.day.contains(now):
             return last
         if len(_last_spans) >= MAX_LAST_SPANS:
             _last_spans.clear()
         found = _last_spans[self] = self._find(now)
         return found
 
+    def leaves_at(self, end: Microseconds) -> Microseconds:
+        """Return when charges made just before `end` stop counting by this rule, which is a sliding one."""
+        return _midnight(self._date(end - 1) + timedelta(days=self.days), self.zone)
+
     def _find(self, now: Microseconds) -> Span:
+        today = self._date(now)
         if self.period is Period.NEVER:
-            return Span(Window(0, None), 0)
-        today = datetime_of(now).astimezone(ZoneInfo(self.zone)).date()
+            return Span(Window(0, None), 0, _day(today, self.zone))
         if self.period is Period.SLIDING:
             return _sliding_span(self.days, self.zone, today)
         return _calendar_span(self.period, self.zone, today)
 
+    def _date(self, time: Microseconds) -> date:
+        return datetime_of(time).astimezone(ZoneInfo(self.zone)).date()
 
-# The last span of each rule: the calendar is computed once per window, not once per request.
+
+def day_around(now: Microseconds, zone: str) -> DaySpan:
+    """Return the day in a zone that contains `now`."""
+    return WindowRule(Period.DAY, zone).around(now).day
+
+
+# The last span of each rule: the calendar is computed once per day, not once per request.
 _last_spans: dict[WindowRule, Span] = {}
 MAX_LAST_SPANS = 1024
 
 
 @lru_cache(maxsize=1024)
 def _sliding_span(days: int, zone: str, today: date) -> Span:
-    window = Window(_midnight(today, zone), _midnight(today + timedelta(days=1), zone))
+    day = _day(today, zone)
     first, after = today - timedelta(days=days - 1), today + timedelta(days=days)
-    return Span(window, _midnight(first, zone), _midnight(after, zone))
+    return Span(Window(*day), _midnight(first, zone), day, _midnight(after, zone))
 
 
 @lru_cache(maxsize=1024)
@@ -127,17 +145,16 @@ def _calendar_span(period: Period, zone: str, today: date) -> Span:
         first = today.replace(day=1)
         after = (first + timedelta(days=31)).replace(day=1)
     window = Window(_midnight(first, zone), _midnight(after, zone))
-    return Span(window, window.start)
+    return Span(window, window.start, _day(today, zone))
+
+
+def _day(today: date, zone: str) -> DaySpan:
+    return DaySpan(_midnight(today, zone), _midnight(today + timedelta(days=1), zone))
 
 
 def _midnight(day: date, zone: str) -> Microseconds:
     # Where clocks skip midnight, `fold=0` is the time of the jump; where midnight comes twice, the first one.
     return microseconds_of(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)))
-
-
-def _earlier(one: Microseconds | None, other: Microseconds | None) -> Microseconds | None:
-    ends = [end for end in (one, other) if end is not None]
-    return min(ends) if ends else None
 
 
 def datetime_of(time: Microseconds) -> datetime:

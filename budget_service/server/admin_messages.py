@@ -12,7 +12,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
+from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
 from budget_service.ledger.requests import ChangeCurrency, Refund, ResumeClock, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
@@ -53,6 +53,7 @@ _KINDS = {
     EntryKind.CURRENCY: pb.CHARGE_KIND_CURRENCY,
     EntryKind.CLOCK: pb.CHARGE_KIND_CLOCK,
     EntryKind.REFUNDED: pb.CHARGE_KIND_REFUNDED,
+    EntryKind.LIMIT: pb.CHARGE_KIND_LIMIT,
 }
 
 
@@ -180,6 +181,8 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
 
 def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
+    is_limit = entry.kind is EntryKind.LIMIT
+    before, after = parse_change(entry.reason) if is_limit else (None, None)
     return pb.ChargeEntry(
         account=budget_pb2.Account(path=entry.account.path),
         cost=cost_message(entry.cost, entry.unit_id),
@@ -190,7 +193,9 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         query_id=entry.query_id,
         policy_statement=entry.policy_statement,
         shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id),
-        reason=entry.reason,
+        reason="" if is_limit else entry.reason,
+        limit_before=None if before is None else _limit_message(before),
+        limit_after=None if after is None else _limit_message(after),
     )
 
 
@@ -228,6 +233,18 @@ def _limit(message: pb.Limit, field: str) -> Limit:
     except InvalidFieldError as error:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
     return Limit(maximum, _MODES[message.mode], _rule(message, field))
+
+
+def _limit_message(limit: Limit) -> pb.Limit:
+    rule = limit.window
+    return pb.Limit(
+        information=limit.maximum.information,
+        calls=limit.maximum.calls,
+        mode=next(sent for sent, mode in _MODES.items() if mode is limit.mode),
+        period=next(sent for sent, period in _PERIODS.items() if period is rule.period),
+        sliding_days=rule.days,
+        zone=rule.zone,
+    )
 
 
 def _rule(message: pb.Limit, field: str) -> WindowRule:

@@ -63,7 +63,9 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
         early = set(rebuilt.spent) if early is None else early
         held = held_by_level(page.reservations)
         for level, balance in page.balances:
-            for difference in rebuilt.differences(level, balance, held.get(level, ())):
+            for difference in rebuilt.differences(
+                level, balance, page.past.get(level, ()), held.get(level, ())
+            ):
                 found.note(difference)
         seen.update(level for level, _ in page.balances)
     for difference in rebuilt.currency_differences(Account((root,)), page.currency):

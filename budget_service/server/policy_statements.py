@@ -114,11 +114,13 @@ class _Window:
 
     def add(self, entry: JournalEntry) -> None:
         """Collect the statement of an entry at each level at which it counts."""
-        for hold in entry.holds:
-            start = self._starts.get(hold.depth)
-            is_own = entry.account.level(hold.depth) == self.account.level(hold.depth)
-            if is_own and start is not None and hold.window_start >= start:
-                self._note(entry, hold.depth)
+        named = {hold.depth: hold.window_start for hold in entry.holds}
+        for depth, start in self._starts.items():
+            is_own = entry.account.level(depth) == self.account.level(depth)
+            # Charges of earlier versions name no day where there was no limit. They may count there all the same.
+            unnamed = start if entry.kind.counts_everywhere and depth <= entry.account.depth else -1
+            if is_own and named.get(depth, unnamed) >= start:
+                self._note(entry, depth)
         if len(self._all) > self._max_statements:
             raise TooManyStatementsError
 

@@ -31,7 +31,7 @@ from budget_service.ledger.outcomes import (
     Shortfall,
 )
 from budget_service.ledger.values import Cost, Mode, Unit
-from budget_service.ledger.windows import Window
+from budget_service.ledger.windows import Period, Window, WindowRule
 
 NEVER = ""
 _DECODER = Decoder()
@@ -101,6 +101,20 @@ def decode_days(text: str) -> tuple[Day, ...]:
     """Return the days of a text made by `encode_days`."""
     parts = (day.split(",") for day in text.split(";")[:-1])
     return tuple(Day(int(start), int(leaves_at), _cost(*spent)) for start, leaves_at, *spent in parts)
+
+
+def encode_rule(rule: WindowRule | None) -> str:
+    """Return the text of a window rule, `period,days,zone`; none has an empty one."""
+    return "" if rule is None else f"{rule.period.value},{rule.days},{rule.zone}"
+
+
+@lru_cache(maxsize=_KEPT_LIMITS)
+def decode_rule(text: str) -> WindowRule | None:
+    """Return the rule of a text made by `encode_rule`."""
+    if not text:
+        return None
+    period, days, zone = text.split(",")
+    return WindowRule(Period(period), zone, int(days))
 
 
 def encode_currency(currency: Currency) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
@@ -72,12 +72,14 @@ class StoreUnusableError(StoreError):
 class BalancePage:
     """Some balances of a root, its currency, all its open reservations and its journal's last position, at one time.
 
-    `after` leads to the next page, and is empty after the last one. A page may contain balances of an earlier one.
+    `past` are the past days of these balances. `after` leads to the next page, and is empty after the last one. A page
+    may contain balances of an earlier one.
     """
 
     position: str
     currency: Currency
     balances: tuple[tuple[Account, Balance], ...]
+    past: Mapping[Account, Sequence[PastDay]]
     reservations: tuple[Reservation, ...]
     after: str
 

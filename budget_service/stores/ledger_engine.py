@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 from typing import TypeAlias
@@ -18,6 +19,7 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
+from budget_service.ledger.state import HistoryNeededError
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
@@ -101,9 +103,10 @@ class LedgerEngine:
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
-        loaded = await self._store.load(wanted_to_read(account, levels))
-        view = View(loaded)
-        return statement(view.reading(account, levels), levels, view.root(account.root).now(loaded.clock))
+        try:
+            return await self._read(account, levels, history=False)
+        except HistoryNeededError:
+            return await self._read(account, levels, history=True)
 
     def give_up(self, reason: str) -> None:
         """Fail all requests because a commit hangs. Those that still wait have had no effect."""
@@ -115,6 +118,11 @@ class LedgerEngine:
         """Return when nothing is being decided."""
         workers = [queue.worker for queue in self._queues.values() if queue.worker is not None]
         await asyncio.gather(*workers)
+
+    async def _read(self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool) -> Statement:
+        loaded = await self._store.load(wanted_to_read(account, levels, history=history))
+        view = View(loaded)
+        return statement(view.reading(account, levels), levels, view.root(account.root).now(loaded.clock))
 
     async def _work(self, name: str, queue: Queue) -> None:
         try:
@@ -137,10 +145,10 @@ class LedgerEngine:
 
     async def _serve(self, batch: list[Waiting]) -> bool:
         """Answer each request; return whether the store did its part."""
-        rest, attempts = batch, 0
+        rest, attempts, history = batch, 0, False
         while rest and attempts < MAX_ATTEMPTS:
             try:
-                decided = await self._attempt(rest)
+                attempt = await self._attempt(rest, history=history)
             except StoreError as error:
                 fail(rest, error)
                 return False
@@ -150,7 +158,8 @@ class LedgerEngine:
                     return True
                 # Nothing was written. One request is at fault, and the others must not pay for it.
                 return await self._serve_each(rest)
-            rest, attempts = rest[decided:], 0 if decided else attempts + 1
+            rest, history = rest[attempt.decided :], attempt.needs_history
+            attempts = 0 if attempt.has_advanced else attempts + 1
         fail(rest, StoreUnavailableError("others were quicker each time"))
         return True
 
@@ -161,21 +170,42 @@ class LedgerEngine:
                 return False
         return True
 
-    async def _attempt(self, batch: list[Waiting]) -> int:
-        """Decide and commit as many as can be decided on what is loaded; return how many, 0 to begin again."""
+    async def _attempt(self, batch: list[Waiting], *, history: bool) -> Attempt:
+        """Decide and commit as many as can be decided on what is loaded."""
         began = perf_counter()
-        async with self._store.transaction(wanted_by([asked for _, asked in batch])) as transaction:
+        wanted = wanted_by([asked for _, asked in batch], history=history)
+        async with self._store.transaction(wanted) as transaction:
             loaded = perf_counter()
             view = View(transaction.loaded)
-            results = _decide(batch, view, transaction.loaded)
+            results, attempt = _decide(batch, view, transaction.loaded)
             decided = perf_counter()
             if not await transaction.commit(view.changes, lambda: _resolve_all(batch, results)):
-                return 0
+                return Attempt(0)
         count(self._committed, len(results), perf_counter() - decided + loaded - began)
-        return len(results)
+        return attempt
 
 
-def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> list[Answer | LimitsChangedError]:
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How many requests of a batch were decided, and what the next one needs.
+
+    `needs_history`: it needs the past days too. `has_ended`: lapsed reservations were ended for it, and there may be
+    more of them.
+    """
+
+    decided: int
+    needs_history: bool = False
+    has_ended: bool = False
+
+    @property
+    def has_advanced(self) -> bool:
+        """Return whether another attempt comes further."""
+        return self.decided > 0 or self.has_ended
+
+
+def _decide(
+    batch: Iterable[Waiting], view: View, loaded: Loaded
+) -> tuple[list[Answer | LimitsChangedError], Attempt]:
     results: list[Answer | LimitsChangedError] = []
     for _, (request, limits) in batch:
         now = view.root(request.account.root).now(loaded.clock)
@@ -184,6 +214,8 @@ def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> list[Answer
         except LimitsChangedError as error:
             results.append(error)
             continue
+        except HistoryNeededError:
+            return results, Attempt(len(results), needs_history=True)
         except NotLoadedError:
             # The first request of a batch needs nothing but what it names itself.
             if not results:
@@ -191,8 +223,10 @@ def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> list[Answer
             break
         if decision.change is not None:
             view.note(request, limits, decision.change)
+        if decision.answer is None:
+            return results, Attempt(len(results), has_ended=True)
         results.append(decision.answer)
-    return results
+    return results, Attempt(len(results))
 
 
 def fail(waiting: Iterable[Waiting], error: Exception) -> None:

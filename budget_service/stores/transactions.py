@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.state import (
+    DayChange,
     JournalEntry,
     PaidQuery,
     Payment,
@@ -30,7 +31,8 @@ class Wanted:
     """What a batch of requests names. Each list may name a key twice.
 
     `reservations` have the payers whose payment for the question of the reservation is wanted too. `counted` are roots
-    whose stored limits are to be counted.
+    whose stored limits are to be counted, and `limits` levels whose stored limit is wanted. With the `history` the past
+    days of the levels and all reservations of the roots are wanted too, which a batch seldom needs.
     """
 
     roots: frozenset[str]
@@ -39,6 +41,8 @@ class Wanted:
     payments: Sequence[PaymentKey] = ()
     reservations: Sequence[tuple[RootKey, str]] = ()
     counted: frozenset[str] = frozenset()
+    limits: Sequence[Account] = ()
+    history: bool = False
 
 
 @dataclass(slots=True)
@@ -48,7 +52,9 @@ class Loaded:
     `clock` is the store's time, and the time of each root follows from it by `RootRecord.now`. `due` are the oldest
     reservations of each root that have lapsed by then, and `due_further` the roots that may have more of them. Balances
     are those of the wanted levels and of all that a due or wanted reservation holds. `payments` has every key that was
-    wanted, with None if nothing was paid. The engine adds to these mappings what it decides.
+    wanted, with None if nothing was paid. `past` are the past days of the wanted levels by their starts, and `open` the
+    reservations of each root that have not been ended; both only with the history, and `past` is None without it. The
+    engine adds to these mappings what it decides.
     """
 
     clock: Microseconds
@@ -60,17 +66,22 @@ class Loaded:
     due: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
     due_further: set[str] = field(default_factory=set)
     stored_limits: dict[str, int] = field(default_factory=dict)
+    limits: dict[Account, Limit] = field(default_factory=dict)
+    past: dict[Account, dict[Microseconds, PastDay]] | None = None
+    open: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Changes:
     """What a batch changes: rows to be written in place of those with the same key, or removed where there is None.
 
-    `payers` are all whom the batch was about: what they paid for long ago may be removed meanwhile.
+    `days` are not rows but what is added to the sums of past days, by level and start. `payers` are all whom the batch
+    was about: what they paid for long ago may be removed meanwhile.
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)
     balances: dict[Account, Balance] = field(default_factory=dict)
+    days: dict[tuple[Account, Microseconds], DayChange] = field(default_factory=dict)
     outcomes: dict[RootKey, Remembered] = field(default_factory=dict)
     payments: dict[PaymentKey, Payment | None] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation | None] = field(default_factory=dict)
@@ -79,8 +90,8 @@ class Changes:
     payers: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
-        """Every change has an outcome."""
-        return bool(self.outcomes)
+        """Every change writes the record of its root."""
+        return bool(self.roots)
 
 
 class Transaction(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     BudgetRequest,
@@ -19,9 +19,11 @@ from budget_service.ledger.requests import (
     Reserve,
     RootRequest,
     SetLimits,
+    counting_levels,
 )
 from budget_service.ledger.state import (
     Change,
+    DayChange,
     PaidQuery,
     Reservation,
     RootRecord,
@@ -60,21 +62,22 @@ class View:
         if remembered is not None and now < remembered.keep_until:
             return Snapshot(root=record, remembered=remembered)
         if isinstance(request, SetLimits):
-            return Snapshot(root=record, stored_limits=self._stored_limits(root))
+            return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
         if isinstance(request, RootRequest):
             return Snapshot(root=record, clock=self._loaded.clock)
         reservation = self._named(request)
         due = self._due(root)
         named = due if reservation is None else (*due, reservation)
-        levels = [each.level for each in limits.levels]
+        levels = list(counting_levels(request))
         if named:
             levels += held_levels(named)
-        if isinstance(request, Refund):
-            levels += refunded_levels(request)
         return Snapshot(
             root=record,
             balances=self._balances(levels),
             due=due,
+            due_further=bool(due) and root in self._loaded.due_further,
+            past=self._past(),
+            reservations=self._reservations(root),
             reservation=reservation,
             query_paid=self._query_paid(request, limits, reservation),
             release_paid_in=self._release_paid(request, limits),
@@ -84,7 +87,13 @@ class View:
         """Return all that the rules need to state the balances of an account."""
         due = self._loaded.due.get(account.root, ())
         names = [*(each.level for each in levels), *held_levels(due)]
-        return Snapshot(root=self.root(account.root), due=due, balances=self._balances(names))
+        return Snapshot(
+            root=self.root(account.root),
+            due=due,
+            balances=self._balances(names),
+            past=self._past(),
+            reservations=self._reservations(account.root),
+        )
 
     def note(self, request: Request, limits: AppliedLimits, change: Change) -> None:
         """Take a change into the view."""
@@ -93,7 +102,10 @@ class View:
         loaded.balances.update(change.balances)
         changes.balances.update(change.balances)
         key = (root, request.request_id)
-        changes.outcomes[key] = loaded.outcomes[key] = change.remembered
+        if change.remembered is not None:
+            changes.outcomes[key] = loaded.outcomes[key] = change.remembered
+        for day in change.days:
+            self._note_day(day)
         changes.journal.extend(change.journal)
         for ended in change.ended:
             self._note_reservation((root, ended), None)
@@ -148,6 +160,27 @@ class View:
         except KeyError:
             raise NotLoadedError from None
 
+    def _past(self) -> dict[Account, Iterable[PastDay]] | None:
+        past = self._loaded.past
+        return None if past is None else {level: days.values() for level, days in past.items()}
+
+    def _reservations(self, root: str) -> tuple[Reservation, ...]:
+        """Return all that are open, after what the batch has changed; none without the history."""
+        if self._loaded.past is None:
+            return ()
+        changed = self.changes.reservations
+        kept = [each for each in self._loaded.open[root] if (root, each.reservation_id) not in changed]
+        opened = [each for (name, _), each in changed.items() if each is not None and name == root]
+        return (*kept, *opened)
+
+    def _note_day(self, each: DayChange) -> None:
+        key = (each.level, each.start)
+        last = self.changes.days.get(key)
+        self.changes.days[key] = each if last is None else last.followed_by(each)
+        if self._loaded.past is not None:
+            days = self._loaded.past.setdefault(each.level, {})
+            days[each.start] = each.applied(days.get(each.start))
+
     def _note_reservation(self, key: RootKey, reservation: Reservation | None) -> None:
         self.changes.reservations[key] = self._loaded.reservations[key] = reservation
 
@@ -170,21 +203,25 @@ class View:
             self.changes.payments[payer, kind, id_] = self._loaded.payments[payer, kind, id_] = None
 
 
-def wanted_by(batch: Sequence[Asked]) -> Wanted:
-    """Return what a batch of requests names."""
+def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
+    """Return what a batch of requests names, with the history if it is needed."""
     return Wanted(
         roots=frozenset([request.account.root for request, _ in batch]),
-        levels=[level for asked in batch for level in _levels(*asked)],
+        levels=[level for asked in batch for level in _levels(asked[0])],
         outcomes=[(request.account.root, request.request_id) for request, _ in batch],
         payments=[key for asked in batch for key in _payments(*asked)],
         reservations=[key for asked in batch for key in _reservations(*asked)],
         counted=frozenset([request.account.root for request, _ in batch if isinstance(request, SetLimits)]),
+        limits=[
+            level for request, _ in batch if isinstance(request, SetLimits) for level, _ in request.changes
+        ],
+        history=history,
     )
 
 
-def wanted_to_read(account: Account, levels: tuple[LevelLimit, ...]) -> Wanted:
+def wanted_to_read(account: Account, levels: tuple[LevelLimit, ...], *, history: bool = False) -> Wanted:
     """Return what stating the balances of an account needs."""
-    return Wanted(roots=frozenset((account.root,)), levels=[each.level for each in levels])
+    return Wanted(roots=frozenset((account.root,)), levels=[each.level for each in levels], history=history)
 
 
 def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
@@ -192,14 +229,8 @@ def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
     return [each.account.level(hold.depth) for each in reservations for hold in each.holds]
 
 
-def refunded_levels(request: Refund) -> list[Account]:
-    """Return the levels that a refund gives back to."""
-    return [request.account.level(hold.depth) for hold in request.holds]
-
-
-def _levels(request: Request, limits: AppliedLimits) -> list[Account]:
-    own = [each.level for each in limits.levels]
-    return own + refunded_levels(request) if isinstance(request, Refund) else own
+def _levels(request: Request) -> tuple[Account, ...]:
+    return () if isinstance(request, RootRequest) else counting_levels(request)
 
 
 def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:

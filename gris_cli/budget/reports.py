@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
-from gris_api.budget.v1 import admin_pb2
+from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger_client import Budget, format_timestamp
@@ -24,6 +24,7 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_CURRENCY: "new currency",
     admin_pb2.CHARGE_KIND_CLOCK: "clock resumed",
     admin_pb2.CHARGE_KIND_REFUNDED: "refunded",
+    admin_pb2.CHARGE_KIND_LIMIT: "limit changed",
 }
 
 
@@ -31,6 +32,7 @@ NO_CHARGES = (
     admin_pb2.CHARGE_KIND_CURRENCY,
     admin_pb2.CHARGE_KIND_CLOCK,
     admin_pb2.CHARGE_KIND_REFUNDED,
+    admin_pb2.CHARGE_KIND_LIMIT,
 )
 
 
@@ -90,7 +92,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
-            each.reason,
+            _limits_text(each) if each.kind == admin_pb2.CHARGE_KIND_LIMIT else each.reason,
         )
         for each in charges
     ]  # fmt: skip
@@ -102,6 +104,22 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
+
+
+def _limits_text(entry: admin_pb2.ChargeEntry) -> str:
+    """Return what a limit was and what it is now."""
+    before, after = (
+        _limit_text(getattr(entry, field)) if entry.HasField(field) else "none"
+        for field in ("limit_before", "limit_after")
+    )
+    return f"was {before}, is {after}"
+
+
+def _limit_text(limit: admin_pb2.Limit) -> str:
+    period = admin_pb2.Period.Name(limit.period).removeprefix("PERIOD_").lower()
+    window = f"{period}:{limit.sliding_days}" if limit.sliding_days else period
+    mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
+    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}"
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:

@@ -169,13 +169,15 @@ ON_ONE_STORE: dict[str, Any] = {
 class Player:
     """Turns steps into requests for the accounts of one root.
 
-    `rules` are the windows of the company and of its analysts; they change if `rewindows`.
+    `rules` are the windows of the company and of its analysts; they change if `rewindows`, in the `zone` if there is
+    one.
     """
 
     root: str
     clock: SteppedClock
     rules: tuple[WindowRule, WindowRule] = (ABOVE.window, OWN.window)
     rewindows: bool = False
+    zone: str = ""
     refunds: bool = False
     stored: dict[Account, Limit] = field(default_factory=dict)
     version: int = 0
@@ -207,6 +209,7 @@ class Player:
                 self.depths = ((1, 2), (1,), (2,))[step.pick % 3]
             case Act.REWINDOW:
                 rule = RULES[step.pick % len(RULES)]
+                rule = replace(rule, zone=self.zone or rule.zone)
                 rules = (rule, self.rules[1]) if step.who == 0 else (self.rules[0], rule)
                 self.rules = rules if self.rewindows else self.rules
             case _:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from budget_service.ledger.balances import Balance
+from msgspec.structs import replace
+
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
@@ -22,6 +24,8 @@ from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
     Change,
+    DayChange,
+    HistoryNeededError,
     JournalEntry,
     PaidQuery,
     Remembered,
@@ -44,6 +48,7 @@ class MemoryStore:
     entries: list[JournalEntry] = field(default_factory=list)
     records: dict[str, RootRecord] = field(default_factory=dict)
     kept: dict[Account, Balance] = field(default_factory=dict)
+    past: dict[Account, dict[Microseconds, PastDay]] = field(default_factory=dict)
     reservations: dict[str, Reservation] = field(default_factory=dict)
     remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
@@ -54,18 +59,25 @@ class MemoryStore:
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
-        root = self._root(request.account)
-        decision = decide(self._snapshot(request, limits, root), request, limits, root.now(self.clock()))
-        if decision.change is not None:
-            self._write(request, limits, decision.change)
-        return decision.answer
+        while True:
+            root = self._root(request.account)
+            snapshot = self._snapshot(request, limits, root)
+            try:
+                decision = decide(snapshot, request, limits, root.now(self.clock()))
+            except HistoryNeededError:
+                snapshot = self._with_history(request.account, snapshot)
+                decision = decide(snapshot, request, limits, root.now(self.clock()))
+            if decision.change is not None:
+                self._write(request, limits, decision.change)
+            if decision.answer is not None:
+                return decision.answer
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """State the balances now."""
         root = self._root(account)
         now = root.now(self.clock())
         snapshot = Snapshot(root=root, balances=self.kept, due=self._due(account.root, now))
-        return statement(snapshot, levels, now)
+        return statement(self._with_history(account, snapshot), levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Look up the limits of each level."""
@@ -105,7 +117,7 @@ class MemoryStore:
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
         held = tuple(each for each in self.reservations.values() if each.account.root == root)
         currency = self._root(Account((root,))).currency
-        return BalancePage(str(len(self.entries) or ""), currency, found, held, "")
+        return BalancePage(str(len(self.entries) or ""), currency, found, self._past(root), held, "")
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Count those that have not lapsed."""
@@ -157,12 +169,23 @@ class MemoryStore:
         lapsed.sort(key=lambda each: (each.expires_at, each.reservation_id))
         return tuple(lapsed[: self.expired_at_once])
 
+    def _past(self, root: str) -> dict[Account, list[PastDay]]:
+        return {level: list(days.values()) for level, days in self.past.items() if level.root == root}
+
+    def _with_history(self, account: Account, snapshot: Snapshot) -> Snapshot:
+        reservations = tuple(each for each in self.reservations.values() if each.account.root == account.root)
+        return replace(snapshot, past=self._past(account.root), reservations=reservations)
+
+    def _add(self, each: DayChange) -> None:
+        days = self.past.setdefault(each.level, {})
+        days[each.start] = each.applied(days.get(each.start))
+
     def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account
         remembered = self.remembered.get((account.root, request.request_id))
         if isinstance(request, SetLimits):
             count = sum(level.root == account.root for level in self.stored)
-            return Snapshot(root=root, remembered=remembered, stored_limits=count)
+            return Snapshot(root=root, remembered=remembered, stored_limits=count, limits=dict(self.stored))
         if isinstance(request, RootRequest):
             return Snapshot(root=root, remembered=remembered, clock=self.clock())
         named = None
@@ -171,10 +194,12 @@ class MemoryStore:
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
         release_id = request.release_id if isinstance(request, Charge | Refund) else ""
+        due = self._due(account.root, root.now(self.clock()))
         return Snapshot(
             root=root,
             balances=self.kept,
-            due=self._due(account.root, root.now(self.clock())),
+            due=due,
+            due_further=len(due) == self.expired_at_once,
             reservation=reservation,
             remembered=remembered,
             query_paid=self.paid_queries.get((limits.payer(account), query_id)),
@@ -184,7 +209,10 @@ class MemoryStore:
     def _write(self, request: Request, limits: AppliedLimits, change: Change) -> None:
         account = request.account
         self.records[account.root] = change.root
-        self.remembered[account.root, request.request_id] = change.remembered
+        if change.remembered is not None:
+            self.remembered[account.root, request.request_id] = change.remembered
+        for day in change.days:
+            self._add(day)
         self.kept.update(change.balances)
         self.entries.extend(change.journal)
         for reservation_id in change.ended:

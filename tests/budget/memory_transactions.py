@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.state import JournalEntry, PaidQuery, Remembered, Reservation, RootRecord
 from budget_service.ledger.values import Account
+from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Clock
 from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Transaction, Wanted
 from budget_service.stores.view import held_levels
@@ -34,6 +35,7 @@ class MemoryTransactions:
     payments: dict[PaymentKey, PaidQuery] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
+    past: dict[Account, dict[Microseconds, PastDay]] = field(default_factory=dict)
 
     @asynccontextmanager
     async def transaction(self, wanted: Wanted) -> AsyncIterator[Transaction]:
@@ -68,6 +70,12 @@ class MemoryTransactions:
         loaded.balances = {
             level: self.balances[level] for level in (*wanted.levels, *held) if level in self.balances
         }
+        if wanted.history:
+            loaded.past = {level: dict(self.past.get(level, {})) for level in wanted.levels}
+            loaded.open = {
+                root: tuple(each for (name, _), each in self.reservations.items() if name == root)
+                for root in wanted.roots
+            }
         return loaded
 
     async def write(self, changes: Changes, revision: int) -> bool:
@@ -79,6 +87,9 @@ class MemoryTransactions:
         self.roots |= changes.roots
         self.balances |= changes.balances
         self.outcomes |= changes.outcomes
+        for (level, start), day in changes.days.items():
+            days = self.past.setdefault(level, {})
+            days[start] = day.applied(days.get(start))
         self.journal += changes.journal
         for key, payment in changes.payments.items():
             self.payments.pop(key, None)

@@ -22,7 +22,7 @@ from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
 
 Reported = tuple[object, ...]
 Sums = tuple[int, int]
-# The spans that something counts in: the start of one for each level, from the widest.
+# The days that something counts on: the start of one for each level of an account, from the widest.
 Windows = dict[Account, Microseconds]
 Levels = tuple[LevelLimit, ...]
 
@@ -43,18 +43,18 @@ class Held:
 
 @dataclass
 class Model:
-    """`spent` is a list of (windows, cost), `used` the last span used of each level; answers are short tuples.
+    """`spent` is a list of (windows, cost); answers are short tuples.
 
-    `currency` is (unit, since), `planned` too; `begun` is when each level began to count in the currency.
+    A charge counts on every level of its account, whether the level has a limit then or not.
+
+    `currency` is (unit, since), `planned` too.
     """
 
     now: Microseconds = 0
     currency: tuple[str, Microseconds] = ("", 0)
     planned: tuple[str, Microseconds] = ("", 0)
-    begun: dict[Account, Microseconds] = field(default_factory=dict)
     spent: list[tuple[Windows, Cost]] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
-    used: dict[Account, Span] = field(default_factory=dict)
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
     reported: dict[str, tuple[str, Reported, Microseconds]] = field(default_factory=dict)
     limits_version: int = 0
@@ -85,11 +85,9 @@ class Model:
             lasts = ANSWERS_LAST if reported[0] == "currency" else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
             return reported
-        self.begun |= {each.level: self._start(each) for each in limits.levels if self._begins(each)}
-        self.used |= {each.level: each.limit.window.around(self.now) for each in limits.levels}
         reported = self._decide(request, limits.levels)
         granted = reported[0] in {"reserved", "charged", "released"}
-        last = self.used[limits.levels[-1].level]
+        last = self._span(limits.levels[-1])
         end = last.leaves_at or last.window.end or self.now
         forgotten_at = end + ANSWERS_LAST if granted else self.now + REFUSALS_LAST
         self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
@@ -119,25 +117,29 @@ class Model:
         return self._sums(each, self.currency[1])
 
     def _sums(self, each: LevelLimit, since: Microseconds) -> tuple[Sums, Sums]:
-        first = max(since, self.begun.get(each.level, 0), each.limit.window.around(self.now).counts_from)
+        first = max(since, self._first(each))
         spent = [cost for windows, cost in self.spent if windows.get(each.level, -1) >= first]
         held = [hold.cost for hold in self.held.values() if hold.windows.get(each.level, -1) >= first]
         return _sum(spent), _sum(held)
 
+    def _first(self, each: LevelLimit) -> Microseconds:
+        return self._span(each).counts_from
+
+    def _span(self, each: LevelLimit) -> Span:
+        return each.limit.window.around(self.now)
+
     def _waits(self, each: LevelLimit) -> bool:
         """Tell whether something of the last currency counts at a level, which then has nothing left."""
-        is_old = self.begun.get(each.level, 0) < self.currency[1]
-        return is_old and each.limit.mode is Mode.ENFORCE and self._sums(each, 0) != ((0, 0), (0, 0))
+        has_old = self._sums(each, 0) != self._sums(each, self.currency[1])
+        return each.limit.mode is Mode.ENFORCE and has_old
 
-    def _begins(self, each: LevelLimit) -> bool:
-        return self.begun.get(each.level, 0) < self.currency[1] and not self._waits(each)
+    def _windows(self, account: Account, levels: Levels, widest: int = 1) -> Windows:
+        zones = {each.level: each for each in levels}
+        path = [account.level(depth) for depth in range(widest, account.depth + 1)]
+        return {level: self._day(zones.get(level, levels[-1])) for level in path}
 
-    def _start(self, each: LevelLimit) -> Microseconds:
-        start = each.limit.window.around(self.now).window.start
-        return start if self._waits(each) else max(start, self.currency[1])
-
-    def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
-        return {each.level: self._start(each) for each in levels}
+    def _day(self, each: LevelLimit) -> Microseconds:
+        return max(self._span(each).day.start, self.currency[1])
 
     def _change_currency(self, request: ChangeCurrency, limits: AppliedLimits) -> Reported:
         if bool(request.unit_id) == bool(self.planned[0]):
@@ -156,7 +158,7 @@ class Model:
         if isinstance(request, Reserve):
             return self._reserve(request, levels)
         if isinstance(request, WriteOff):
-            return self._write_off(levels)
+            return self._write_off(request.account, levels)
         if isinstance(request, Refund):
             raise TypeError("histories for the model have no refunds")
         hold = self.held.get(request.reservation_id)
@@ -166,13 +168,13 @@ class Model:
             return ("RESERVATION_OVER",)
         return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
 
-    def _write_off(self, levels: Levels) -> Reported:
+    def _write_off(self, account: Account, levels: Levels) -> Reported:
         (each,) = levels
         used = _sum([Cost(*sums) for sums in self.sums(each)])
         left = [max(0, most - spent) for most, spent in zip(_sum([each.limit.maximum]), used, strict=True)]
         rest = Cost(*left) if each.limit.mode is Mode.ENFORCE else Cost(0, 0)
         if rest != Cost(0, 0):
-            self._spend(self._windows(levels), rest, self.currency[0])
+            self._spend(self._windows(account, levels, account.depth), rest, self.currency[0])
         return ("charged", rest, False)
 
     def _reserve(self, request: Reserve, levels: Levels) -> Reported:
@@ -180,7 +182,7 @@ class Model:
         if not recorded and not self._fits(levels, request.max_cost):
             return ("exhausted",)
         cost = Cost(0, 0) if recorded else request.max_cost
-        windows = {} if recorded else self._windows(levels)
+        windows = {} if recorded else self._windows(request.account, levels)
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
 
@@ -205,16 +207,15 @@ class Model:
         self.held.pop(request.reservation_id, None)
         if free:
             return ("charged", Cost(0, 0), True)
-        windows = hold.windows if hold else self._windows(levels)
+        windows = hold.windows if hold else self._windows(request.account, levels)
         above = hold.cost if hold and request.worst_case_above else request.cost
         own = {level: start for level, start in windows.items() if level == request.account}
         self._spend(own, request.cost, request.unit_id)
         self._spend({level: windows[level] for level in windows.keys() - own.keys()}, above, request.unit_id)
-        last, window = list(windows.items())[-1]
         leaf = levels[-1].level
+        start = windows[leaf]
         for kind, id_ in (("release", request.release_id), ("query", query_id)):
-            if request.release_id and id_ and window >= self.used[last].counts_from:
-                start = window if leaf == last else self._start(levels[-1])
+            if request.release_id and id_ and start >= self._first(levels[-1]):
                 self.paid[request.account, leaf, kind, id_] = (start, request.release_id)
         return ("charged", request.cost, False)
 
@@ -224,8 +225,7 @@ class Model:
 
     def _paid(self, request: Reserve | Charge, leaf: LevelLimit, kind: str, id_: str) -> str:
         start, release_id = self.paid.get((request.account, leaf.level, kind, id_), (-1, ""))
-        first = max(self.currency[1], self.begun.get(leaf.level, 0))
-        return release_id if start >= max(first, leaf.limit.window.around(self.now).counts_from) else ""
+        return release_id if start >= max(self.currency[1], self._first(leaf)) else ""
 
     def _was_paid(self, request: Charge, leaf: LevelLimit) -> bool:
         return (request.account, leaf.level, "release", request.release_id) in self.paid

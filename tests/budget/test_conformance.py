@@ -18,7 +18,17 @@ from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import NOON, Asked, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    NOON,
+    Asked,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    release,
+    reserve,
+)
 
 # One ledger serves many examples, so that each takes a root of its own.
 roots = itertools.count()
@@ -89,20 +99,21 @@ async def test_windows_may_differ_between_levels_and_change(any_store: Store, cl
             )
             assert await rules.apply(*asked) == await any_store.apply(*asked)
         assert await rules.read(account, on) == await any_store.read(account, on)
-        clock.step(days=5)
+        # Less than a month and 35 days in all: stores forget what was paid for before.
+        clock.step(days=2)
 
 
 async def test_a_level_that_is_added_below_a_reservation_changes_neither_its_charge_nor_its_payment(
     any_store: Store,
 ) -> None:
-    """Reserved under {company, month}, settled under {company, month; analyst, day}: paid for, as the month is open."""
+    """Reserved under {company, month}, settled under {company, month; analyst, day}: it counts in both all along."""
     account = fresh_account()
     company = levels(account.level(1), own=limit(20, 10))
     both = levels(account, own=limit(9, 9, period=Period.DAY), above=limit(20, 10))
     await any_store.apply(*reserve("r", account=account, on=company, query_id="q"))
     settled = await any_store.apply(*charge("c", account=account, on=both, settles="r", release_id="rel"))
     assert isinstance(settled.outcome, Charged)
-    assert [Cost(4, 1), Cost(0, 0)] == [status.spent for status in settled.outcome.levels]
+    assert [Cost(4, 1), Cost(4, 1)] == [status.spent for status in settled.outcome.levels]
     again = (await any_store.apply(*reserve("r2", account=account, on=both, query_id="q"))).outcome
     assert isinstance(again, Reserved)
     assert again.already_paid
@@ -244,13 +255,24 @@ async def test_a_check_of_a_store_changes_nothing(any_store: Store) -> None:
 
 
 @pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
-async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(
+async def test_more_reservations_than_one_step_ends_lapse_at_once_and_nobody_is_refused_for_them(
     any_store: Store, clock: SteppedClock
 ) -> None:
-    """Until then they count as held, which can only refuse too much."""
+    """They are ended in steps before a budget is called exhausted, and the refusal of too much is remembered."""
     on = levels(own=limit(5, 5))
     for index in range(5):
         await any_store.apply(*reserve(f"r{index}", Cost(1, 1), on=on))
     clock.step(seconds=61)
-    answers = [await any_store.apply(*charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
-    assert [type(answer.outcome) for answer in answers] == [Exhausted, Charged]
+    too_much = charge("too much", Cost(6, 6), on=on)
+    refused = await any_store.apply(*too_much)
+    assert isinstance(refused.outcome, Exhausted)
+    assert refused.outcome.shortfalls[0].remaining == 5
+    for index in range(5):
+        await any_store.apply(*reserve(f"s{index}", Cost(1, 1), on=on))
+    clock.step(seconds=61)
+    charged = await any_store.apply(*charge("c", Cost(5, 5), on=on))
+    assert isinstance(charged.outcome, Charged)
+    assert (await any_store.apply(*too_much)).replayed
+    found = Verification()
+    await verify(any_store, ANALYST.root, found)
+    assert found.differences == []

@@ -110,7 +110,7 @@ async def test_each_batch_takes_two_round_trips(clock: SteppedClock) -> None:
 
 
 async def test_more_has_lapsed_than_one_request_ends(clock: SteppedClock) -> None:
-    """Each of a batch ends as many as one alone would, and none decides on what was not loaded."""
+    """They are ended in steps before the first of a batch is refused, and none decides on what was not loaded."""
     store = MemoryTransactions(clock, expired_at_once=2)
     engine = engine_on(store)
     on = levels(own=limit(7, 70))
@@ -119,7 +119,7 @@ async def test_more_has_lapsed_than_one_request_ends(clock: SteppedClock) -> Non
     clock.step(seconds=61)
     asked = [charge(f"c{index}", Cost(5, 1), on=on) for index in range(4)]
     answers = await asyncio.gather(*(engine.apply(*each) for each in asked))
-    assert [Exhausted, Exhausted, Charged, Exhausted] == [type(each.outcome) for each in answers]
+    assert [Charged, Exhausted, Exhausted, Exhausted] == [type(each.outcome) for each in answers]
     assert {} == store.reservations
     assert Cost(6, 2) == (await engine.read(Account(("acme", "ann")), on)).levels[-1].spent
 

@@ -94,7 +94,10 @@ async def test_limits_of_one_root_leave_the_others_alone(any_store: Store) -> No
 
 
 async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) -> None:
-    """Two processes share a ledger; lowered below what is spent it refuses, removed it is the configuration's."""
+    """Two processes share a ledger; lowered below what is spent it refuses, removed it is the configuration's.
+
+    A level that meets its first limit counts what was charged below it before.
+    """
     one, two = LimitCache(any_store, SETTINGS), LimitCache(any_store, SETTINGS)
     for book, name in ((one, "a"), (two, "b")):
         assert isinstance((await charged_by(book, name, Cost(3, 1))).outcome, Charged)
@@ -107,7 +110,7 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
     assert isinstance((await charged_by(one, "e", Cost(2, 1))).outcome, Charged)
     refused = (await charged_by(two, "f", Cost(7, 1))).outcome
     assert isinstance(refused, Exhausted)
-    assert [(each.depth, each.remaining) for each in refused.shortfalls] == [(1, 6), (2, 2)]
+    assert [(each.depth, each.remaining) for each in refused.shortfalls] == [(1, 0), (2, 2)]
 
 
 async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:

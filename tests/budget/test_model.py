@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
@@ -20,12 +21,17 @@ from budget_service.ledger.outcomes import (
     RootOutcome,
 )
 from budget_service.ledger.requests import Request
-from budget_service.ledger.values import NOTHING, Account, Cost, Mode, Unit
+from budget_service.ledger.values import Account, Cost, Mode, Unit
 from budget_service.ledger.windows import WindowRule
-from tests.budget.histories import HISTORIES, RULES, Player, Step
+from budget_service.server.audit import Verification, verify
+from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Reported
 from tests.support.budget_samples import Asked, SteppedClock
+
+# A day of one zone is in two of another, and then counts in both: the model knows no zones.
+ZONES = ("UTC", "Asia/Kolkata")
+NEW_LIMITS = (Act.RELEVEL, Act.REWINDOW, Act.RELIMIT)
 
 
 def reported(answer: Answer) -> Reported:
@@ -56,19 +62,29 @@ def reported_of_a_root(found: RootOutcome) -> Reported:
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None, derandomize=True)
-@given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)))
+@given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)), st.sampled_from(ZONES))
 async def test_the_rules_do_what_the_model_does(
-    history: list[Step], rules: tuple[WindowRule, WindowRule]
+    history: list[Step], rules: tuple[WindowRule, WindowRule], zone: str
 ) -> None:
-    """Every answer and every balance is the model's, with windows of all kinds, though levels come and go."""
+    """Every answer and every balance is the model's, though limits come and go, and change their windows.
+
+    So it is where two processes have different files: each step may be another one's.
+    """
     clock = SteppedClock()
-    player, store, model = Player("acme", clock, rules), MemoryStore(clock), Model()
+    in_zone = (replace(rules[0], zone=zone), replace(rules[1], zone=zone))
+    player = Player("acme", clock, in_zone, rewindows=True, zone=zone)
+    store, model = MemoryStore(clock), Model()
     used: dict[Account, Cost] = {}
     for step in history:
         request = player.play(step)
         if request is not None:
             assert model.tell(*request, clock.now) == reported(await store.apply(*request))
+        if step.act in NEW_LIMITS:
+            used.clear()
         await _assert_same_balances(player, store, model.at(clock.now), used)
+    found = Verification()
+    await verify(store, "acme", found)
+    assert found.differences == []
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -108,7 +124,7 @@ async def _assert_same_balances(
             assert held == (status.reserved.information, status.reserved.calls)
             # A level that tracks may be above, and one whose limit was lowered, but that one gets no further; the
             # company enforces, also what its tracked analyst spends.
-            before = used.get(each.level, NOTHING)
+            before = used.get(each.level, status.used)
             grown = [unit for unit in Unit if status.used.of(unit) > before.of(unit)]
             within = all(status.used.of(unit) <= status.maximum.of(unit) for unit in grown)
             assert status.mode is Mode.TRACK or within

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Cost, LevelLimit
@@ -15,7 +14,7 @@ from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule,
 from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import ANALYST, NOON, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve
 
 WEEK = levels(own=limit(10, 5, days=7))
 
@@ -110,16 +109,18 @@ async def test_outcomes_are_kept_for_35_days_after_what_was_charged_has_left(
 
 @pytest.mark.parametrize("first", RULES)
 @pytest.mark.parametrize("second", RULES)
-async def test_a_changed_window_gives_nothing_back_at_once(
+async def test_a_changed_window_counts_what_it_would_have_counted_all_along(
     any_store: Store, clock: SteppedClock, first: WindowRule, second: WindowRule
 ) -> None:
-    """Whatever the windows are, what counted before the change counts after it, and so does what is held."""
+    """Whatever the windows are: charges of the days that the new one reaches, and what is held."""
     before, after = (levels(own=replace(limit(10, 5), window=rule)) for rule in (first, second))
     await any_store.apply(*charge("a", Cost(3, 1), on=before, release_id="rel"))
+    charged_at = clock.now
     clock.step(days=1)
     await any_store.apply(*charge("b", Cost(2, 1), on=before))
     await any_store.apply(*reserve("r", Cost(1, 1), on=before))
-    counted = await spent(any_store, before)
+    reaches = second.around(clock.now).counts_from <= charged_at
+    counted = Cost(5, 2) if reaches else Cost(2, 1)
     await any_store.apply(*charge("c", Cost(1, 1), on=after))
     status = (await any_store.read(ANALYST, after)).levels[-1]
     assert (counted + Cost(1, 1), Cost(1, 1)) == (status.spent, status.reserved)
@@ -128,15 +129,18 @@ async def test_a_changed_window_gives_nothing_back_at_once(
     assert (counted + Cost(2, 2), NOTHING) == (status.spent, status.reserved)
 
 
-def test_a_balance_is_kept_for_the_longer_of_two_sliding_windows() -> None:
-    """From 7 days to 30 and back: a charge never leaves sooner than under either rule."""
-    week, month = (WindowRule(Period.SLIDING, "UTC", days) for days in (7, 30))
-    for first, second in ((week, month), (month, week)):
-        span = first.around(NOON)
-        balance = Balance.opened(span, span.window.start).charged(span.window.start, Cost(4, 1))
-        balance = balance.at(NOON + 2 * DAY, second.around(NOON + 2 * DAY))
-        assert balance.at(NOON + 29 * DAY, second.around(NOON + 29 * DAY)).spent == Cost(4, 1)
-        assert balance.at(NOON + 30 * DAY, second.around(NOON + 30 * DAY)).spent == NOTHING
+@pytest.mark.parametrize("days", [7, 30])
+async def test_a_charge_leaves_when_the_present_window_says_so(
+    any_store: Store, clock: SteppedClock, days: int
+) -> None:
+    """After a change from 7 days to 30 or back."""
+    before, after = levels(own=limit(10, 5, days=37 - days)), levels(own=limit(10, 5, days=days))
+    await any_store.apply(*charge("a", Cost(4, 1), on=before))
+    clock.step(days=days - 1)
+    assert Cost(4, 1) == await spent(any_store, after)
+    await any_store.apply(*charge("b", NOTHING, on=after))
+    clock.step(days=1)
+    assert NOTHING == await spent(any_store, after)
 
 
 def day_of(timestamp: Microseconds, zone_offset: Microseconds) -> int:

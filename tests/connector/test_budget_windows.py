@@ -55,12 +55,16 @@ def test_no_window_that_meets_the_accounts_is_left_out(shared: WindowRule, own: 
 def test_a_sliding_window_is_not_taken_for_a_longer_one(shared: WindowRule, days: int, gap: int) -> None:
     """Of which the ledger tells up to two, whatever was charged on which days."""
     month = WindowRule(Period.MONTH, "UTC")
-    balance = Balance.opened(shared.around(START), shared.around(START).window.start)
+    balance = Balance.opened(shared, shared.around(START))
     for day in range(90):
         now = START + day * DAY
-        balance = balance.at(now, shared.around(now))
+        span = shared.around(now)
+        balance, ended = balance.on(now, span.day, 0)
+        rolled = balance.rolled(now, span, ended)
+        assert rolled is not None
+        balance = rolled
         if day % gap == 0:
-            balance = balance.charged(balance.window.start, Units(1, 1))
+            balance = balance.charged(balance.day.start, Units(1, 1))
         mine = month.around(now).window
         assert mine.end is not None
         reported = overlapping_windows(level(*balance.counted_window()), level(*mine))

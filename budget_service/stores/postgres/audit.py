@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
+from budget_service.ledger.balances import PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
@@ -44,7 +45,9 @@ BALANCES = sql.SQL(
       (SELECT max(entry) FROM gris.journal WHERE root = %s),
       (SELECT to_json(each) FROM gris.roots AS each WHERE root = %s),
       (SELECT coalesce(json_agg(balance), '[]') FROM page),
-      (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s)
+      (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s),
+      (SELECT coalesce(json_agg(day), '[]') FROM gris.days AS day
+       WHERE level IN (SELECT (balance).level FROM page))
     """
 )
 DROP_CHECKPOINTED = sql.SQL(
@@ -113,11 +116,15 @@ def _shared_cost(information: int | None, calls: int | None) -> Cost | None:
 
 def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
     """Return the page that BALANCES found, in the order of its levels."""
-    position, root, balances, reservations = row
+    position, root, balances, reservations, days = row
+    past: dict[Account, list[PastDay]] = {}
+    for each in days:
+        past.setdefault(text.read_account(each["level"]), []).append(text.read_past_day(each))
     return BalancePage(
         position="" if position is None else str(position),
         currency=text.read_currency(root) if root else Currency(),
         balances=tuple((text.read_account(each["level"]), text.read_balance(each)) for each in balances),
+        past=past,
         reservations=tuple(text.read_reservation(each) for each in reservations),
         after=balances[-1]["level"] if len(balances) >= most else "",
     )
@@ -127,6 +134,16 @@ async def load_checkpoint(session: Session, root: str) -> Checkpoint:
     """Return the checkpoint of a root's journal. Raises StoreUnavailableError."""
     async with _at_length(session) as connection:
         found = await (await connection.execute(_CHECKPOINT, (root,))).fetchone()
+    # To read it takes its time too, and a transaction that does nothing is ended.
+    return _read_checkpoint(found)
+
+
+async def checkpoint_of(connection: AsyncConnection[Any], root: str) -> Checkpoint:
+    """Return the checkpoint of a root's journal in a transaction that is open."""
+    return _read_checkpoint(await (await connection.execute(_CHECKPOINT, (root,))).fetchone())
+
+
+def _read_checkpoint(found: tuple[Any, ...] | None) -> Checkpoint:
     if found is None:
         return Checkpoint()
     position, entries, digest, currency, sums = found

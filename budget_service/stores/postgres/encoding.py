@@ -9,14 +9,21 @@ from typing import Any
 from msgspec import json
 from msgspec.structs import replace
 
-from budget_service.ledger.balances import Balance, Day
+from budget_service.ledger.balances import Balance, Day, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
 from budget_service.ledger.outcomes import Outcome, Reserved
-from budget_service.ledger.state import JournalEntry, PaidQuery, Remembered, Reservation, RootRecord
+from budget_service.ledger.state import (
+    DayChange,
+    JournalEntry,
+    PaidQuery,
+    Remembered,
+    Reservation,
+    RootRecord,
+)
 from budget_service.ledger.values import Account, Cost, Hold
-from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_outcome, encode_outcome
+from budget_service.ledger.windows import DaySpan, Microseconds, Window
+from budget_service.stores.codec import decode_outcome, decode_rule, encode_outcome, encode_rule
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
@@ -39,6 +46,8 @@ def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -
             [{"reservation_id": escaped(id_), "payer": payer} for (_, id_), payer in wanted.reservations]
         ),
         "is_counted": bool(wanted.counted),
+        "limits": json.encode([level.text for level in wanted.limits]),
+        "history": wanted.history,
     }
 
 
@@ -55,7 +64,13 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
         due={root: due},
         due_further={root} if len(due) == most_due else set(),
         stored_limits={root: row["stored_limits"]},
+        limits={read_account(level): parse_limit(each) for level, each in row["limits"] or ()},
     )
+    if wanted.history:
+        loaded.past = {level: {} for level in wanted.levels}
+        for each in row["past"] or ():
+            loaded.past[read_account(each["level"])][each["day_start"]] = read_past_day(each)
+        loaded.open = {root: tuple([read_reservation(each) for each in row["open"] or ()])}
     for request_id, fingerprint, outcome, keep_until in row["outcomes"] or ():
         remembered = Remembered(fingerprint, _read_outcome(outcome), keep_until)
         loaded.outcomes[root, unescaped(request_id)] = remembered
@@ -80,6 +95,7 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
     rows: dict[str, list[dict[str, Any]]] = {
         "roots": [_root_row(each, record) for each, record in changes.roots.items()],
         "balances": [_balance_row(level, balance) for level, balance in changes.balances.items()],
+        "days": [_day_row(each) for each in changes.days.values()],
         "outcomes": [_outcome_row(*key, each) for key, each in changes.outcomes.items()],
         "opened": [_reservation_row(each) for each in changes.reservations.values() if each is not None],
         "ended": [
@@ -98,6 +114,7 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
         "purged": PURGED_PER_REQUEST * len(changes.outcomes),
         "payers": json.encode(list(changes.payers)),
         "payments": b"[]",
+        "outcomes": b"[]",
     }
     return [*given, "purged_outcomes", "purged_payments"], purge | given
 
@@ -199,7 +216,17 @@ def _balance_row(level: Account, balance: Balance) -> dict[str, Any]:
             {"start": day.start, "leaves_at": day.leaves_at} | _cost_fields(day.spent)
             for day in balance.earlier
         ],
+        "rule": encode_rule(balance.rule),
+        "day_start": balance.day.start,
+        "day_end": balance.day.end,
+        "today_information": balance.today.information,
+        "today_calls": balance.today.calls,
     }
+
+
+def _day_row(each: DayChange) -> dict[str, Any]:
+    amounts = {"information": each.information, "calls": each.calls}
+    return {"level": each.level.text, "day_start": each.start, "day_end": each.end} | amounts
 
 
 def _reservation_row(each: Reservation) -> dict[str, Any]:
@@ -246,16 +273,46 @@ def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[dict[str, Any]]:
     return [{"level": account.level(each.depth).text, "window_start": each.window_start} for each in holds]
 
 
+def holds_text(account: Account, holds: Iterable[Hold]) -> str:
+    """Return the days that something counts on as the text of a parameter."""
+    return json.encode(_hold_rows(account, holds)).decode()
+
+
+def balances_text(balances: Mapping[Account, Balance]) -> str:
+    """Return the rows of balances as the text of a parameter."""
+    return json.encode([_balance_row(level, each) for level, each in balances.items()]).decode()
+
+
+def past_text(past: Mapping[Account, Iterable[PastDay]]) -> str:
+    """Return the rows of past days as the text of a parameter."""
+    days = (
+        DayChange(level, day.start, day.end, *_amounts(day.spent)) for level in past for day in past[level]
+    )
+    return json.encode([_day_row(each) for each in days]).decode()
+
+
+def _amounts(cost: Cost) -> tuple[int, int]:
+    return cost.information, cost.calls
+
+
 def read_balance(row: Mapping[str, Any]) -> Balance:
     """Return the balance of a row of its table."""
     return Balance(
         Window(row["window_start"], row["window_end"]),
+        DaySpan(row["day_start"], row["day_end"]),
+        decode_rule(row["rule"]),
         spent=Cost(row["spent_information"], row["spent_calls"]),
         reserved=Cost(row["reserved_information"], row["reserved_calls"]),
         reserved_since=row["reserved_since"],
         leaves_at=row["leaves_at"],
         earlier=tuple(_day(each) for each in row["earlier"]),
+        today=Cost(row["today_information"], row["today_calls"]),
     )
+
+
+def read_past_day(row: Mapping[str, Any]) -> PastDay:
+    """Return the past day of a row of its table."""
+    return PastDay(row["day_start"], row["day_end"], Cost(row["information"], row["calls"]))
 
 
 def read_holds(rows: list[dict[str, Any]]) -> tuple[Hold, ...]:

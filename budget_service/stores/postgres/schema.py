@@ -11,9 +11,11 @@ from psycopg import AsyncConnection, sql
 
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres.connections import Session
+from budget_service.stores.postgres.migration import count_by_day
 from budget_service.tuning import Tuning
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
+COUNTS_BY_DAY = 7
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
@@ -29,6 +31,7 @@ MIGRATIONS = {
     4: (SQL / "from_4.sql").read_bytes(),
     # The tables are the same.
     5: b"",
+    6: (SQL / "from_6.sql").read_bytes(),
 }
 
 # Any number that other programs of the database are unlikely to lock.
@@ -71,6 +74,8 @@ async def install(session: Session, tuning: Tuning) -> None:
         async with asyncio.timeout(tuning.installation_seconds), connection.transaction():
             # A process that waits for another one's migration is not stuck.
             await connection.execute("SET LOCAL statement_timeout = 0")
+            # A migration computes for a while between two statements.
+            await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALLATION_LOCK,))
             await _install_tables(connection)
     except TimeoutError:
@@ -98,6 +103,8 @@ async def _install_tables(connection: AsyncConnection[Any]) -> None:
         await _drop_functions(connection)
         for version in range(found, SCHEMA_VERSION):
             await connection.execute(MIGRATIONS[version])
+        if found < COUNTS_BY_DAY:
+            await count_by_day(connection)
         await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
 
 

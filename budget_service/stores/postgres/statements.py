@@ -21,7 +21,7 @@ LOAD = Statement.of((Path(__file__).parent / "sql" / "load.sql").read_text(encod
 
 _BALANCE = (
     "level, window_start, window_end, spent_information, spent_calls, reserved_information, reserved_calls, "
-    "reserved_since, leaves_at, earlier"
+    "reserved_since, leaves_at, earlier, rule, day_start, day_end, today_information, today_calls"
 )
 _RESERVATION = (
     "root, reservation_id, account, request_id, query_id, information, calls, unit_id, expires_at, paid_release_id, "
@@ -66,6 +66,11 @@ _PARTS = {
         f"FROM {_given('roots').format('roots')} AS each WHERE kept.root = each.root"
     ),
     "balances": _inserted("balances", _BALANCE, "level", "balances"),
+    "days": (
+        "INSERT INTO gris.days AS kept SELECT level, day_start, day_end, information, calls "  # noqa: S608 - constants
+        f"FROM {_given('days').format('days')} ON CONFLICT (level, day_start) DO UPDATE SET "
+        "information = kept.information + excluded.information, calls = kept.calls + excluded.calls"
+    ),
     "outcomes": _inserted(
         "outcomes", "root, request_id, fingerprint, outcome, keep_until", "root, request_id", "outcomes"
     ),

@@ -9,7 +9,9 @@ A script makes the keys of payments itself, since only it knows the question of 
                                         ahead
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
-                                        reserved since:leaves at:earlier days
+                                        reserved since:leaves at:earlier days:rule:day start:day end:
+                                        today:today
+    gris:{ROOT}:days:LEVEL     hash     start of a day that is over -> end,information,calls
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
@@ -25,13 +27,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from msgspec.json import Encoder
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import (
     AppliedLimits,
@@ -52,6 +54,7 @@ from budget_service.ledger.requests import (
     RootRequest,
     SetLimits,
     WriteOff,
+    counting_levels,
 )
 from budget_service.ledger.state import (
     EntryKind,
@@ -62,21 +65,25 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.ledger.windows import Microseconds, Span, Window
+from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, day_around
 from budget_service.stores.codec import (
     REUSED,
     decode_currency,
     decode_days,
     decode_end,
     decode_outcome,
+    decode_rule,
     encode_currency,
+    encode_days,
     encode_end,
+    encode_rule,
 )
 from budget_service.stores.interface import BalancePage
 
 LEDGER_KEY = "gris:ledger"
 ROOT_KEYS = "gris:{*}:root"
 _READ = ("root", "balances", "reservations", "ends")
+_READ_WITH_DAYS = (*_READ, "days")
 FIELDS_AT_ONCE = 1000
 # About 10 MB.
 _KEPT_LEVELS = 10_000
@@ -85,7 +92,7 @@ _ENCODER = Encoder()
 
 def reading_keys(root: str) -> list[str]:
     """Return the keys of `read.lua`, in its order."""
-    return [_key(root, name) for name in _READ]
+    return [_key(root, name) for name in _READ_WITH_DAYS]
 
 
 def limits_keys(root: str) -> list[str]:
@@ -95,7 +102,7 @@ def limits_keys(root: str) -> list[str]:
 
 def balances_keys(root: str) -> list[str]:
     """Return the keys of `balances.lua`, in its order."""
-    return [_key(root, name) for name in ("root", "balances", "reservations", "journal")]
+    return [_key(root, name) for name in ("root", "balances", "reservations", "journal", "days")]
 
 
 def journal_key(root: str) -> str:
@@ -106,6 +113,26 @@ def journal_key(root: str) -> str:
 def checkpoint_key(root: str) -> str:
     """Return the key of a root's checkpoint."""
     return _key(root, "checkpoint")
+
+
+def root_key(root: str) -> str:
+    """Return the key of what is kept once for a root."""
+    return _key(root, "root")
+
+
+def balances_key(root: str) -> str:
+    """Return the key of a root's balances."""
+    return _key(root, "balances")
+
+
+def reservations_key(root: str) -> str:
+    """Return the key of a root's reservations."""
+    return _key(root, "reservations")
+
+
+def days_key(level: Account) -> str:
+    """Return the key of a level's past days."""
+    return _key(level.root, f"days:{level.text}")
 
 
 def new_checkpoint_key(root: str, name: str) -> str:
@@ -134,7 +161,7 @@ def parse_checkpoint(fields: list[str]) -> Checkpoint:
     if not kept:
         return Checkpoint()
     spent = {
-        _account(name.removeprefix("level:")): _sums(text)
+        parse_account(name.removeprefix("level:")): _sums(text)
         for name, text in kept.items()
         if name.startswith("level:")
     }
@@ -165,15 +192,27 @@ def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     prefix = _prefix(request.account.root)
     payer = "" if isinstance(request, RootRequest) else limits.payer(request.account)
-    named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
+    named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits", "days")
     return [prefix + name for name in (*_READ, *named)]
 
 
+Leaving: TypeAlias = dict[str, dict[str, str]]
+
+
 def argument(
-    request: Request, limits: AppliedLimits, guess: Microseconds, clock: str, expired_at_once: int
+    request: Request,
+    limits: AppliedLimits,
+    guess: Microseconds,
+    clock: str,
+    *,
+    expired_at_once: int,
+    leaving: Leaving,
 ) -> bytes:
-    """Return the argument of a changing script; the windows are those around `guess`."""
-    header = {
+    """Return the argument of a changing script; the windows are those around `guess`.
+
+    `leaving` is empty, or what `leaving_days` returned.
+    """
+    header: dict[str, Any] = {
         "clock": clock,
         "account": request.account.text,
         "fingerprint": request.fingerprint(),
@@ -181,7 +220,18 @@ def argument(
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
+    if leaving:
+        header["leaving"] = leaving
     return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
+
+
+def leaving_days(limits: AppliedLimits, unknown: str) -> Leaving:
+    """Return when past days stop counting in sliding windows, by level and start, from what a script did not know."""
+    rules = {each.level.text: each.limit.window for each in limits.levels}
+    return {
+        level: {start: str(rules[level].leaves_at(int(end))) for start, end in days.items()}
+        for level, days in json.loads(unknown).items()
+    }
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -189,11 +239,20 @@ def parse_answer(kind: str, text: str) -> Answer:
     return REUSED if kind == "reused" else Answer(decode_outcome(text), replayed=kind == "replayed")
 
 
-def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
+def parse_reading(
+    reply: list[Any], levels: Iterable[LevelLimit], *, with_history: bool
+) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read.lua` found, and its time."""
     now, unit_id, since, next_unit_id, next_since, ahead, last_time, limits_version, *rest = reply
     accounts = [each.level for each in levels]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
+    past: dict[Account, list[PastDay]] | None = None
+    reservations: tuple[Reservation, ...] = ()
+    if with_history:
+        *days, held = lapsed[: len(accounts) + 1]
+        lapsed = lapsed[len(accounts) + 1 :]
+        past = {level: _past_days(each) for level, each in zip(accounts, days, strict=True)}
+        reservations = tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(held))
     snapshot = Snapshot(
         root=RootRecord(
             Currency(unit_id, int(since), next_unit_id, int(next_since)),
@@ -205,6 +264,8 @@ def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snaps
         due=tuple(
             parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
         ),
+        past=past,
+        reservations=reservations,
     )
     return snapshot, int(now)
 
@@ -214,7 +275,7 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
     kept = json.loads(text)
     return Reservation(
         reservation_id=reservation_id,
-        account=_account(kept["account"]),
+        account=parse_account(kept["account"]),
         request_id=kept["request_id"],
         query_id=kept["query_id"],
         held=Cost(int(kept["information"]), int(kept["calls"])),
@@ -228,11 +289,13 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
 
 def parse_balances(reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
-    position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations = reply
+    position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations, past = reply
+    found = tuple((parse_account(level), _balance(text)) for level, text in _pairs(balances))
     return BalancePage(
         position=position,
         currency=Currency(unit_id, int(since), next_unit_id, int(next_since)),
-        balances=tuple((_account(level), _balance(text)) for level, text in _pairs(balances)),
+        balances=found,
+        past={level: _past_days(days) for (level, _), days in zip(found, past, strict=True)},
         reservations=tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(reservations)),
         after="" if cursor == "0" else cursor,
     )
@@ -240,7 +303,9 @@ def parse_balances(reply: list[Any]) -> BalancePage:
 
 def parse_all_limits(version: str, limits: list[str]) -> StoredLimits:
     """Return the limits of a root that `all_limits.lua` found."""
-    return StoredLimits(int(version), {_account(level): parse_limit(each) for level, each in _pairs(limits)})
+    return StoredLimits(
+        int(version), {parse_account(level): parse_limit(each) for level, each in _pairs(limits)}
+    )
 
 
 def parse_entry(fields: list[str]) -> JournalEntry:
@@ -248,7 +313,7 @@ def parse_entry(fields: list[str]) -> JournalEntry:
     kept = dict(_pairs(fields))
     return JournalEntry(
         kind=EntryKind(kept["kind"]),
-        account=_account(kept["account"]),
+        account=parse_account(kept["account"]),
         cost=Cost(int(kept["information"]), int(kept["calls"])),
         unit_id=kept["unit_id"],
         request_id=kept["request_id"],
@@ -275,7 +340,7 @@ def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
 
 def _holds(kept: Any) -> tuple[Hold, ...]:
     # Lua writes an empty list as an empty object.
-    return tuple(Hold(_account(level).depth, int(start)) for level, start in kept or ())
+    return tuple(Hold(parse_account(level).depth, int(start)) for level, start in kept or ())
 
 
 def ends_key(root: str) -> str:
@@ -313,6 +378,8 @@ def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Micr
         "window": [str(window.start), encode_end(window.end)],
         "limits_version": str(limits.version),
         "levels": [],
+        "path": [],
+        "others": [],
         "expired_at_once": "0",
     }
 
@@ -323,6 +390,8 @@ def _clock_fields(request: ResumeClock) -> dict[str, Any]:
         "clock_tolerance": str(CLOCK_TOLERANCE),
         "limits_version": "",
         "levels": [],
+        "path": [],
+        "others": [],
         "expired_at_once": "0",
     }
 
@@ -334,6 +403,8 @@ def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
         "most_limits": str(limits.most_stored),
         "limits_version": "",
         "levels": [],
+        "path": [],
+        "others": [],
         # Reservations lapse when a budget is used.
         "expired_at_once": "0",
     }
@@ -342,13 +413,24 @@ def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
 def _budget_fields(
     request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
 ) -> dict[str, Any]:
+    path = counting_levels(request)
     return {
         "levels": [_level(each, each.limit.window.around(guess)) for each in limits.levels],
+        "path": [level.text for level in path],
+        "others": _others(path, limits.levels, guess) if len(path) > len(limits.levels) else [],
         "limits_version": str(limits.version),
         "expired_at_once": str(expired_at_once),
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else request.reservation_id,
         **_own_fields(request),
     }
+
+
+def _others(
+    path: Iterable[Account], levels: tuple[LevelLimit, ...], guess: Microseconds
+) -> list[tuple[str, str, str]]:
+    limited = {each.level for each in levels}
+    day = day_around(guess, levels[-1].limit.window.zone)
+    return [(level.text, str(day.start), encode_end(day.end)) for level in path if level not in limited]
 
 
 def _own_fields(request: BudgetRequest) -> dict[str, Any]:
@@ -390,17 +472,68 @@ def _level(each: LevelLimit, span: Span) -> tuple[str, ...]:
     maximum = (str(limit.maximum.information), str(limit.maximum.calls))
     bounds = (str(span.window.start), encode_end(span.window.end))
     days = (str(span.counts_from), encode_end(span.leaves_at))
-    return (each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days)
+    day = (encode_rule(limit.window), str(span.day.start), encode_end(span.day.end))
+    return (each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days, *day)
 
 
 def _balance(text: str) -> Balance:
     start, end, *rest = text.split(":")
-    spent, reserved = Cost(int(rest[0]), int(rest[1])), Cost(int(rest[2]), int(rest[3]))
+    amounts, (since, leaves_at, earlier, rule, day_start, day_end), today = rest[:4], rest[4:10], rest[10:]
+    return Balance(
+        window=Window(int(start), decode_end(end)),
+        day=DaySpan(int(day_start), int(day_end)),
+        rule=decode_rule(rule),
+        spent=Cost(int(amounts[0]), int(amounts[1])),
+        reserved=Cost(int(amounts[2]), int(amounts[3])),
+        reserved_since=int(since),
+        leaves_at=decode_end(leaves_at),
+        earlier=decode_days(earlier),
+        today=Cost(int(today[0]), int(today[1])),
+    )
+
+
+def balance_text(balance: Balance) -> str:
+    """Return the text of a balance."""
+    window, day, spent, reserved = balance.window, balance.day, balance.spent, balance.reserved
+    amounts = (spent.information, spent.calls, reserved.information, reserved.calls)
+    days = (balance.reserved_since, encode_end(balance.leaves_at), encode_days(balance.earlier))
+    present = (encode_rule(balance.rule), day.start, encode_end(day.end))
+    today = (balance.today.information, balance.today.calls)
+    fields = (window.start, encode_end(window.end), *amounts, *days, *present, *today)
+    return ":".join(map(str, fields))
+
+
+# Without a rule and a present day.
+OLDER_COLONS = 8
+
+
+def is_of_an_older_schema(balance: str) -> bool:
+    """Return whether the text of a balance is one of schema 7 or older."""
+    return balance.count(":") <= OLDER_COLONS
+
+
+def parse_older_balance(text: str) -> Balance:
+    """Return the windows of a balance of schema 7 or older."""
+    start, end, *rest = text.split(":")
     # Up to schema 2 only calendar windows were known.
-    since, leaves_at, earlier = rest[4:] or (start, "", "")
+    earlier = decode_days(rest[6]) if len(rest) > 4 else ()
     window = Window(int(start), decode_end(end))
-    return Balance(window, spent, reserved, int(since), decode_end(leaves_at), decode_days(earlier))
+    return Balance(window, DaySpan(0, 0), earlier=earlier)
 
 
-def _account(text: str) -> Account:
+def past_day_text(day: PastDay) -> str:
+    """Return the text of a past day."""
+    return f"{day.end},{day.spent.information},{day.spent.calls}"
+
+
+def _past_days(fields: list[str]) -> list[PastDay]:
+    found = ((start, text.split(",")) for start, text in _pairs(fields))
+    return [
+        PastDay(int(start), int(end), Cost(int(information), int(calls)))
+        for start, (end, information, calls) in found
+    ]
+
+
+def parse_account(text: str) -> Account:
+    """Return an account from its path joined by slashes."""
     return Account(tuple(text.split("/")))

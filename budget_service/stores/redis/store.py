@@ -25,7 +25,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     Request,
 )
-from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.state import HistoryNeededError, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
@@ -167,9 +167,16 @@ class RedisStore:
             self._guard.charged()
         script, keys = CHANGES[type(request)], text.request_keys(request, limits)
         guess = self._guess(request.account.root)
-        for _ in range(MAX_GUESSES):
+        leaving: text.Leaving = {}
+        attempts = 0
+        while attempts < MAX_GUESSES:
             argument = text.argument(
-                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
+                request,
+                limits,
+                guess,
+                self._clock_argument(),
+                expired_at_once=self._tuning.expired_at_once,
+                leaving=leaving,
             )
             with self._replication.changing():
                 kind, answer = await self._change(script, keys, argument)
@@ -178,19 +185,31 @@ class RedisStore:
                 raise OutcomeUnknownError(LOST)
             if kind == "limits":
                 raise LimitsChangedError
-            if kind != "clock":
+            if kind == "leaving":
+                leaving = text.leaving_days(limits, answer)
+            elif kind == "clock":
+                guess = int(answer)
+                self._ahead[request.account.root] = guess - system_clock()
+            elif kind != "again":
                 return text.parse_answer(kind, answer)
-            guess = int(answer)
-            self._ahead[request.account.root] = guess - system_clock()
+            # Each time more of what has lapsed is ended, which comes to an end by itself.
+            attempts += kind != "again"
         raise StoreUnavailableError("the clock of Redis does not stand still")
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
         keys = text.reading_keys(account.root)
-        reply = await self._ask(READ, keys, self._clock_argument(), str(self._tuning.expired_at_once), *names)
-        snapshot, now = text.parse_reading(reply, levels)
-        return statement(snapshot, levels, now)
+        bounds = (self._clock_argument(), str(self._tuning.expired_at_once))
+        snapshot, now = text.parse_reading(
+            await self._ask(READ, keys, *bounds, "0", *names), levels, with_history=False
+        )
+        try:
+            return statement(snapshot, levels, now)
+        except HistoryNeededError:
+            reply = await self._ask(READ, keys, *bounds, "1", *names)
+            snapshot, now = text.parse_reading(reply, levels, with_history=True)
+            return statement(snapshot, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""

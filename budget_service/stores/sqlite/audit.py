@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from budget_service.ledger.balances import PastDay
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
@@ -91,7 +92,8 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
         position=_last_position(connection, root),
         currency=rows.find_root(connection, root).currency,
         balances=balances,
-        reservations=_reservations(connection, root),
+        past={level: load_past_days(connection, level) for level, _ in balances},
+        reservations=load_reservations(connection, root),
         after=below[-1][0] if len(below) == most else "",
     )
 
@@ -156,7 +158,15 @@ def count_open(connection: sqlite3.Connection, nows: Mapping[str, Microseconds])
     return sum(connection.execute(query, (root, now)).fetchone()[0] for root, now in nows.items())
 
 
-def _reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:
+def load_past_days(connection: sqlite3.Connection, level: Account) -> list[PastDay]:
+    """Return what was charged at a level on days that are over."""
+    query = "SELECT day_start, day_end, information, calls FROM days WHERE level = ?"
+    found = connection.execute(query, (level.text,))
+    return [PastDay(start, end, Cost(*amounts)) for start, end, *amounts in found]
+
+
+def load_reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:
+    """Return the reservations of a root that have not been ended."""
     query = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ?"  # noqa: S608 - a constant
     return tuple(rows.read_reservation(*row) for row in connection.execute(query, (root,)))
 

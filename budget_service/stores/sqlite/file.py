@@ -14,9 +14,11 @@ from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
 from budget_service.stores.sqlite.integrity import demand_sound
+from budget_service.stores.sqlite.migration import count_by_day
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
+COUNTS_BY_DAY = 9
 CACHE_KIBIBYTES = 192 * 1024
 
 # Their keys come in any order. The rows themselves are added at the end, so that each touches one page of keys only:
@@ -34,6 +36,11 @@ PAYMENTS = (
     "CREATE INDEX payments_by_age ON payments (keep_until)",
 )
 
+# What was charged at each level on each day that is over.
+DAYS = """CREATE TABLE days (
+    level TEXT NOT NULL, day_start INTEGER NOT NULL, day_end INTEGER NOT NULL, information INTEGER NOT NULL,
+    calls INTEGER NOT NULL, PRIMARY KEY (level, day_start)) WITHOUT ROWID"""
+
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
     "limits_version INTEGER NOT NULL, currency_since INTEGER NOT NULL, next_unit_id TEXT NOT NULL, "
@@ -47,7 +54,9 @@ SCHEMA = (
         level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
         spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,
         reserved_information INTEGER NOT NULL, reserved_calls INTEGER NOT NULL,
-        reserved_since INTEGER NOT NULL, leaves_at INTEGER, earlier TEXT NOT NULL) WITHOUT ROWID""",
+        reserved_since INTEGER NOT NULL, leaves_at INTEGER, earlier TEXT NOT NULL,
+        rule TEXT NOT NULL DEFAULT '', day_start INTEGER NOT NULL DEFAULT 0, day_end INTEGER NOT NULL DEFAULT 0,
+        today_information INTEGER NOT NULL DEFAULT 0, today_calls INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
     """CREATE TABLE reservations (
         root TEXT NOT NULL, reservation_id TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
         query_id TEXT NOT NULL, information INTEGER NOT NULL, calls INTEGER NOT NULL, expires_at INTEGER NOT NULL,
@@ -76,6 +85,7 @@ SCHEMA = (
             SELECT position FROM checkpoints
             WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
+    DAYS,
 )
 
 # What makes a schema into the next one.
@@ -101,7 +111,7 @@ MIGRATIONS = {
         "DROP TRIGGER journal_is_not_shortened",
         "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
         "digest TEXT NOT NULL) WITHOUT ROWID",
-        *SCHEMA[-2:],
+        *SCHEMA[-3:-1],
     ),
     3: (
         "ALTER TABLE outcomes RENAME TO outcomes_before",
@@ -131,6 +141,15 @@ MIGRATIONS = {
         "ALTER TABLE journal ADD COLUMN shared_calls INTEGER",
     ),
     7: ("ALTER TABLE journal ADD COLUMN reason TEXT NOT NULL DEFAULT ''",),
+    # What they hold is worked out from the journal; see `sqlite.migration`.
+    8: (
+        "ALTER TABLE balances ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE balances ADD COLUMN day_start INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE balances ADD COLUMN day_end INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE balances ADD COLUMN today_information INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE balances ADD COLUMN today_calls INTEGER NOT NULL DEFAULT 0",
+        DAYS,
+    ),
 }
 
 SYNCHRONOUS_FULL = 2
@@ -217,6 +236,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     for statement_ in _statements_since(version):
         connection.execute(statement_)
+    if 0 < version < COUNTS_BY_DAY:
+        count_by_day(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import StoredLimits, parse_limit
 from budget_service.ledger.state import PaidQuery, Remembered, Reservation, RootRecord
-from budget_service.ledger.values import Account
+from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_outcome
-from budget_service.stores.sqlite import rows
+from budget_service.stores.sqlite import audit, rows
 from budget_service.stores.transactions import Loaded, PaymentKey, RootKey, Wanted
 from budget_service.stores.view import held_levels
 from budget_service.tuning import Tuning
@@ -82,6 +82,10 @@ class Loader:
             loaded.outcomes[key] = Remembered(row[0], decode_outcome(row[1]), row[2])
         self._load_payments(wanted.payments, loaded)
         loaded.stored_limits = {root: self._count_limits(root) for root in wanted.counted}
+        loaded.limits = {level: limit for each in wanted.limits for level, limit in self._limit(each)}
+        if wanted.history:
+            loaded.past = {level: self._past(level) for level in wanted.levels}
+            loaded.open = {root: audit.load_reservations(self._connection, root) for root in wanted.roots}
         return loaded
 
     def opened(self, root: str, expires_at: Microseconds) -> None:
@@ -176,6 +180,14 @@ class Loader:
         for asked in _groups(keys):
             found.update(self._connection.execute(known, tuple(chain.from_iterable(asked))))
         return found
+
+    def _limit(self, level: Account) -> Iterator[tuple[Account, Limit]]:
+        query = "SELECT limit_text FROM limits WHERE root = ? AND level = ?"
+        for (text,) in self._connection.execute(query, (level.root, level.text)):
+            yield level, parse_limit(text)
+
+    def _past(self, level: Account) -> dict[Microseconds, PastDay]:
+        return {day.start: day for day in audit.load_past_days(self._connection, level)}
 
     def _count_limits(self, root: str) -> int:
         query = "SELECT count(*) FROM limits WHERE root = ?"

@@ -10,10 +10,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
+from budget_service.ledger.state import DayChange, EntryKind, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, Cost, Hold
-from budget_service.ledger.windows import Window
-from budget_service.stores.codec import decode_days, encode_days
+from budget_service.ledger.windows import DaySpan, Window
+from budget_service.stores.codec import decode_days, decode_rule, encode_days, encode_rule
 from budget_service.stores.interface import StoreDamagedError
 
 Arguments = ParamSpec("Arguments")
@@ -69,18 +69,37 @@ def find_root(connection: sqlite3.Connection, root: str) -> RootRecord:
 @_reads("balances", 0)
 def read_balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
     """Return the balance of a row of its table."""
-    *used, reserved_since, leaves_at, earlier = rest
+    spent, reserved, (reserved_since, leaves_at, earlier, rule, *day), today = (
+        rest[:2],
+        rest[2:4],
+        rest[4:10],
+        rest[10:],
+    )
     return Balance(
-        Window(start, end), Cost(*used[:2]), Cost(*used[2:]), reserved_since, leaves_at, decode_days(earlier)
+        Window(start, end),
+        DaySpan(*day),
+        decode_rule(rule),
+        Cost(*spent),
+        Cost(*reserved),
+        reserved_since,
+        leaves_at,
+        decode_days(earlier),
+        Cost(*today),
     )
 
 
 def balance_row(level: Account, balance: Balance) -> tuple[Any, ...]:
     """Return the row of a balance."""
-    window, spent, reserved = balance.window, balance.spent, balance.reserved
+    window, spent, reserved, today = balance.window, balance.spent, balance.reserved, balance.today
     amounts = (spent.information, spent.calls, reserved.information, reserved.calls)
     days = (balance.reserved_since, balance.leaves_at, encode_days(balance.earlier))
-    return (level.text, window.start, window.end, *amounts, *days)
+    present = (encode_rule(balance.rule), *balance.day, today.information, today.calls)
+    return (level.text, window.start, window.end, *amounts, *days, *present)
+
+
+def day_row(each: DayChange) -> tuple[Any, ...]:
+    """Return the row that is added to the sum of a past day."""
+    return (each.level.text, each.start, each.end, each.information, each.calls)
 
 
 @_reads("reservations", 0)
@@ -118,14 +137,14 @@ def reservation_row(each: Reservation) -> tuple[Any, ...]:
     ids = (each.account.root, each.reservation_id, each.account.text, each.request_id, each.query_id)
     held = (each.held.information, each.held.calls)
     flags = (each.expires_at, each.paid_release_id, int(each.forfeits))
-    return (*ids, *held, *flags, _holds_text(each.holds), each.unit_id)
+    return (*ids, *held, *flags, holds_text(each.holds), each.unit_id)
 
 
 def journal_row(entry: JournalEntry) -> tuple[Any, ...]:
     """Return the row of an entry, without its number."""
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id)
-    counted = (entry.time, _holds_text(entry.holds), entry.policy_statement)
+    counted = (entry.time, holds_text(entry.holds), entry.policy_statement)
     each = entry.shared_cost
     shared = (None, None) if each is None else (each.information, each.calls)
     return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared, entry.reason)
@@ -152,5 +171,6 @@ def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
     )
 
 
-def _holds_text(holds: Iterable[Hold]) -> str:
+def holds_text(holds: Iterable[Hold]) -> str:
+    """Return the text of the days that something counts on."""
     return f"[{','.join([f'[{hold.depth},{hold.window_start}]' for hold in holds])}]"

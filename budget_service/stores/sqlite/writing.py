@@ -20,6 +20,10 @@ LEAVE_OUT_A_NUMBER = (
     "(SELECT rowid FROM sqlite_sequence WHERE name = 'journal'), 'journal', "
     "1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0))"
 )
+ADD_TO_DAY = (
+    "INSERT INTO days VALUES (?, ?, ?, ?, ?) ON CONFLICT (level, day_start) DO UPDATE "
+    "SET information = information + excluded.information, calls = calls + excluded.calls"
+)
 
 
 def write(connection: sqlite3.Connection, changes: Changes) -> None:
@@ -28,6 +32,8 @@ def write(connection: sqlite3.Connection, changes: Changes) -> None:
     _insert(connection, "INSERT OR REPLACE INTO roots", root_rows)
     balances = [rows.balance_row(level, balance) for level, balance in changes.balances.items()]
     _insert(connection, "INSERT OR REPLACE INTO balances", balances)
+    # Seldom more than one a day for each level.
+    connection.executemany(ADD_TO_DAY, [rows.day_row(each) for each in changes.days.values()])
     entries = [rows.journal_row(each) for each in changes.journal]
     _insert(connection, f"INSERT INTO journal ({rows.JOURNAL})", entries)
     outcomes = [

@@ -6,7 +6,7 @@ CREATE SCHEMA gris;
 
 CREATE TABLE gris.schema (version integer NOT NULL);
 
--- A span of a level that a reservation or a charge was admitted in.
+-- The day of a level that a reservation or a charge was admitted on.
 CREATE TYPE gris.hold AS (level text, window_start bigint);
 
 -- What was charged in an earlier day of a sliding window.
@@ -42,8 +42,23 @@ CREATE TABLE gris.balances (
   reserved_calls bigint NOT NULL DEFAULT 0 CHECK (reserved_calls >= 0),
   reserved_since bigint NOT NULL,
   leaves_at bigint,
-  earlier gris.day[] NOT NULL DEFAULT '{}'
+  earlier gris.day[] NOT NULL DEFAULT '{}',
+  rule text NOT NULL DEFAULT '',
+  day_start bigint NOT NULL DEFAULT 0,
+  day_end bigint NOT NULL DEFAULT 0,
+  today_information bigint NOT NULL DEFAULT 0 CHECK (today_information >= 0),
+  today_calls bigint NOT NULL DEFAULT 0 CHECK (today_calls >= 0)
 ) WITH (fillfactor = 50);
+
+-- What was charged at each level on each day that is over.
+CREATE TABLE gris.days (
+  level text COLLATE "C" NOT NULL,
+  day_start bigint NOT NULL,
+  day_end bigint NOT NULL,
+  information bigint NOT NULL,
+  calls bigint NOT NULL,
+  PRIMARY KEY (level, day_start)
+);
 
 CREATE TABLE gris.reservations (
   root text COLLATE "C" NOT NULL,

@@ -22,10 +22,14 @@ local function charged(query_id, span)
 end
 
 -- Draft.payment_span
-local function payment_span(hold)
-  local balance, first = balance_of(hold[1]), tonumber(hold[2])
-  if not balance or not counts(balance, first) then return nil end
-  return hold[1] == levels[#levels].level and first or leaf.first
+local function payment_span(reservation)
+  for _, hold in ipairs(reservation.holds) do
+    if hold[1] == levels[#levels].level then
+      local first = tonumber(hold[2])
+      return counts(leaf, first) and first or nil
+    end
+  end
+  return nil
 end
 
 local function already_paid()
@@ -59,7 +63,7 @@ local function settle()
     settled.shared_information, settled.shared_calls = reservation.information, reservation.calls
   end
   spend(settled, reservation.holds)
-  return charged(query_id, payment_span(reservation.holds[#reservation.holds]))
+  return charged(query_id, payment_span(reservation))
 end
 
 local function deduct()
@@ -68,7 +72,7 @@ local function deduct()
   local refusal = admission(asked)
   if refusal then return finish(refusal) end
   spend(entry('direct', request.query_id), holds())
-  return charged(request.query_id, leaf.first)
+  return charged(request.query_id, leaf.day_first)
 end
 
 if unit_id ~= '' and unit_id ~= request.unit_id then return finish({'refused', 'UNIT_MISMATCH'}) end

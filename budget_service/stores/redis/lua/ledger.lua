@@ -3,14 +3,18 @@
 -- Python passes one JSON object of strings, with everything computed that needs a calendar or a hash:
 --   clock         the time to use instead of Redis' own; empty outside tests
 --   account       the path, joined by slashes
+--   path          all levels that the request counts on, from the widest
 --   levels        {level, depth, maximum information, maximum calls, mode, window start, window end or '',
---                 counts from, leaves at or ''} each
+--                 counts from, leaves at or '', rule, day start, day end} each
+--   others        {level, day start, day end} of each level of the path that has no limit
+--   leaving       for levels with another rule than their balance: when each past day stops counting, by its start
 --   limits_version  of the root's stored limits that the levels were found with; empty: they do not matter
 --   fingerprint   of the request; the other fields are the request's own
 -- Times are microseconds, exact in a double until the year 2255. Nothing is written before everything is decided,
 -- because Redis does not take back what a script wrote before it failed.
 
-local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key, limits_key = unpack(KEYS)
+local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key, limits_key,
+  days_key = unpack(KEYS)
 local request = cjson.decode(ARGV[1])
 
 -- Amounts are 64-bit integers, which a double cannot hold: {high, low} stands for high * 10^9 + low. Whichever has been
@@ -114,11 +118,16 @@ for index, each in ipairs(request.levels) do
   levels[index] = {
     level = each[1], depth = each[2], maximum = cost(each[3], each[4]), mode = each[5],
     first = time_of(each[6]), last = time_of(each[7]), counts_from = time_of(each[8]), leaves = time_of(each[9]),
+    rule = each[10], day_first = time_of(each[11]), day_last = time_of(each[12]),
   }
   -- Python guessed the time to find the windows. Where it guessed wrong it is told the time and asks again.
-  if now < levels[index].first or (levels[index].last and now >= levels[index].last) then
-    return {'clock', time_text(now)}
-  end
+  if now < levels[index].day_first or now >= levels[index].day_last then return {'clock', time_text(now)} end
+end
+
+local others = {}
+for index, each in ipairs(request.others) do
+  others[index] = {level = each[1], day_first = time_of(each[2]), day_last = time_of(each[3])}
+  if now < others[index].day_first or now >= others[index].day_last then return {'clock', time_text(now)} end
 end
 
 -- The draft: balances by level as they will be written, reservations that end, entries for the journal.
@@ -149,32 +158,32 @@ local function days_text(days)
 end
 
 local function parse_balance(text)
-  local first, last, si, sc, ri, rc, since, leaves, days = string.match(text,
-    '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+):(%d+):(%d*):(.*)$')
-  if not first then
-    -- Up to schema 2 only calendar windows were known.
-    first, last, si, sc, ri, rc = string.match(text, '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+)$')
-    since, leaves, days = first, '', ''
-  end
+  local first, last, si, sc, ri, rc, since, leaves, days, rule, day_first, day_last, ti, tc = string.match(text,
+    '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+):(%d+):(%d*):([^:]*):([^:]*):(%d+):(%d+):(%d+):(%d+)$')
   return {
     first = time_of(first), last = time_of(last), spent = cost(si, sc), reserved = cost(ri, rc),
-    since = time_of(since), leaves = time_of(leaves), days = parse_days(days),
+    since = time_of(since), leaves = time_of(leaves), days = parse_days(days), rule = rule,
+    day_first = time_of(day_first), day_last = time_of(day_last), today = cost(ti, tc),
   }
 end
 
 local function balance_text(balance)
-  local spent, reserved = balance.spent, balance.reserved
+  local spent, reserved, today = balance.spent, balance.reserved, balance.today
   return table.concat({
     time_text(balance.first), time_text(balance.last), amount_text(spent[1]), amount_text(spent[2]),
     amount_text(reserved[1]), amount_text(reserved[2]), time_text(balance.since), time_text(balance.leaves),
-    days_text(balance.days),
+    days_text(balance.days), balance.rule, time_text(balance.day_first), time_text(balance.day_last),
+    amount_text(today[1]), amount_text(today[2]),
   }, ':')
 end
 
-local function opened_balance(each, first)
+-- Balance.opened
+local function opened_balance(each, since)
+  local first = math.max(each.first, since)
   return {
     first = first, last = each.last, spent = NOTHING, reserved = NOTHING, since = first, leaves = each.leaves,
-    days = {},
+    days = {}, rule = each.rule, day_first = math.max(each.day_first, since), day_last = each.day_last,
+    today = NOTHING,
   }
 end
 
@@ -186,13 +195,8 @@ local function day_of(balance, first)
 end
 
 local function counts(balance, first)
-  return balance.first == first or day_of(balance, first) ~= nil
-end
-
-local function today(balance)
-  local rest = balance.spent
-  for _, day in ipairs(balance.days) do rest = taken(rest, day.spent) end
-  return rest
+  if not balance.leaves then return balance.rule ~= '' and first >= balance.since end
+  return balance.day_first == first or day_of(balance, first) ~= nil
 end
 
 local function is_nothing(value)
@@ -202,15 +206,14 @@ end
 -- From the oldest charge that counts to the next moment at which budget returns; `as_one`: that is when all is gone.
 local function counted_window(balance, as_one)
   local first = balance.first
-  if not balance.leaves and #balance.days == 0 then return first, balance.last end
+  if not balance.leaves then return math.min(first, balance.since), balance.last end
   for _, day in ipairs(balance.days) do first = math.min(first, day.first) end
-  if not balance.leaves or not balance.last then return first, balance.last end
   local pick, leaves = as_one and math.max or math.min, nil
   for _, day in ipairs(balance.days) do
     if not is_nothing(day.spent) then leaves = pick(leaves or day.leaves, day.leaves) end
   end
-  if not leaves or not is_nothing(today(balance)) then leaves = pick(leaves or balance.leaves, balance.leaves) end
-  return first, math.max(leaves, balance.last)
+  if not leaves or not is_nothing(balance.today) then leaves = pick(leaves or balance.leaves, balance.leaves) end
+  return first, math.max(leaves, balance.day_last)
 end
 
 local function balance_of(level)
@@ -222,15 +225,61 @@ local function balance_of(level)
 end
 
 local function load_balances()
-  if #levels == 0 then return end
-  local names = {}
-  for index, each in ipairs(levels) do names[index] = each.level end
+  local names = request.path
+  if #names == 0 then return end
   for index, text in ipairs(redis.call('HMGET', balances_key, unpack(names))) do
     balances[names[index]] = text and parse_balance(text) or false
   end
 end
 
--- A hold is {level, span start}.
+-- What was charged at a level on days that are over, {last, spent} by start, as it will be written.
+
+local past = {}
+local all_past_loaded = {}
+
+local function past_key(level)
+  return days_key .. ':' .. level
+end
+
+local function parse_past(text)
+  local last, information, calls = string.match(text, '^(%d+),(%d+),(%d+)$')
+  return {last = time_of(last), spent = cost(information, calls)}
+end
+
+local function past_day(level, first)
+  past[level] = past[level] or {}
+  local found = past[level][first]
+  if found == nil then
+    local text = redis.call('HGET', past_key(level), time_text(first))
+    found = text and parse_past(text) or nil
+    past[level][first] = found
+  end
+  return found
+end
+
+local DAY = 86400 * 1000000
+
+-- Draft._change_day
+local function change_day(level, first, change, value, last)
+  local day = past_day(level, first) or {last = last or first + DAY, spent = NOTHING}
+  day.spent, day.changed = change(day.spent, value), true
+  past[level][first] = day
+end
+
+local function all_past(level)
+  past[level] = past[level] or {}
+  if not all_past_loaded[level] then
+    local fields = redis.call('HGETALL', past_key(level))
+    for index = 1, #fields, 2 do
+      local first = time_of(fields[index])
+      past[level][first] = past[level][first] or parse_past(fields[index + 1])
+    end
+    all_past_loaded[level] = true
+  end
+  return past[level]
+end
+
+-- A hold is {level, day start}.
 
 local function add_reserved(holds, change, held)
   for _, hold in ipairs(holds) do
@@ -252,10 +301,18 @@ local function spend(entry, holds)
     local balance, first = balance_of(hold[1]), tonumber(hold[2])
     -- JournalEntry.cost_at
     local spent = hold[1] == entry.account and own or above
-    if balance and counts(balance, first) then
-      balance.spent = added(balance.spent, spent)
-      local day = day_of(balance, first)
-      if day then day.spent = added(day.spent, spent) end
+    if balance then
+      -- Balance.charged
+      if counts(balance, first) then
+        balance.spent = added(balance.spent, spent)
+        local day = balance.day_first ~= first and day_of(balance, first)
+        if day then day.spent = added(day.spent, spent) end
+      end
+      if balance.day_first == first then
+        balance.today = added(balance.today, spent)
+      else
+        change_day(hold[1], first, added, spent)
+      end
     end
   end
   entry.holds = holds
@@ -281,48 +338,141 @@ local function expire(id)
   end
 end
 
-local function end_day(balance)
-  table.insert(balance.days, {first = balance.first, leaves = balance.leaves, spent = today(balance)})
+-- Balance.on: begin another day, and return the one that has ended.
+local function begin_day(balance, each)
+  local first = math.max(each.day_first, currency_since)
+  if balance.day_first >= first and now < balance.day_last then return nil end
+  local start = now
+  if now >= balance.day_last then
+    start = math.max(first, balance.day_last)
+  elseif balance.day_first < currency_since then
+    start = first
+  end
+  local ended = {first = balance.day_first, last = math.min(balance.day_last, start), spent = balance.today}
+  balance.day_first, balance.day_last, balance.today = start, math.max(each.day_last, start + 1), NOTHING
+  return ended
 end
 
-local function forget_old_days(balance, each)
-  local sum, days = today(balance), {}
-  for _, day in ipairs(balance.days) do
-    if now < day.leaves or day.first >= each.counts_from then
-      sum = added(sum, day.spent)
-      table.insert(days, day)
+-- Balance.rolled: bring to now what was made for the same rule; false: only the past days tell.
+local function roll(balance, each, ended)
+  if each.leaves then
+    if not ended then return true end
+    table.insert(balance.days, {first = ended.first, leaves = balance.leaves, spent = ended.spent})
+    local sum, days = balance.today, {}
+    for _, day in ipairs(balance.days) do
+      if now < day.leaves or day.first >= each.counts_from then
+        sum = added(sum, day.spent)
+        table.insert(days, day)
+      end
+    end
+    balance.spent, balance.days, balance.leaves = sum, days, each.leaves
+    balance.first, balance.last = balance.day_first, balance.day_last
+    return true
+  end
+  if not balance.last or now < balance.last then return true end
+  if not ended or ended.last > each.first then return false end
+  balance.first, balance.last, balance.since = each.first, each.last, each.first
+  balance.spent, balance.reserved = NOTHING, NOTHING
+  return true
+end
+
+local function is_ended(id)
+  for _, each in ipairs(ended) do
+    if each == id then return true end
+  end
+  return false
+end
+
+-- Draft._reserved
+local function reserved_at(level, since)
+  local sum = NOTHING
+  local fields = redis.call('HGETALL', reservations_key)
+  for index = 1, #fields, 2 do
+    if not is_ended(fields[index]) then
+      local reservation = parse_reservation(fields[index + 1])
+      for _, hold in ipairs(reservation.holds) do
+        if hold[1] == level and tonumber(hold[2]) >= since then
+          sum = added(sum, cost(reservation.information, reservation.calls))
+        end
+      end
     end
   end
-  balance.spent, balance.days = sum, days
+  return sum
 end
 
--- Balance.at
+-- Past days whose last charges leave a sliding window at a time that only a calendar tells: by level, then by start.
+local unknown = {}
+local is_unknown = false
+
+-- Balance.rebuilt
+local function rebuilt(balance, each, since)
+  local spent, first, days = balance.today, math.min(math.max(each.counts_from, since), balance.day_first), {}
+  local leaving = request.leaving and request.leaving[each.level] or {}
+  for start, day in pairs(all_past(each.level)) do
+    if day.last > each.counts_from and start >= since then
+      spent, first = added(spent, day.spent), math.min(first, start)
+      if each.leaves then
+        local text = leaving[time_text(start)]
+        if not text then
+          unknown[each.level] = unknown[each.level] or {}
+          unknown[each.level][time_text(start)], is_unknown = time_text(day.last), true
+        end
+        table.insert(days, {first = start, leaves = time_of(text or '0'), spent = day.spent})
+      end
+    end
+  end
+  table.sort(days, function(one, other) return one.first < other.first end)
+  local made = {
+    first = math.max(each.first, since), last = each.last, spent = spent, since = first, leaves = each.leaves,
+    days = days, rule = each.rule, day_first = balance.day_first, day_last = balance.day_last, today = balance.today,
+    reserved = reserved_at(each.level, first),
+  }
+  if each.leaves then made.first, made.last = balance.day_first, balance.day_last end
+  return made
+end
+
+local function same(a, b)
+  return is_within(a, b) and is_within(b, a)
+end
+
+-- Draft._rebuilt
+local function rebuild(balance, each)
+  local every = rebuilt(balance, each, 0)
+  if every.since >= currency_since then return every end
+  local fresh = rebuilt(balance, each, currency_since)
+  local has_old = not (same(every.spent, fresh.spent) and same(every.reserved, fresh.reserved))
+  return has_old and each.mode == 'enforce' and every or fresh
+end
+
+-- What to change before the window: balances, by the day that has ended.
 local function bring_to_now(each)
   local balance = balance_of(each.level)
   if not balance then
-    balances[each.level] = opened_balance(each, each.first)
+    balances[each.level] = opened_balance(each, 0)
     return
   end
-  local is_over = balance.last and now >= balance.last
-  if is_over and not balance.leaves then
-    balances[each.level] = opened_balance(each, math.max(each.first, balance.last))
+  local over = begin_day(balance, each)
+  if over then change_day(each.level, over.first, added, over.spent, over.last) end
+  if balance.rule ~= each.rule or not roll(balance, each, over) then
+    balances[each.level] = rebuild(balance, each)
+  end
+end
+
+-- Draft._refresh_without_limit
+local function refresh_without_limit(each)
+  local balance = balance_of(each.level)
+  if not balance then
+    balances[each.level] = {
+      first = each.day_first, last = each.day_last, spent = NOTHING, reserved = NOTHING, since = 0, days = {},
+      rule = '', day_first = each.day_first, day_last = each.day_last, today = NOTHING,
+    }
     return
   end
-  if not balance.leaves and not each.leaves then
-    if each.last and (not balance.last or each.last < balance.last) then balance.last = each.last end
-    return
-  end
-  local kept = balance.leaves or 0
-  if is_over then
-    end_day(balance)
-    balance.first, balance.last, kept = math.max(each.first, balance.last), each.last, 0
-  elseif not each.leaves then
-    balance.last = each.last
-  elseif not balance.last or each.last < balance.last then
-    balance.last = each.last
-  end
-  forget_old_days(balance, each)
-  balance.leaves = each.leaves and math.max(kept, each.leaves)
+  local over = begin_day(balance, each)
+  if not over then return end
+  change_day(each.level, over.first, added, over.spent, over.last)
+  balance.first, balance.last, balance.spent = balance.day_first, balance.day_last, NOTHING
+  balance.leaves, balance.days, balance.rule = nil, {}, ''
 end
 
 local function is_of_the_last_currency(balance)
@@ -335,7 +485,9 @@ local function refresh(each)
   local balance = balances[each.level]
   if not is_of_the_last_currency(balance) then return end
   if each.mode == 'track' or (is_nothing(balance.spent) and is_nothing(balance.reserved)) then
-    balances[each.level] = opened_balance(each, math.max(each.first, currency_since))
+    local opened = opened_balance(each, currency_since)
+    opened.day_first, opened.day_last = balance.day_first, balance.day_last
+    balances[each.level] = opened
   end
 end
 
@@ -343,6 +495,8 @@ load_balances()
 local due = redis.call('ZRANGEBYSCORE', ends_key, '-inf', time_text(now), 'LIMIT', 0, request.expired_at_once)
 for _, id in ipairs(due) do expire(id) end
 for _, each in ipairs(levels) do refresh(each) end
+for _, each in ipairs(others) do refresh_without_limit(each) end
+if is_unknown then return {'leaving', cjson.encode(unknown)} end
 
 local leaf = #levels > 0 and balances[levels[#levels].level] or {}
 
@@ -419,7 +573,7 @@ end
 
 local function holds()
   local found = {}
-  for index, each in ipairs(levels) do found[index] = {each.level, time_text(balances[each.level].first)} end
+  for index, level in ipairs(request.path) do found[index] = {level, time_text(balances[level].day_first)} end
   return found
 end
 
@@ -496,6 +650,17 @@ local function write_balances()
   if #fields > 0 then redis.call('HSET', balances_key, unpack(fields)) end
 end
 
+local function write_past()
+  for level, days in pairs(past) do
+    for first, day in pairs(days) do
+      if day.changed then
+        local text = table.concat({time_text(day.last), amount_text(day.spent[1]), amount_text(day.spent[2])}, ',')
+        redis.call('HSET', past_key(level), time_text(first), text)
+      end
+    end
+  end
+end
+
 local function write_reservations()
   for _, id in ipairs(ended) do
     redis.call('HDEL', reservations_key, id)
@@ -530,6 +695,9 @@ end
 
 -- `outcome` is a list, or the text of one that is no refusal.
 local function finish(outcome, payment)
+  -- What more has lapsed is still counted as held: the request is sent again.
+  local is_again = type(outcome) ~= 'string' and outcome[1] == 'exhausted' and #due > 0
+    and #due == tonumber(request.expired_at_once)
   local is_text = type(outcome) == 'string'
   local text = is_text and outcome or cjson.encode(outcome)
   local is_refusal = not is_text and (outcome[1] == 'refused' or outcome[1] == 'exhausted')
@@ -542,8 +710,10 @@ local function finish(outcome, payment)
       'next_since', time_text(next_since))
   end
   write_balances()
+  write_past()
   write_reservations()
   write_journal()
+  if is_again then return {'again', ''} end
   if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)

@@ -30,6 +30,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_CURRENCY: _ClassVar[ChargeKind]
     CHARGE_KIND_CLOCK: _ClassVar[ChargeKind]
     CHARGE_KIND_REFUNDED: _ClassVar[ChargeKind]
+    CHARGE_KIND_LIMIT: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -44,6 +45,7 @@ CHARGE_KIND_LOST: ChargeKind
 CHARGE_KIND_CURRENCY: ChargeKind
 CHARGE_KIND_CLOCK: ChargeKind
 CHARGE_KIND_REFUNDED: ChargeKind
+CHARGE_KIND_LIMIT: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
@@ -86,7 +88,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +99,8 @@ class ChargeEntry(_message.Message):
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
     SHARED_COST_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -107,7 +111,9 @@ class ChargeEntry(_message.Message):
     policy_statement: str
     shared_cost: _cost_pb2.Cost
     reason: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
+    limit_before: Limit
+    limit_after: Limit
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")

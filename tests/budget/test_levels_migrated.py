@@ -1,0 +1,126 @@
+"""Ledgers that older programs wrote while the company had no limit, then one, then none: it is counted all along.
+
+In `ledgers/levels-*` analyst ann was charged 3 times in September, 10 times on 12 October, 5 times on the 13th and
+8 times on the 14th, and bob 4 times on the 13th; the company had a limit on the 13th alone. 6 calls are held without
+it, and 2 with it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+from redis.asyncio import Redis
+
+from budget_service.ledger.outcomes import Cancelled, Charged, Exhausted
+from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.windows import Period
+from budget_service.server.audit import Verification, verify
+from budget_service.stores.interface import Store
+from budget_service.stores.postgres.store import PostgresStore
+from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.sqlite.store import SqliteStore
+from tests.budget.conftest import closing, empty
+from tests.support.budget_samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    release,
+)
+
+LEDGERS = Path(__file__).parent / "ledgers"
+OWN = limit(100, 100)
+BOTH = levels(own=OWN, above=limit(45, 45))
+
+
+@pytest_asyncio.fixture(params=["sqlite", "redis", "postgres"])
+async def older(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
+    """Open the ledger of an older program in each store."""
+    if request.param == "sqlite":
+        for name in ("ledger.db", "ledger.db.mark"):
+            shutil.copyfile(LEDGERS / name.replace("ledger", "levels-sqlite-8"), tmp_path / name)
+        async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+            yield store
+    elif request.param == "redis":
+        address = request.getfixturevalue("shared_redis").address
+        await _load_redis(address)
+        async with closing(await RedisStore.open(address, clock=clock)) as store:
+            yield store
+    else:
+        server = request.getfixturevalue("shared_postgres")
+        server.forget()
+        with psycopg.connect(server.address, autocommit=True) as connection:
+            connection.execute((LEDGERS / "levels-postgres-5.sql").read_bytes())
+        async with closing(await PostgresStore.open(server.address, clock=clock)) as store:
+            yield store
+
+
+async def _load_redis(address: str) -> None:
+    await empty(address)
+    client: Any = Redis.from_url(address, decode_responses=True)
+    for key, kind, value in json.loads((LEDGERS / "levels-redis-7.json").read_text()):
+        if kind == "hash":
+            await client.hset(key, mapping=value)
+        elif kind == "zset":
+            await client.zadd(key, value)
+        elif kind == "stream":
+            for position, fields in value:
+                await client.xadd(key, fields, id=position)
+        else:
+            await client.set(key, value)
+    await client.aclose()
+
+
+async def assert_verified(store: Store) -> None:
+    """See that every balance is the sum of the journal."""
+    found = Verification()
+    await verify(store, COMPANY.root, found)
+    assert found.differences == []
+
+
+async def test_every_level_counts_what_was_charged_below_it(older: Store) -> None:
+    """With or without a limit then, by any window, and what is held."""
+    await assert_verified(older)
+    for above, spent in (
+        (limit(45, 45), 27),
+        (limit(45, 45, days=2), 17),
+        (limit(45, 45, period=Period.NEVER), 30),
+        (limit(45, 45, days=40), 30),
+    ):
+        company, analyst = (await older.read(ANALYST, levels(own=OWN, above=above))).levels
+        assert (Cost(spent, spent), Cost(8, 8)) == (company.spent, company.reserved)
+        assert (Cost(23, 23), Cost(8, 8)) == (analyst.spent, analyst.reserved)
+    (bob,) = (await older.read(COLLEAGUE, levels(COLLEAGUE, own=limit(50, 50, days=7)))).levels
+    assert (Cost(4, 4), NOTHING) == (bob.spent, bob.reserved)
+
+
+async def test_the_limit_holds_from_the_first_request_on(older: Store, clock: SteppedClock) -> None:
+    """10 more are allowed; what was held is settled, cancelled or lapses, and what was paid for stays free."""
+    free = (await older.apply(*charge("free", Cost(1, 1), on=BOTH, release_id="before3"))).outcome
+    assert isinstance(free, Charged)
+    assert free.already_paid
+    answers = [(await older.apply(*charge(f"new{n}", Cost(1, 1), on=BOTH))).outcome for n in range(12)]
+    assert [Charged] * 10 + [Exhausted] * 2 == [type(each) for each in answers]
+    settled = (await older.apply(*charge("s", Cost(1, 1), on=BOTH, settles="held0"))).outcome
+    assert isinstance(settled, Charged)
+    assert [Cost(38, 38), Cost(34, 34)] == [each.spent for each in settled.levels]
+    assert Cancelled(Cost(2, 2), UNIT) == (await older.apply(*release("x", ends="in both", on=BOTH))).outcome
+    await assert_verified(older)
+    clock.step(seconds=601)
+    refused = (await older.apply(*charge("too much", Cost(8, 8), on=BOTH))).outcome
+    assert isinstance(refused, Exhausted)
+    assert refused.shortfalls[0].remaining == 7
+    clock.step(days=30)
+    assert isinstance((await older.apply(*charge("november", Cost(45, 45), on=BOTH))).outcome, Charged)
+    await assert_verified(older)
