@@ -15,7 +15,7 @@ import ssl
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 USER = 10001
@@ -110,19 +110,28 @@ def _prune(packages: Path) -> None:
 def _copy_shared_libraries(root: Path, interpreter: Path) -> list[Path]:
     known = _known_libraries()
     wanted = {known[name] for name in _LOADED_BY_NAME if name in known}
-    for file in (root / interpreter.relative_to("/"), *root.rglob("*.so"), *root.rglob("*.so.*")):
-        wanted |= {path for path in _linked_libraries(file) if not path.is_relative_to(root)}
+    files = (root / interpreter.relative_to("/"), *root.rglob("*.so"), *root.rglob("*.so.*"))
+    # A package's own libraries find one another only once the module that needs them has been loaded.
+    brought = {file.name for file in files}
+    for file in files:
+        wanted |= {path for path in _linked_libraries(file, brought) if not path.is_relative_to(root)}
     for path in sorted(wanted):
         _copy(root, path)
     _copy(root, Path("/etc/ld.so.cache"))
     return sorted(wanted)
 
 
-def _linked_libraries(file: Path) -> Iterator[Path]:
-    """Yield the shared libraries that a program or library is linked with, directly or not."""
+def _linked_libraries(file: Path, brought: Set[str]) -> Iterator[Path]:
+    """Yield the shared libraries that a program or library is linked with, directly or not.
+
+    Raises:
+        CollectError: One is neither on this machine nor among those that packages have brought, which have these names.
+    """
     done = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         if "not found" in line:
+            if line.split()[0] in brought:
+                continue
             raise CollectError(f"{file}: {line.strip()}")
         yield from (Path(word) for word in line.split() if word.startswith("/"))
 
