@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
 
+from sqlglot.expressions import FUNCTION_BY_NAME
+
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import FORBIDDEN_CHARACTER
 
@@ -50,7 +52,6 @@ COUNTS = frozenset({"COUNT", "DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTINCT
 # Names that may precede an opening parenthesis; any other would be a function.
 _BEFORE_PARENTHESIS = COUNTS | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN"}
 _BEFORE_SUBQUERY = frozenset({"FROM", "AS", "UNION", "ALL", "EXISTS"})
-_MAXIMUM_NAME = 64
 
 
 def refuse(construct: str) -> NoReturn:
@@ -123,7 +124,8 @@ def _refuse_function(token: Token) -> NoReturn:
     word = token.text.upper()
     if word in _BEFORE_SUBQUERY:
         refuse("a subquery")
-    named = f"{word}(..)" if token.kind == "name" and len(word) <= _MAXIMUM_NAME else "a function"
+    # Nothing but the name of a function that SQL has: a word of a mangled text may be somebody's literal.
+    named = f"{word}(..)" if token.kind == "name" and word in FUNCTION_BY_NAME else "a function"
     raise QuestionError(
         "sql", f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, and no other function"
     )

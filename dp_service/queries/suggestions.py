@@ -1,4 +1,4 @@
-"""What a refusal says of names: the asker's own where it is a plain name, and what the policy lists instead.
+"""What a refusal says of names: the asker's own if it is a known one misspelt, and what the policy lists instead.
 
 Only names and listed domains of the policy are suggested, which every caller may read in the catalogue; nothing comes
 from the data. A literal is never repeated: errors end up in logs, which must not contain filters.
@@ -14,18 +14,24 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SHOWN = 8
 
 
-def quoted(name: str) -> str:
-    """Return how a message calls a name that somebody asked for."""
-    return f'"{name}"' if _PLAIN.fullmatch(name) else "with that name"
+def quoted(name: str, known: Collection[str]) -> str:
+    """Return how a message calls an unknown name: by itself only if it is a known one, misspelt.
+
+    In a mangled text any other word may be somebody's literal.
+    """
+    return f'"{name}"' if _PLAIN.fullmatch(name) and _closest(name, known) else "with that name"
 
 
 def instead_of(name: str, known: Collection[str]) -> str:
     """Return what to ask for instead of an unknown name: the most similar known one, or all of them."""
+    closest = _closest(name, known)
+    return f"did you mean {closest}?" if closest else f"it lists {listed(sorted(known))}"
+
+
+def _closest(name: str, known: Collection[str]) -> str:
     by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    if close:
-        return f"did you mean {by_lower[close[0]]}?"
-    return f"it lists {listed(sorted(known))}"
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else ""
 
 
 def listed(values: Sequence[object]) -> str:

@@ -235,7 +235,7 @@ class Table:
         names = [column.name for column in self.usable_columns]
         raise RefusedByPolicyError(
             Rule.COLUMN,
-            f"the policy lists no column {quoted(name)} for the table {self.name}; {instead_of(name, names)}",
+            f"the policy lists no column {quoted(name, names)} for the table {self.name}; {instead_of(name, names)}",
         )
 
 
@@ -278,5 +278,5 @@ class Policy:
                 return table
         names = [table.name for table in self.tables]
         raise RefusedByPolicyError(
-            Rule.TABLE, f"the policy lists no table {quoted(name)}; {instead_of(name, names)}"
+            Rule.TABLE, f"the policy lists no table {quoted(name, names)}; {instead_of(name, names)}"
         )

@@ -24,3 +24,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("MPLCONFIGDIR", str(Path(kept) / "matplotlib"))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture
+def no_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Have a cache in which nobody has kept a table of the adaptive bound."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -139,6 +139,7 @@ def test_a_policy_counts_what_it_has_published(tmp_path: Path, capsys: pytest.Ca
     assert [solved] == reported(capsys, "solve", *wanted, "--domain", "5:1e-9", "--gaussian")["solutions"]
 
 
+@pytest.mark.usefixtures("no_tables")
 def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
     """33.782 is written 33.79, and no line is wider than 100 columns."""
     assert main(["plan", "guarantee", "--quick"]) == 0
@@ -153,6 +154,7 @@ def test_delta_may_be_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert {4e-9} == {round(row["delta"], 20) for row in rows}
 
 
+@pytest.mark.usefixtures("no_tables")
 @pytest.mark.parametrize("flags", [("--gaussian",), ("--domain", "0.1:1e-9", "--domain", "0.1:1e-9")])
 def test_gaussian_noise_and_domains_leave_one_bound(
     capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]

@@ -104,7 +104,7 @@ def test_other_values_arrive_as_they_are(column: str, value: object, expected: V
 def test_a_truth_value_is_no_integer(value: bool) -> None:
     """It is written as TRUE or FALSE, which a column of integers refuses."""
     assert f"x =  {str(value).upper()} " == bound("x = %(p)s", {"p": value})
-    with pytest.raises(QuestionError, match="type of the column"):
+    with pytest.raises(QuestionError, match="expected integers"):
         read("score = %(p)s", p=value)
 
 

@@ -290,7 +290,7 @@ def test_a_refusal_does_not_tell_whether_a_column_exists() -> None:
             ask(name)
         messages.add(str(refusal.value).replace(name, "NAME"))
     assert messages == {
-        'the policy lists no column "NAME" for the table engagement; '
+        "the policy lists no column with that name for the table engagement; "
         "it lists active, article_id, cohort, country, day, score, shown, title"
     }
 

@@ -21,7 +21,7 @@ STORES = ("redis", "postgres")
 # What takes much memory and long to start: the tests of a lane run one after the other in one worker, and share what
 # they start. A folder belongs to the first lane that names it.
 LANES = {
-    "tests/pinot/failures": "pinot failures",
+    "tests/pinot/failures": "pinot",
     "tests/pinot": "pinot",
     "tests/spark": "spark and containers",
     "tests/containers": "spark and containers",

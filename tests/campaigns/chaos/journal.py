@@ -27,9 +27,10 @@ FROM gris.journal
 
 
 def read_journal(address: str) -> tuple[Entry, ...]:
-    """Return every line of the journal of a store that is named as for budget_service."""
+    """Return every line that takes something, from the journal of a store that is named as for budget_service."""
     reader = READERS[address.partition(":")[0]]
-    return tuple(_entry(line) for line in reader(address))
+    # A changed limit takes nothing.
+    return tuple(_entry(line) for line in reader(address) if line[0] != "limit")
 
 
 def _from_sqlite(address: str) -> Iterable[Any]:
