@@ -34,7 +34,7 @@ identity:
     "uri:spiffe://example.org/ana": [app, acme, ana]
     "uri:spiffe://example.org/acme": {{account: [app, acme], accounts_below: true}}
     "email:hasty@example.org": [app, hasty]
-    "email:poor@example.org": [poor, one]
+    "email:poor@example.org": [alone, one]
     "email:unknown@example.org": [nowhere]
     "uri:spiffe://example.org/wide": [app, acme]
     "uri:spiffe://example.org/two": [app, two]

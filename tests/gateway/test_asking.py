@@ -225,7 +225,7 @@ async def test_an_exhausted_budget_says_all_that_is_missing(gateway: GatewayWorl
             await client.ask(TOP)
     assert ["information"] == [shortfall.unit for shortfall in refused.value.shortfalls]
     assert (21, 5) == (refused.value.shortfalls[0].requested, refused.value.shortfalls[0].remaining)
-    assert ("poor", "one") == refused.value.shortfalls[0].level
+    assert ("alone", "one") == refused.value.shortfalls[0].level
 
 
 async def test_the_policy_refuses_by_name(gateway: GatewayWorld) -> None:
@@ -347,4 +347,4 @@ def _promised_alone(gateway: GatewayWorld, credentials: Credentials) -> None:
     """Without a level above there is nothing shared, and the blocking client tells the same."""
     with GatewayClient(Endpoint(gateway.address, credentials)) as client:
         reported = client.guarantee()
-    assert (Sharing.NONE, None, ("poor", "one")) == (reported.sharing, reported.shared, reported.holds.path)
+    assert (Sharing.NONE, None, ("alone", "one")) == (reported.sharing, reported.shared, reported.holds.path)

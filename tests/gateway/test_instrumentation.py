@@ -134,6 +134,7 @@ async def test_calls_and_questions_are_counted_and_nobody_is_named(
         "example.org",
         "spiffe",
         "poor",
+        "alone",
         "SELECT",
         "feedback",
         *(str(row.element[0]) for row in result.rows),

@@ -86,6 +86,8 @@ accounts:
     limit: {information: 1000000000000, calls: 1000000000000}
   - path: [poor, "*"]
     limit: {information: 5, calls: 1}
+  - path: [alone, one]
+    limit: {information: 5, calls: 1}
   - path: [app]
     limit: {information: 1000000, calls: 100000}
   - path: [app, "*"]
