@@ -163,7 +163,10 @@ def format_guarantee(guarantee: AccountGuarantee) -> str:
     if holds.limit is None:
         return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
     if holds.guarantee is None:
-        return f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts"
+        return (
+            f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts, or "
+            "more was spent there than its limit is now"
+        )
     private = f"all that {account} is shown is {_format_privacy(holds.guarantee)}"
     if guarantee.sharing is Sharing.NONE:
         return f"{private}, for {_format_limit(holds.limit)}"
@@ -181,8 +184,10 @@ def format_own_guarantee(guarantee: AccountGuarantee) -> str:
     own = guarantee.own
     if guarantee.sharing is Sharing.NONE or own == guarantee.shared:
         return ""
-    if own.guarantee is None or own.limit is None:
+    if own.limit is None:
         return "recorded but not enforced"
+    if own.guarantee is None:
+        return "more was spent than its limit is now"
     return f"{_format_limit(own.limit)}; its own results alone are {_format_privacy(own.guarantee)}"
 
 

@@ -1,4 +1,4 @@
-"""How much a guarantee counts on a level: its limit, or what was spent, in every window that overlaps the account's."""
+"""How much a guarantee counts on a level: its limit, in every window that overlaps the account's."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def used(level: Level) -> Cost:
     return Cost(spent.information + reserved.information, spent.calls + reserved.calls, level.limit.unit_id)
 
 
-def larger(one: Cost, other: Cost) -> Cost:
-    """Returns the larger of two costs in each unit, in the currency of the first."""
-    return Cost(max(one.information, other.information), max(one.calls, other.calls), one.unit_id)
+def covers(budget: Cost, spent: Cost) -> bool:
+    """Returns whether no more was spent than a budget, in either unit."""
+    return spent.information <= budget.information and spent.calls <= budget.calls
 
 
-def counted(level: Level) -> Cost:
-    """Returns what may have been paid for in one window of a level.
+def counted(level: Level) -> Cost | None:
+    """Returns what may be paid for in one window of a level: its limit; None if more counts against it already.
 
-    That is the limit, or what counts against it where that is more: lowering a limit, or enforcing it only later, does
-    not take back what was shown.
+    Then the limit was lowered, or is enforced only now. What was spent by then does not take its place: when to have
+    spent it was the analysts' choice, and a guarantee needs a budget that was fixed beforehand.
     """
-    return larger(level.limit, used(level))
+    return level.limit if covers(level.limit, used(level)) else None
 
 
 def counted_within(shared: Level, own: Level) -> Cost | None:
@@ -36,6 +36,8 @@ def counted_within(shared: Level, own: Level) -> Cost | None:
     if shared.mode is not Mode.ENFORCE or times is None:
         return None
     once = counted(shared)
+    if once is None:
+        return None
     total = Cost(once.information * times, once.calls * times, once.unit_id)
     return total if max(total.information, total.calls) <= MAX_UNITS else None
 

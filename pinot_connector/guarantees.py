@@ -75,8 +75,8 @@ class Guarantee:
 class BudgetGuarantee:
     """What is counted of the level `path`, and what that is worth.
 
-    `limit` is the limit, or what was spent where that is more; of a shared level it is for as many windows as the
-    account's can meet. None: no limit is enforced. `guarantee` None: nothing bounds what is shown.
+    `limit` is the limit; of a shared level it is for as many windows as the account's can meet. None: no limit is
+    enforced. `guarantee` None: nothing bounds what is shown, also if more was spent than the limit is now.
     """
 
     path: tuple[str, ...]

@@ -15,7 +15,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budget_windows import MAX_UNITS, counted, counted_within, larger, used
+from pinot_connector.budget_windows import MAX_UNITS, counted, counted_within, covers, used
 from pinot_connector.budgets import Cost, Level, Mode, level_of
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import IntegrityError, InvalidQuestion
@@ -59,13 +59,14 @@ class _StatedLevel:
 class Budgets:
     """The budgets whose guarantees make an account's guarantee, as the ledger reports them.
 
-    `own` is what counts on the level `own_path`; None: no level enforces a limit. `spent` was spent by the account
-    itself. `shared` is the widest level above the account; None: there is none. `bounding` is what counts there; None:
-    nothing bounds it.
+    `own_limit` is that of the level `own_path`; None: no level enforces a limit. `own` is what counts there; None:
+    nothing does, or more was spent than the limit is now. `spent` was spent by the account itself. `shared` is the
+    widest level above the account; None: there is none. `bounding` is what counts there; None: nothing bounds it.
     """
 
     account: tuple[str, ...]
     own_path: tuple[str, ...]
+    own_limit: Cost | None
     own: Cost | None
     spent: Cost | None
     own_statements: Sequence[str]
@@ -90,6 +91,7 @@ class Budgets:
         return cls(
             account=account,
             own_path=account if enforced is None else enforced.level.path,
+            own_limit=None if enforced is None else enforced.level.limit,
             own=None if enforced is None else counted(enforced.level),
             spent=None if itself is None else used(itself),
             own_statements=() if last is None else last.statements,
@@ -107,7 +109,8 @@ class Budgets:
         Raises:
             InvalidQuestion: the budget cannot be one; the error names the field.
         """
-        limit = self._own(budget)
+        # Where the account's own limit bounds nothing, one above may still do.
+        limit = self._own(budget) or self.bounding
         if limit is None:
             return None
         request = dp_pb2.DescribeGuaranteeRequest(
@@ -131,10 +134,11 @@ class Budgets:
         Raises:
             IntegrityError: the numbers cannot be a guarantee, or the shared one is missing.
         """
-        own = BudgetGuarantee(self.account, None, None)
-        if response is not None:
+        own = BudgetGuarantee(self.own_path, self.own_limit, None)
+        limit = self._own(budget)
+        if response is not None and limit is not None:
             path = self.own_path if budget is None else self.account
-            own = BudgetGuarantee(path, self._own(budget), guarantee_of(response))
+            own = BudgetGuarantee(path, limit, guarantee_of(response))
         return AccountGuarantee(self.account, own, self._shared(own, response), self.sharing)
 
     def _own(self, budget: Cost | None) -> Cost | None:
@@ -143,8 +147,12 @@ class Budgets:
         for field, units in (("information", budget.information), ("calls", budget.calls)):
             if not 0 <= units <= MAX_UNITS:
                 raise InvalidQuestion(field, "expected 0 to 2^53 units")
-        # Results that were paid for have been shown, whatever the limit is now.
-        return budget if self.spent is None else larger(budget, self.spent)
+        if self.spent is not None and not covers(budget, self.spent):
+            field = "information" if self.spent.information > budget.information else "calls"
+            raise InvalidQuestion(
+                field, "expected at least what was spent in the window, and the largest limit it had"
+            )
+        return budget
 
     def _shared(
         self, own: BudgetGuarantee, response: dp_pb2.DescribeGuaranteeResponse | None
@@ -154,11 +162,13 @@ class Budgets:
             return None
         if self.bounding is None:
             return BudgetGuarantee(level.path, level.limit if level.mode is Mode.ENFORCE else None, None)
-        if response is None or own.guarantee is None or not response.HasField("shared"):
+        if response is None or not response.HasField("shared"):
             raise IntegrityError(
                 "dp_service did not describe the shared budget; it is older than this connector"
             )
-        worth = covering(guarantee_of(response.shared), own.guarantee)
+        worth = guarantee_of(response.shared)
+        if own.guarantee is not None:
+            worth = covering(worth, own.guarantee)
         return BudgetGuarantee(level.path, self.bounding, worth)
 
 

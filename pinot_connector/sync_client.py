@@ -231,7 +231,7 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
 
         Args:
             budget: how much the account may spend, in information units and calls; None: its limit. If that was lowered
-                within the window, give the largest one: what was spent by then is no budget that was fixed beforehand.
+                within the window, give the largest one; less than what was spent is refused.
             slack: the part of delta that advanced composition may use, as a decimal number.
             domains: further published domains that the account saw, such as those of a policy under which it was
                 charged nothing.

@@ -57,7 +57,8 @@ def reported_of(
         ),
         (
             reported_of(Sharing.COSTS, UNBOUNDED),
-            "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts",
+            "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts, "
+            "or more was spent there than its limit is now",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
@@ -79,6 +80,12 @@ def reported_of(
             reported_of(Sharing.COSTS, RECORDED, BudgetGuarantee(("acme", "ana"), None, None)),
             "nothing bounds what acme/ana is shown: the limit of acme is recorded but not enforced",
             "recorded but not enforced",
+        ),
+        (
+            reported_of(Sharing.COSTS, UNBOUNDED, BudgetGuarantee(("acme", "ana"), FINE.limit, None)),
+            "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts, "
+            "or more was spent there than its limit is now",
+            "more was spent than its limit is now",
         ),
     ],
 )

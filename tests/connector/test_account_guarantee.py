@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -303,17 +304,23 @@ async def test_what_holds_is_never_below_the_accounts_own(published: Published) 
     assert expected == (crossed.epsilon, crossed.delta)
 
 
-async def test_what_was_spent_above_a_lowered_limit_counts(published: Published) -> None:
-    """At every level; 4.73 was told where 8000 units had been spent. What is held may still be spent."""
+async def test_a_limit_below_what_was_spent_bounds_nothing(published: Published) -> None:
+    """At no level: what was spent is no budget that was fixed beforehand. What is held may still be spent."""
     spent, reserved = (8000, 80), (10, 1)
     lowered = level_message(["alone", "ana"], information=100, calls=2, spent=spent, reserved=reserved)
     alone = await reported(published.world, lowered)
-    assert worth(8010, 81, "5", "1/2") == (alone.epsilon, alone.delta)
-    imagined = await reported(published.world, lowered, budget=Cost(1, 1, ""))
-    assert alone.epsilon == imagined.epsilon
-    shared = level_message(["alone"], information=9000, calls=2, spent=spent, reserved=reserved)
-    both = await reported(published.world, shared, lowered)
-    assert worth(9000, 81, "5", "1/2") == (both.epsilon, both.delta)
+    assert (math.inf, 1.0, Cost(100, 2, "")) == (alone.epsilon, alone.delta, alone.own.limit)
+    for budget, field in ((Cost(8009, 81, ""), "information"), (Cost(8010, 80, ""), "calls")):
+        with pytest.raises(InvalidQuestion, match=f"{field}: expected at least what was spent"):
+            await reported(published.world, lowered, budget=budget)
+    named = await reported(published.world, lowered, budget=Cost(9000, 90, ""))
+    assert worth(9000, 90, "5", "1/2") == (named.epsilon, named.delta)
+    above = level_message(["alone"], information=9000, calls=81, spent=spent, reserved=reserved)
+    covered = await reported(published.world, above, lowered)
+    assert worth(9000, 81, "5", "1/2") == (covered.epsilon, covered.delta)
+    assert covered.own.guarantee is None
+    too_little = level_message(["alone"], information=9000, calls=80, spent=spent, reserved=reserved)
+    assert math.inf == (await reported(published.world, too_little, level_message(["alone", "ana"]))).epsilon
 
 
 async def test_a_window_that_never_ends_meets_others_without_bound(published: Published) -> None:
