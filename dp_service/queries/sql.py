@@ -205,9 +205,11 @@ def _check_grouping(node: exp.Expr | None, selection: _Selection, scope: Scope) 
 
 
 def _without_grouping(selection: _Selection, table: Table) -> str:
-    if selection.names:
-        return f"expected GROUP BY with the selected columns: GROUP BY {', '.join(selection.names)}"
     usable = [column.name for column in table.usable_columns if column.group_by]
+    if selection.names:
+        # A name that the table does not have may be a value without its quotes, which no message repeats.
+        named = f": GROUP BY {', '.join(selection.names)}" if set(selection.names) <= set(usable) else ""
+        return f"expected GROUP BY with the selected columns{named}"
     return (
         "a count without GROUP BY, a total of the whole table, is not offered: group by a column"
         + (f", such as {usable[0]}" if usable else "")

@@ -75,7 +75,9 @@ class Scope:
         only(node, "this", "table")
         before = node.args.get("table")
         if before is not None and identifier_name(before) != self.qualifier:
-            raise QuestionError("sql", f"expected {self.qualifier} as the table before a column, or none")
+            # An alias is the asker's word, and may be a value without its quotes.
+            expected = self.table.name if self.qualifier == self.table.name else "the table's alias"
+            raise QuestionError("sql", f"expected {expected} before a column, or nothing")
         return plain_name(node.this)
 
 

@@ -191,3 +191,24 @@ async def test_a_caller_that_leaves_takes_nothing_from_the_others(clock: Stepped
     await tasks[2]
     await engine.finish()
     assert ["begun", "stays"] == [entry.request_id for entry in store.journal]
+
+
+async def test_a_caller_that_leaves_before_another_attempt_is_not_charged(clock: SteppedClock) -> None:
+    """Others were quicker, so nothing is written yet; the attempt after it is for those that still wait."""
+    store = MemoryTransactions(clock)
+    asking: list[asyncio.Task[Answer]] = []
+    trips = 0
+
+    async def quicker_once() -> None:
+        nonlocal trips
+        trips += 1
+        if trips == 2:
+            store.revision += 1
+            asking[0].cancel()
+            await asyncio.wait(asking[:1])
+
+    store.trip = quicker_once
+    engine = engine_on(store)
+    asking += [asyncio.create_task(engine.apply(*charge(name, Cost(1, 1)))) for name in ("leaves", "stays")]
+    await asking[1]
+    assert ["stays"] == [entry.request_id for entry in store.journal]

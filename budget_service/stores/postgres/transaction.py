@@ -11,7 +11,7 @@ from collections.abc import Callable
 from psycopg.pq.abc import PGresult
 
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.interface import OutcomeUnknownError
 from budget_service.stores.postgres import statements
 from budget_service.stores.postgres.connections import OTHERS_WERE_QUICKER, Session
 from budget_service.stores.postgres.encoding import load_parameters, read_loaded, write_parameters
@@ -39,7 +39,8 @@ class PostgresTransaction:
         acknowledges nothing that a fail-over could still lose.
         """
         if self._session.was_ended:
-            raise StoreUnavailableError("PostgreSQL has ended the transaction of a service that was held up")
+            # This service was held up, and PostgreSQL let others go on; nothing was sent.
+            return False
         sent: list[tuple[Statement, Values]] = []
         if changes:
             parts, parameters = write_parameters(self._root, changes, self.loaded.roots[self._root].last_time)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from pinot_connector import AsyncPrivateClient, structured_question
+from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.results import PrivateResult
@@ -26,6 +26,8 @@ EPSILON_PER = 4
 DELTA = 0.05
 WITH, WITHOUT = "with_member", "without_member"
 AT_A_TIME = 8
+# An audit asks a great deal of a machine that may be busy, and is not about how soon a dead ledger is noticed.
+PATIENT = Timeouts(budget_silence=10)
 
 _COLUMNS = """
     member: member_id
@@ -158,7 +160,7 @@ class World:
         account = f"audit/auditor-{next(_accounts)}"
         limit = asyncio.Semaphore(AT_A_TIME)
         async with AsyncPrivateClient(
-            dp=dp or self.dp, budget=self.budget, account=account, engine=engine
+            dp=dp or self.dp, budget=self.budget, account=account, engine=engine, timeouts=PATIENT
         ) as client:
 
             async def ask() -> PrivateResult:

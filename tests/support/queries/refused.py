@@ -114,14 +114,17 @@ MALFORMED = {
         "FINAL as an alias",
     ),
     "qualified table": (PLAIN.replace("engagement", "db.engagement"), "a schema or database before a name"),
-    "column of another table": (where("clicks.article_id = 'x'"), "expected engagement as the table before"),
+    "column of another table": (
+        where("clicks.article_id = 'x'"),
+        "expected engagement before a column, or nothing",
+    ),
     "column of a table in other case": (
         where("Engagement.article_id = 'x'"),
-        "expected engagement as the table",
+        "expected engagement before a column",
     ),
     "column of a table that has an alias": (
         f"{where('engagement.score = 1')}".replace("FROM engagement", "FROM engagement e"),
-        "expected e as the table before a column",
+        "expected the table's alias before a column, or nothing",
     ),
     "column of a table of a schema": (where("db.engagement.article_id = 'x'"), "a schema or database before"),
     "every column of a table": (PLAIN.replace("article_id,", "engagement.*,", 1), r"\* is not accepted"),
@@ -281,6 +284,10 @@ MALFORMED = {
     "no day": (where("day >= '2019-02-30'"), "'YYYY-MM-DD'"),
     "moment for a day": (where("day >= '2019-01-01 00:00'"), "'YYYY-MM-DD'"),
     "no GROUP BY": (f"{HEAD} LIMIT 5", "GROUP BY with the selected columns: GROUP BY article_id"),
+    "no GROUP BY, and a name that is not a column's": (
+        f"{HEAD.replace('article_id', 'Meier')} LIMIT 5",
+        r"expected GROUP BY with the selected columns\Z",
+    ),
     "other grouping": (PLAIN.replace("BY article_id", "BY country"), "exactly the selected columns"),
     "wider grouping": (
         PLAIN.replace("BY article_id", "BY article_id, country"),
