@@ -298,7 +298,7 @@ def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path)
     if path.suffix != ".parquet":
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    if not _translated(partial(reads_any_text, connection), _unreadable_file):
+    if not _translated(reads_any_text, _unreadable_file):
         raise EngineRefused(
             "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
         )

@@ -12,6 +12,7 @@ the file may have any name, so each name in a statement is qualified.
 
 from __future__ import annotations
 
+from functools import cache
 from glob import escape
 from pathlib import Path
 
@@ -41,12 +42,14 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def reads_any_text(connection: duckdb.DuckDBPyConnection) -> bool:
+@cache
+def reads_any_text() -> bool:
     """Returns whether this DuckDB can read past a text that is not UTF-8: 2.0 and later can."""
-    found = connection.execute(
-        "SELECT count(*) FROM duckdb_functions() "
-        "WHERE function_name = 'read_parquet' AND list_contains(parameters, 'utf8_validation')"
-    ).fetchone()
+    with duckdb.connect(":memory:") as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM duckdb_functions() "
+            "WHERE function_name = 'read_parquet' AND list_contains(parameters, 'utf8_validation')"
+        ).fetchone()
     return found is not None and found[0] > 0
 
 
