@@ -19,6 +19,7 @@ from gris_cli.formatting import (
     format_guarantee,
     format_interval_kind,
     format_level,
+    format_lowered_k,
     format_mechanism,
     format_more_questions,
     format_own_guarantee,
@@ -70,6 +71,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     if len(result.rows) > MAX_ROWS:
         say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
     say(console, "", format_ending(result))
+    say(console, "shown", format_lowered_k(result))
     say(console, "intervals", format_interval_kind(result))
     say(console, "mechanism", format_mechanism(result.parameters))
     say(console, "parameters", format_parameters(result.parameters))
@@ -98,6 +100,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     for share in explanation.shares:
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
+    say(console, "shown", format_lowered_k(explanation))
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))
     say(console, "threshold", format_threshold(expectation))

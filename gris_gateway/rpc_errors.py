@@ -82,6 +82,8 @@ def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
         metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
         if first.refreshes_at is not None:
             metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
+    if error.largest_k is not None:
+        metadata["largest_k"] = str(error.largest_k)
     quota = QuotaFailure(
         violations=[
             QuotaFailure.Violation(subject=f"{'/'.join(each.level)}:{each.unit}", description=str(each))
