@@ -65,6 +65,16 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
     return lambda text: re.sub(rf'(?m)^({service}: .*:)\d+"', rf'\g<1>{port}"', text)
 
 
+def with_timeout(key: str, value: str) -> Callable[[str], str]:
+    """Return a change of a time-out."""
+    return lambda text: f"{text}timeouts: {{{key}: {value}}}\n"
+
+
+def with_limit(key: str, value: str) -> Callable[[str], str]:
+    """Return a change of a limit of each caller."""
+    return lambda text: f"{text[: text.index('limits:')]}limits: {{{key}: {value}}}\n"
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -92,6 +102,20 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
         (replaced("server.key", "ca.pem"), "private key"),
         (replaced("per_second: 200", "per_second: .nan"), "limits.per_second"),
         (replaced("per_second: 200", "per_second: '200'"), "limits.per_second"),
+        (with_limit("waiting", "-1"), "limits.waiting: expected a number greater than or equal to 0"),
+        (with_limit("concurrent", "0"), "limits.concurrent: expected a number greater than or equal to 1"),
+        (with_timeout("budget_silence", "0"), "timeouts.budget_silence: expected a number"),
+        (with_timeout("budget_silence", ".nan"), "timeouts.budget_silence: expected a"),
+        (with_timeout("budget_silence", "'0.2'"), "timeouts.budget_silence: expected a number"),
+        (with_timeout("budget_silence", "61"), "timeouts.budget_silence: expected a number"),
+        (with_timeout("engine", ".inf"), "timeouts.engine: expected a"),
+        (with_timeout("engine", "60"), "timeouts: reservation: expected longer than engine"),
+        (with_timeout("reservation", "60.5"), "timeouts.reservation: expected a whole number"),
+        (with_timeout("budget_attempt", "9"), "timeouts: budget_attempt: expected at most budget"),
+        (with_timeout("caller", "0.5"), "timeouts.caller: expected a number"),
+        (with_timeout("handshake", "121"), "timeouts.handshake: expected a number"),
+        (with_timeout("patience", "1"), "timeouts.patience: there is no such key"),
+        (lambda text: text + "reserve_first: 1\n", "reserve_first: expected true or false"),
         (replaced("small.parquet", "absent.parquet"), "engine.duckdb: the data file"),
         (replaced("duckdb:", "pinot:"), "engine"),
         (
