@@ -262,7 +262,12 @@ class TimeoutSettings(Strict):
     def of_a_question(self) -> Timeouts:
         """Return the time-outs of the connector."""
         return Timeouts(
-            self.dp, self.engine, self.budget_attempt, self.budget, self.budget_silence, self.reservation
+            dp=self.dp,
+            engine=self.engine,
+            budget_attempt=self.budget_attempt,
+            budget=self.budget,
+            budget_silence=self.budget_silence,
+            reservation=self.reservation,
         )
 
     def applied_to(self, limits: GatewayLimits) -> GatewayLimits:

@@ -116,8 +116,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         async with _reporting_errors(context):
             account, most = _account(request.account), self._page_size(request.page_size)
             await current_call.get().turn()
-            page = await self._history.page(account, most, self._page_tokens.position(request.page_token))
-            after = self._page_tokens.token(page.after)
+            position = self._page_tokens.position(account, request.page_token)
+            page = await self._history.page(account, most, position)
+            after = self._page_tokens.token(account, page.after)
             return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
 
     async def finish(self) -> None:

@@ -94,6 +94,10 @@ def with_limit(key: str, value: str) -> Callable[[str], str]:
         (lambda text: text[: text.index(", client_ca")] + "}" + text[text.index("\ndp:") :], "client_ca"),
         (replaced("algorithms: [ES256]", "algorithms: [HS256]"), "identity.jwt.algorithms.0"),
         (replaced("algorithms: [ES256]", "algorithms: []"), "identity.jwt.algorithms"),
+        (
+            replaced("algorithms: [ES256]", "algorithms: [RS256, EdDSA]"),
+            "its keys are for ES256; algorithms names only RS256, EdDSA",
+        ),
         (replaced("prefix: [app, acme]", "prefix: []"), "prefix"),
         (replaced("prefix: [app, acme]", "prefix: [app, '..']"), "prefix"),
         (replaced("prefix: [app, acme]", "prefix: [a, b, c, d]"), "at most 4 segments"),
