@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from gris_cli.formatting import (
     format_threshold,
     format_width,
 )
+from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.results import Explanation, PrivateResult, Row
@@ -80,6 +82,18 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     for level in result.remaining:
         say(console, "left", format_level(level))
     say(console, "", format_more_questions(more))
+
+
+def print_levels(levels: Sequence[Level], *, as_json: bool) -> None:
+    """Print what is left of a budget."""
+    if as_json:
+        print_json({"remaining": to_json(levels)})
+        return
+    console = console_of_width()
+    for level in levels:
+        say(console, "left", format_level(level))
+    if not levels:
+        say(console, "left", "no limit applies to this account")
 
 
 def print_written(path: Path, *, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """The HTTP server of the metrics: few connections at a time, each for a short time.
 
-`prometheus_client.start_http_server` has a thread for each connection and waits for ever for what its caller sends, so
-anyone who reaches the port could take all memory of the process.
+The server of prometheus_client has a thread for each connection and waits for ever for what its caller sends, so anyone
+who reaches the port could take all memory of the process.
 """
 
 from __future__ import annotations

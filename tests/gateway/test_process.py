@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sqlite3
 import subprocess
@@ -272,6 +273,19 @@ def test_the_command_line_asks_by_the_gateway(
     assert "app/acme/ana" in capsys.readouterr().out.replace('", "', "/")
     assert 0 == run([*line, "explain", "--table", "feedback", "--by", "app", *to])
     assert 0 == run([*line, "catalog", *to])
+    capsys.readouterr()
+    assert 0 == run([*line, "remaining", *to])
+    assert ["app", "acme", "ana"] == json.loads(capsys.readouterr().out)["remaining"][-1]["path"]
+    assert 0 == run([*line, "history", *to, "--most", "1"])
+    (past,) = json.loads(capsys.readouterr().out)["releases"]
+    assert {"table": "feedback", "dimensions": ["app"]}.items() <= past["question"]["structured"].items()
+    assert 4 == len(past["result"]["rows"])
+    assert 0 == run([*line, "history", *to[:2]])
+    assert "app of feedback" in capsys.readouterr().out
+    assert 0 == run([*line, "remaining", *to[:2]])
+    assert "app/acme/ana: " in capsys.readouterr().out
+    assert 2 == run([*line, "history"])
+    assert "--gateway or GRIS_GATEWAY" in capsys.readouterr().err
     assert 1 == run([*line, "ask", "--account", "app/acme/bob", "--table", "feedback", "--by", "app", *to])
     assert "ACCOUNT_OUT_OF_REACH" in capsys.readouterr().out
     assert 2 == run([*line, "ask", "--embedded", "--table", "feedback", "--by", "app", *to])
