@@ -67,6 +67,7 @@ def result_message(result: PrivateResult) -> app_pb2.Result:
         release_id=result.release_id,
         query_id=result.query_id,
         key_id=result.key_id,
+        requested_k=result.requested_k or 0,
     )
 
 
@@ -90,6 +91,7 @@ def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
         parameters=parameters_message(explanation.parameters),
         explanation=explanation.sentences,
         shares=map(share_message, explanation.shares),
+        requested_k=explanation.requested_k or 0,
     )
 
 

@@ -117,7 +117,8 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     fault = _Faults(document, [])
     _refuse_equal_names(schema.tables, ("tables",), fault)
     tables = tuple(
-        _table(name, table, ("tables", name), fault) for name, table in sorted(schema.tables.items())
+        _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
+        for name, table in sorted(schema.tables.items())
     )
     policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     _refuse_long_statement(policy, fault)
@@ -173,7 +174,7 @@ def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> 
         seen.add(name.casefold())
 
 
-def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults) -> Table:
+def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max_k: int) -> Table:
     time_names = () if schema.time is None else (schema.time.column,)
     names = {*schema.columns, schema.member, *time_names}
     _refuse_equal_names(sorted(names), (*path, "columns"), fault)
@@ -199,6 +200,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults) -> Tab
         events=_events(schema.measures.events),
         columns=tuple(columns),
         reserve_first=schema.reserve_first,
+        max_k=max_k,
     )
 
 

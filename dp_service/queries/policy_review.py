@@ -144,6 +144,8 @@ def _is_left_to_delta(column: Column, table: Table) -> bool:
 def _defaults(file: PolicyFile) -> Iterator[Default]:
     if "count_noise" not in file.schema.model_fields_set:
         yield Default("count_noise", file.policy.count_noise)
+    if "max_k" not in file.schema.model_fields_set:
+        yield Default("max_k", str(file.schema.max_k))
     for table in file.policy.tables:
         for key, value in _table_defaults(table, file.schema.tables[table.name]):
             yield Default(f"tables.{table.name}.{key}", value)
@@ -155,6 +157,8 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
         yield "consistency", table.consistency
     if "d_bar" not in stated:
         yield "d_bar", _DEFAULT_D_BAR
+    if "max_k" not in stated:
+        yield "max_k", str(table.max_k)
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
     if table.time is not None and schema.time is not None:

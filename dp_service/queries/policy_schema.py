@@ -13,7 +13,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from dp_service.queries.tables import Nulls, Operator, TauIs
+from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
 from dp_service.terms import ColumnType, Consistency, CountNoise
 
@@ -65,6 +65,7 @@ def _zone(name: str) -> str:
 
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
+MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 
 class _Strict(BaseModel):
@@ -141,6 +142,7 @@ class TableSchema(_Strict):
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    max_k: MaxK | None = None
     reserve_first: bool = False
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
@@ -152,4 +154,5 @@ class PolicySchema(_Strict):
     epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
     delta: Annotated[Exact, Field(gt=0, lt=1)]
     count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
+    max_k: MaxK = DEFAULT_MAX_K
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

@@ -17,6 +17,8 @@ from dp_service.queries.times import TimeColumn
 from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
+DEFAULT_MAX_K = 100
+"""The largest k of questions whose price grows with k, where the policy states none."""
 
 
 class Operator(StrEnum):
@@ -145,6 +147,7 @@ class Table:
         columns: The columns that the policy lists.
         reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
             refuses.
+        max_k: How many elements are shown at most by mechanisms whose price grows with k.
     """
 
     name: str
@@ -157,6 +160,7 @@ class Table:
     events: Events | None
     columns: tuple[Column, ...]
     reserve_first: bool = False
+    max_k: int = DEFAULT_MAX_K
 
     def column(self, name: str) -> Column:
         """Return a column that a question names.
