@@ -70,6 +70,9 @@ _ADMIN = (
     "WithdrawCurrency",
     "ResumeClock",
     "RefundCharge",
+    "CloseAccount",
+    "ReopenAccount",
+    "MoveAccount",
     "GetStatus",
 )
 METHODS = Methods(
