@@ -72,6 +72,9 @@ _ADMIN = (
     "WithdrawCurrency",
     "ResumeClock",
     "RefundCharge",
+    "CloseAccount",
+    "ReopenAccount",
+    "MoveAccount",
     "GetStatus",
 )
 METHODS = Methods(
