@@ -29,6 +29,7 @@ from pinot_connector.budgets import largest_k
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import (
+    Element,
     Engine,
     EngineAnswer,
     EngineQuery,
@@ -47,7 +48,7 @@ from pinot_connector.errors import (
 from pinot_connector.histograms import checked
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
-from pinot_connector.results import COLUMN_TYPES, PrivateResult, known, prepared
+from pinot_connector.results import COLUMN_TYPES, TIME_UNITS, PrivateResult, known, prepared
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
@@ -269,10 +270,16 @@ def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
     kind = None
     if column.type != histogram_pb2.COLUMN_TYPE_UNSPECIFIED:
         kind = known(COLUMN_TYPES, column.type)
-    named = column.null_value.WhichOneof("kind")
-    null_value = None if named is None else getattr(column.null_value, named)
     numbers = (column.smallest, column.largest) if column.HasField("smallest") else None
-    return ReadColumn(column.name, kind, null_value, numbers)
+    unit = known(TIME_UNITS, column.time_unit) if column.time_unit else None
+    return ReadColumn(column.name, kind, _null_value(column.null_value), numbers, unit)
+
+
+def _null_value(message: question_pb2.Value) -> Element | None:
+    named = message.WhichOneof("kind")
+    if named == "timestamp":
+        return message.timestamp.ToMicroseconds()
+    return None if named is None else getattr(message, named)
 
 
 def _required(feature: dp_pb2.EngineFeature) -> Feature:

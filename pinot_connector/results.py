@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.days import date_of
-from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
+from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.releases import Noisy
@@ -177,6 +177,13 @@ COLUMN_TYPES = {
     histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
     histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
     histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
+    histogram_pb2.COLUMN_TYPE_TIMESTAMP: ColumnType.TIMESTAMP,
+}
+TIME_UNITS = {
+    dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
+    dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,
+    dp_pb2.TIME_UNIT_MILLISECONDS: TimeUnit.MILLISECONDS,
+    dp_pb2.TIME_UNIT_MICROSECONDS: TimeUnit.MICROSECONDS,
 }
 MECHANISMS = {
     dp_pb2.MECHANISM_KNOWN_LAP: Mechanism.KNOWN_LAP,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +13,7 @@ from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, TableSchema
 from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
+from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import ColumnType, Consistency, CountNoise
@@ -181,4 +183,8 @@ def _column_defaults(column: Column, schema: ColumnSchema) -> Iterator[tuple[str
     if "nulls" not in stated:
         yield "nulls", column.nulls
     if "null_value" not in stated and column.null_value is not None:
-        yield "null_value", repr(column.null_value)
+        yield "null_value", _shown(column.null_value)
+
+
+def _shown(value: Value) -> str:
+    return value.isoformat() if isinstance(value, datetime.date) else repr(value)

@@ -97,10 +97,16 @@ _Domain = Annotated[
 ]
 
 
+TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
+"""The units that integers may count since 1970-01-01 in a column of timestamps."""
+
+
 class ColumnSchema(_Strict):
     """One column. Values of `domain` and `null_value` are checked against the type later."""
 
     type: Annotated[ColumnType, Field(strict=False)]
+    unit: TimestampUnit | None = None
+    zone: Annotated[str, AfterValidator(_zone)] | None = None
     group_by: bool = False
     filter_operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = []
     domain: _Domain | None = None
@@ -110,11 +116,11 @@ class ColumnSchema(_Strict):
 
 
 class TimeSchema(_Strict):
-    """The time column: a DATE column, or integers that count a unit since 1970-01-01, and which periods are closed."""
+    """The time column, which holds days, timestamps, or integers since 1970-01-01, and which periods are closed."""
 
     column: Identifier
-    type: Literal["date", "int64"]
-    unit: Literal["days", "seconds", "milliseconds"] | None = None
+    type: Literal["date", "int64", "timestamp"]
+    unit: Literal["days"] | TimestampUnit | None = None
     zone: Annotated[str, AfterValidator(_zone)] = "UTC"
     refresh: Annotated[Refresh, Field(strict=False)] | None = None
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None

@@ -151,6 +151,10 @@ def _window(table: Table, closed_before: int | None) -> str | None:
 
 def _groupable(table: Table, name: str) -> Column:
     column = table.column(name)
+    if column.type is ColumnType.TIMESTAMP:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY, f"{name}: a column of timestamps can be restricted to a range, and not grouped by"
+        )
     if not column.group_by:
         allowed = [each.name for each in table.usable_columns if each.group_by]
         raise RefusedByPolicyError(
@@ -170,7 +174,9 @@ def _check_filter(table: Table, condition: Filter) -> None:
             f"{column.name}: the policy does not allow {_SPELLING[_operator(condition)]} on this column; "
             f"it allows {'; '.join(others) or 'no conditions'}",
         )
-    if any(type_of(value) is not column.type for value in _values(condition)):
+    # A day among timestamps stands for its beginning.
+    types = {column.type, ColumnType.DATE} if column.type is ColumnType.TIMESTAMP else {column.type}
+    if any(type_of(value) not in types for value in _values(condition)):
         raise QuestionError("filters", f"{column.name}: expected {VALUES_OF[column.type]}")
     if isinstance(condition, In):
         _check_listed(column, condition.values)

@@ -13,7 +13,7 @@ from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import Measure, Value
 from dp_service.queries.suggestions import instead_of, quoted
-from dp_service.queries.times import TimeColumn
+from dp_service.queries.times import TimeColumn, Timestamps
 from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
@@ -93,8 +93,10 @@ class Column:
         delta: With how many of the column's values one member can appear, including those outside the domain and a kept
             NULL; None: any number.
         nulls: What happens to rows whose value is NULL.
-        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped.
+        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped. For timestamps that are
+            stored as integers it is such an integer.
         publication: What the domain cost everyone who may see it; None: it was not published from the data.
+        timestamps: What a column of timestamps holds; None: it is of another type.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Column:
     nulls: Nulls
     null_value: Value | None
     publication: Publication | None = None
+    timestamps: Timestamps | None = None
 
     @property
     def value_for_null(self) -> Value | None:

@@ -111,7 +111,7 @@ FAULTS = {
     "column without anything": (with_column(""), "tables.t.columns.c: expected keys and their values"),
     "float type": (
         with_column("{type: double}"),
-        "c.type: expected 'string', 'int64', 'bool' or 'date'",
+        "c.type: expected 'string', 'int64', 'bool', 'date' or 'timestamp'",
     ),
     "empty domain": (with_column("{type: string, domain: []}"), "c.domain: List should have at least 1 item"),
     "duplicate value": (
@@ -237,11 +237,14 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ("measures: {events: {tau: 3}}", "measures.events.tau_is: expected this key"),
         ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: expected 'assumed' or 'clipped'"),
         ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: expected a number greater than 0"),
-        ("time: {column: day, type: string}", "time.type: expected 'date' or 'int64'"),
-        ("time: {column: at, type: int64}", "time.unit: expected a unit for an int64 column"),
+        ("time: {column: day, type: string}", "time.type: expected 'date', 'int64' or 'timestamp'"),
+        (
+            "time: {column: at, type: int64}",
+            "time.unit: expected days, seconds or milliseconds for an int64 column",
+        ),
         (
             "time: {column: day, type: date, unit: days}",
-            "time.unit: expected a unit for an int64 column and none",
+            "time.unit: expected none for a date column",
         ),
         ("time: {column: c, type: date}", "time.type: expected the type that the table's columns give"),
         ("time: {column: m, type: date}", "time.column: expected a column other than the member column"),

@@ -59,6 +59,7 @@ class TimeUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TIME_UNIT_DAYS: _ClassVar[TimeUnit]
     TIME_UNIT_SECONDS: _ClassVar[TimeUnit]
     TIME_UNIT_MILLISECONDS: _ClassVar[TimeUnit]
+    TIME_UNIT_MICROSECONDS: _ClassVar[TimeUnit]
 
 class RefreshPeriod(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -101,6 +102,7 @@ TIME_UNIT_UNSPECIFIED: TimeUnit
 TIME_UNIT_DAYS: TimeUnit
 TIME_UNIT_SECONDS: TimeUnit
 TIME_UNIT_MILLISECONDS: TimeUnit
+TIME_UNIT_MICROSECONDS: TimeUnit
 REFRESH_PERIOD_UNSPECIFIED: RefreshPeriod
 REFRESH_PERIOD_DAY: RefreshPeriod
 REFRESH_PERIOD_WEEK: RefreshPeriod
@@ -157,18 +159,20 @@ class EngineQuery(_message.Message):
     def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ...) -> None: ...
 
 class ReadColumn(_message.Message):
-    __slots__ = ("name", "type", "null_value", "smallest", "largest")
+    __slots__ = ("name", "type", "null_value", "smallest", "largest", "time_unit")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     SMALLEST_FIELD_NUMBER: _ClassVar[int]
     LARGEST_FIELD_NUMBER: _ClassVar[int]
+    TIME_UNIT_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
     null_value: _question_pb2.Value
     smallest: int
     largest: int
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ...) -> None: ...
+    time_unit: TimeUnit
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ..., time_unit: _Optional[_Union[TimeUnit, str]] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
     __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "requested_k", "information_per_element")
