@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from gris_cli import ask, catalog, connection_options, demo, explain, guarantee, policy, serve, ticket_key
+from gris_cli.bound import command as bound
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.callback()(connection_options.read_connection_options)
 app.command("ask")(ask.ask)
+app.command("bound")(bound.bound)
 app.command("explain")(explain.explain)
 app.command("catalog")(catalog.catalog)
 app.command("guarantee")(guarantee.guarantee)
