@@ -22,6 +22,7 @@ from gris_cli import (
     serve,
     ticket_key,
 )
+from gris_cli.bound import command as bound
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.callback()(connection_options.read_connection_options)
 app.command("ask")(ask.ask)
+app.command("bound")(bound.bound)
 app.command("explain")(explain.explain)
 app.command("catalog")(catalog.catalog)
 app.command("remaining")(remaining.remaining)
