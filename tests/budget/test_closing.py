@@ -346,6 +346,9 @@ async def test_an_account_may_move_several_times(any_store: Store) -> None:
     usage = Usage(NOON, 1, 2)
     await audit.measure(any_store, COMPANY, usage)
     assert ([THIRD], (1,)) == (list(usage.spent), usage.curve(Unit.INFORMATION, 6).exhausted)
+    own = Usage(NOON, 1, 2)
+    await audit.measure(any_store, THIRD, own)
+    assert usage == own
     asked = await with_charge(any_store, without_charge(THIRD, "rel", "wrong", "back"))
     assert (
         Cancelled(Cost(3, 1), UNIT) == (await ask(any_store, Asked(asked, AppliedLimits(on(THIRD))))).outcome
