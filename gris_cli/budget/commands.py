@@ -177,7 +177,10 @@ def refund(
     if as_json:
         print_json({"account": account, "information": given.information, "calls": given.calls})
     else:
-        typer.echo(f"{account} was given back {given.information} information and {given.calls} calls")
+        typer.echo(
+            f"{account} was refunded {given.information} information units and {given.calls} calls; "
+            "asking the question again charges it again"
+        )
 
 
 @app.command("close")
