@@ -19,6 +19,7 @@ from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.history import History, Keeping
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+from gris_gateway.offered_tables import ListingEngine, OfferedTables
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
@@ -32,7 +33,6 @@ from gris_serving.tls import is_loopback, server_credentials
 from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.engines.base import Engine
 from pinot_connector.errors import EngineError
 
 # The client asks for one account unless another is named; the gateway always names one.
@@ -95,7 +95,8 @@ class Gateway:
             timeouts=configuration.timeouts.of_a_question(),
             reserve_first=configuration.reserve_first,
         )
-        servicer = PrivateQueryServicer(client, history, self._limits)
+        offered = OfferedTables(self._engine.tables)
+        servicer = PrivateQueryServicer(client, history, self._limits, offered=offered)
         try:
             async with self._served(servicer, process_telemetry, drain_seconds) as address:
                 yield address
@@ -191,7 +192,7 @@ def _options(limits: GatewayLimits) -> tuple[tuple[str, int], ...]:
     )
 
 
-def engine_of(choice: EngineChoice) -> Engine:
+def engine_of(choice: EngineChoice) -> ListingEngine:
     """Open the configured engine.
 
     Raises:
@@ -211,7 +212,7 @@ def engine_of(choice: EngineChoice) -> Engine:
         raise SecurityError(f"engine.duckdb: {error}") from None
 
 
-def _pinot(pinot: Pinot) -> Engine:
+def _pinot(pinot: Pinot) -> ListingEngine:
     from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - an extra
 
     try:

@@ -19,6 +19,7 @@ from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+from gris_gateway.offered_tables import OfferedTables
 from gris_gateway.page_tokens import PageTokens
 from gris_gateway.rate_limits import TooManyError, current_call
 from gris_gateway.rpc_errors import RequestError
@@ -47,14 +48,21 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         client: Asks the questions.
         history: Keeps the results.
         limits: How long pages are.
+        offered: Which tables the catalogue lists; None: all of the policy.
     """
 
     def __init__(
-        self, client: AsyncPrivateClient, history: History, limits: GatewayLimits = DEFAULT_LIMITS
+        self,
+        client: AsyncPrivateClient,
+        history: History,
+        limits: GatewayLimits = DEFAULT_LIMITS,
+        *,
+        offered: OfferedTables | None = None,
     ) -> None:
         self._client = client
         self._history = history
         self._limits = limits
+        self._offered = offered
         self._page_tokens = PageTokens()
         self._answering: set[tuple[Account, str]] = set()
         self._finishing: set[asyncio.Task[_Answer]] = set()
@@ -107,7 +115,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 table=request.table, page_size=request.page_size, page_token=request.page_token
             )
             await current_call.get().turn()
-            return app_pb2.GetCatalogResponse(page=await self._client.catalog_page(page))
+            found = await self._client.catalog_page(page)
+            if self._offered is not None:
+                found = await self._offered.of_page(found, request.table)
+            return app_pb2.GetCatalogResponse(page=found)
 
     async def ListReleases(
         self, request: app_pb2.ListReleasesRequest, context: Context

@@ -94,6 +94,10 @@ class DuckDBEngine:
         """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
         return self._file(table).version()
 
+    def tables(self) -> frozenset[str]:
+        """Returns the names of the tables."""
+        return frozenset(self._files)
+
     def check(self, query: EngineQuery) -> None:
         """Refuses every requirement: a query for DuckDB has none; see `Engine.check`."""
         if query.requires:

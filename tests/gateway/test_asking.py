@@ -125,12 +125,15 @@ async def test_a_price_is_not_compared_with_anothers_budget(gateway: GatewayWorl
 
 
 async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
-    """Every table of the policy, page by page."""
+    """Page by page, every table of the policy that the gateway's engine has."""
     async with asking(gateway, gateway.analyst()) as client:
         catalog = await client.catalog()
         one = await client.catalog("small")
-    assert {"feedback", "small", "wide"} < {table.name for table in catalog.tables}
+        with pytest.raises(InvalidQuestion) as absent:
+            await client.catalog("orders")
+    assert {"feedback", "small", "wide"} == {table.name for table in catalog.tables}
     assert ["small"] == [table.name for table in one.tables]
+    assert "table" == absent.value.field
 
 
 async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorld) -> None:
