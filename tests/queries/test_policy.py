@@ -113,7 +113,7 @@ FAULTS = {
         with_column("{type: double}"),
         "c.type: expected 'string', 'int64', 'bool' or 'date'",
     ),
-    "empty domain": (with_column("{type: string, domain: []}"), "c.domain: List should have at least 1 item"),
+    "empty domain": (with_column("{type: string, domain: []}"), "c.domain: expected at least 1 item"),
     "duplicate value": (
         with_column("{type: string, domain: [a, b, a]}"),
         "c.domain: expected each value once",
@@ -268,7 +268,7 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         ("d_bar: 9", "d_bar: expected a number greater than or equal to 10"),
         ("d_bar: 100001", "d_bar: expected a number less than or equal to 100000"),
-        ("data_version: ''", "data_version: String should have at least 1 character"),
+        ("data_version: ''", "data_version: expected at least 1 character"),
         ("consistency: sometimes", "consistency: expected 'keyed' or 'fresh'"),
     ],
 )
