@@ -25,6 +25,7 @@ from gris_gateway.service import PrivateQueryServicer
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.listening import ListeningError, require_free
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.slow_callers import handshake_options, keepalive_options
@@ -162,12 +163,15 @@ class Gateway:
     def _bind(self, server: grpc.aio.Server) -> str:
         listen = self._configuration.listen
         try:
+            require_free(listen)
             if self._credentials is None:
                 if not is_loopback(listen):
                     warn_of_missing_protection(listen, ["tls"])
                 port = server.add_insecure_port(listen)
             else:
                 port = server.add_secure_port(listen, self._credentials)
+        except ListeningError as error:
+            raise SecurityError(f"listen: cannot listen on {listen}: {error}") from None
         except RuntimeError:
             raise SecurityError(f"listen: cannot listen on {listen}") from None
         return f"{listen.rpartition(':')[0]}:{port}"

@@ -33,6 +33,7 @@ from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.internal_errors import log_internal_error
+from gris_serving.listening import ListeningError
 from gris_serving.options import (
     OperatingError,
     OperatingOptions,
@@ -312,6 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except OSError as error:
         print(f"dp_service: {error.filename}: {error.strerror}", file=sys.stderr)
+        return EXIT_USAGE
+    except ListeningError as error:
+        print(f"dp_service: --listen {options.listen}: {error}", file=sys.stderr)
         return EXIT_USAGE
     except RuntimeError:
         # gRPC raises this when it cannot listen on the address; its text is about gRPC.
