@@ -19,7 +19,7 @@ class LimitsChangedError(Exception):
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits of the levels of an account. `version` counts the changes of the whole root's limits."""
+    """Stored limits of the levels of an account. `version` is that of the whole root's limits, 0 if it had none."""
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)

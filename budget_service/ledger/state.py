@@ -109,6 +109,12 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
             return self.cost
         return self.shared_cost
 
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether nothing counts on any level."""
+        # Nearly every charge costs something, and so needs no look at its levels.
+        return self.cost == NOTHING and all(self.cost_at(hold.depth) == NOTHING for hold in self.holds)
+
 
 class Remembered(Struct, frozen=True, gc=False):
     """The outcome of an earlier request; it counts until `keep_until`."""
@@ -135,7 +141,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
     span in which the request's release was last paid for, are those of the payer (`AppliedLimits.payer`);
     `stored_limits` is how many limits the root has stored and `limits` those of the levels whose limits change, needed
-    only to set some; `clock` is the store's, needed only to let the time of the root go on.
+    only to set some; `clock` is the store's, needed only to let the time of the root go on. A change of the currency
+    needs `due` and its balances too.
     """
 
     root: RootRecord = RootRecord()

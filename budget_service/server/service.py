@@ -22,6 +22,7 @@ from budget_service.ledger.outcomes import (
     ClockResumed,
     CurrencyChanged,
     Exhausted,
+    Held,
     LimitsSet,
     Reason,
     Refused,
@@ -99,11 +100,13 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
-        missing = check(await self._limits.read(account), cost, unit_id)
-        if isinstance(missing, Refused):
-            raise rpc_errors.RefusalError(rpc_errors.refused(missing))
-        shortfalls = [responses.shortfall_message(each, account) for each in missing]
-        return pb.CheckBudgetResponse(allowed=not shortfalls, shortfalls=shortfalls)
+        refusal = check(await self._limits.read(account), cost, unit_id, account)
+        if refusal is None:
+            return pb.CheckBudgetResponse(allowed=True)
+        if isinstance(refusal, Refused):
+            raise rpc_errors.RefusalError(rpc_errors.refused(refusal))
+        shortfalls = [responses.shortfall_message(each, account) for each in refusal.shortfalls]
+        return pb.CheckBudgetResponse(shortfalls=shortfalls, held=isinstance(refusal, Held))
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # Reservation ids cannot be guessed: only a caller that received one can settle or cancel the reservation.
@@ -214,6 +217,8 @@ def success(answer: Answer, kind: type[Success], request: Request) -> Success:
         return outcome
     if isinstance(outcome, Exhausted):
         raise rpc_errors.RefusalError(rpc_errors.exhausted(outcome, request.account))
+    if isinstance(outcome, Held):
+        raise rpc_errors.RefusalError(rpc_errors.held(outcome, request.account))
     if not isinstance(outcome, Refused):
         raise TypeError("the store answered another request")
     if outcome.reason is Reason.RELEASE_MISMATCH:

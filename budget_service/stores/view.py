@@ -13,10 +13,12 @@ from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
+    ChangeCurrency,
     Charge,
     Refund,
     Request,
     Reserve,
+    ResumeClock,
     RootRequest,
     SetLimits,
     counting_levels,
@@ -63,10 +65,14 @@ class View:
             return Snapshot(root=record, remembered=remembered)
         if isinstance(request, SetLimits):
             return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
-        if isinstance(request, RootRequest):
+        if isinstance(request, ResumeClock):
             return Snapshot(root=record, clock=self._loaded.clock)
-        reservation = self._named(request)
         due = self._due(root)
+        due_further = bool(due) and root in self._loaded.due_further
+        if isinstance(request, ChangeCurrency):
+            balances = self._balances(held_levels(due))
+            return Snapshot(root=record, due=due, due_further=due_further, balances=balances)
+        reservation = self._named(request)
         named = due if reservation is None else (*due, reservation)
         levels = list(counting_levels(request))
         if named:
@@ -75,7 +81,7 @@ class View:
             root=record,
             balances=self._balances(levels),
             due=due,
-            due_further=bool(due) and root in self._loaded.due_further,
+            due_further=due_further,
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,

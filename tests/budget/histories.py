@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
+from budget_service.ledger.outcomes import Answer, LimitsSet
 from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
@@ -218,6 +219,11 @@ class Player:
                 return asked
         return None
 
+    def hear(self, answer: Answer) -> None:
+        """Take the version of limits that were set from the answer, for the requests to come."""
+        if isinstance(answer.outcome, LimitsSet) and not answer.replayed:
+            self.version = answer.outcome.version
+
     def _versioned(self, asked: Asked[Request] | None) -> Asked[Request] | None:
         if asked is None or isinstance(asked.request, SetLimits | ResumeClock):
             return asked
@@ -231,7 +237,6 @@ class Player:
         limit = replace(usual, maximum=step.cost + Cost(5, 3)) if step.name else None
         self.stored.pop(level, None)
         self.stored |= {} if limit is None else {level: limit}
-        self.version += 1
         setting = SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
         return Asked(setting, NO_LIMITS)
 

@@ -55,7 +55,9 @@ async def test_a_store_answers_as_the_pure_rules(
         if request is not None and isinstance(request.request, Refund):
             request = Asked(await with_charge(any_store, request.request), request.limits)
         if request is not None:
-            assert await rules.apply(*request) == await any_store.apply(*request)
+            expected = await rules.apply(*request)
+            player.hear(expected)
+            assert expected == await any_store.apply(*request)
         for account in player.accounts():
             on = player.levels(account)
             assert await rules.read(account, on) == await any_store.read(account, on)

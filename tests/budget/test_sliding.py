@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
+from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of
@@ -61,7 +61,7 @@ async def test_a_reservation_counts_while_it_is_open_and_its_charge_on_the_day_t
     clock.step(seconds=12 * 3600 - 10)
     await any_store.apply(*reserve("r", Cost(8, 1), on=WEEK))
     clock.step(seconds=20)
-    assert isinstance((await any_store.apply(*charge("c", Cost(3, 1), on=WEEK))).outcome, Exhausted)
+    assert isinstance((await any_store.apply(*charge("c", Cost(3, 1), on=WEEK))).outcome, Held)
     await any_store.apply(*charge("s", Cost(5, 1), on=WEEK, settles="r", release_id="rel"))
     assert await spent(any_store) == Cost(5, 1)
     clock.step(days=6)
@@ -160,7 +160,7 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
         # A level that is taken away counts nothing meanwhile.
         request = None if step.act is Act.RELEVEL else player.play(step)
         if request is not None:
-            await store.apply(*request)
+            player.hear(await store.apply(*request))
     half_past_five = 11 * DAY // 48
     for account, maximum in ((("acme",), Cost(50, 25)), (("acme", "ann"), Cost(12, 6))):
         # A free reservation that is forfeited costs nothing, and counts nowhere.

@@ -364,14 +364,16 @@ def _fields(
         case SetLimits():
             return _limit_fields(request, limits)
         case ChangeCurrency():
-            return _currency_fields(request, limits, guess)
+            return _currency_fields(request, limits, guess, expired_at_once)
         case ResumeClock():
             return _clock_fields(request)
         case _:
             return _budget_fields(request, limits, guess, expired_at_once)
 
 
-def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+def _currency_fields(
+    request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     window = window_before(limits.rules, guess)
     return {
         "unit_id": request.unit_id,
@@ -380,7 +382,7 @@ def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Micr
         "levels": [],
         "path": [],
         "others": [],
-        "expired_at_once": "0",
+        "expired_at_once": str(expired_at_once),
     }
 
 
