@@ -63,9 +63,11 @@ class _TimedBudget(BudgetServiceClient):
         super().__init__(address, account, _TIMEOUTS)
         self._clock = clock
 
-    async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
+    async def reserve(
+        self, worst_case: cost_pb2.Cost, query_id: str, *, request_id: str = ""
+    ) -> budget_pb2.ReserveBudgetResponse:
         started = time.perf_counter()
-        response = await super().reserve(worst_case, query_id)
+        response = await super().reserve(worst_case, query_id, request_id=request_id)
         self._clock.note("reserve (beside the engine)", started)
         return response
 

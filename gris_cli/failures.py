@@ -8,6 +8,7 @@ from typing import Any
 from gris_cli.connection_options import address_of
 from pinot_connector.errors import (
     BudgetExhausted,
+    BudgetHeld,
     ErrorCode,
     GrisError,
     InvalidQuestion,
@@ -55,7 +56,7 @@ def failure_of(error: Exception) -> Failure:
         code=error.code.value,
         message=_message(error),
         field=error.field if isinstance(error, InvalidQuestion) else "",
-        shortfalls=error.shortfalls if isinstance(error, BudgetExhausted) else (),
+        shortfalls=error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else (),
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
     )
 

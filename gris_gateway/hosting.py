@@ -21,6 +21,7 @@ from gris_gateway.history import History, Keeping
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import ListingEngine, OfferedTables
 from gris_gateway.rate_limits import Limiter
+from gris_gateway.rpc_errors import ORDINARY_REASONS
 from gris_gateway.service import PrivateQueryServicer
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
@@ -118,7 +119,8 @@ class Gateway:
                 *connection_options(drain_seconds, grace_seconds=self._limits.slowest_call_seconds),
             ),
         )
-        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumentation.before(server))
+        instrumented = instrumentation.before(server, ordinary_reasons=ORDINARY_REASONS)
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumented)
         served_health = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(served_health, server)
         if self._configuration.reflection:

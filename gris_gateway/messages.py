@@ -118,6 +118,7 @@ def level_message(level: Level) -> budget_pb2.Level:
         mode=_MODES[level.mode],
         window_start=_timestamp(level.window_start),
         window_end=_timestamp(level.window_end),
+        over_limit=level.over_limit,
     )
 
 

@@ -27,6 +27,13 @@ class QuestionMetrics:
         self._engine_calls = Counter(
             "gris_engine_calls", "Calls to the engine.", ("engine", "step", "outcome"), registry=registry
         )
+        self._budget_waits = Histogram(
+            "gris_budget_wait_seconds",
+            "How long questions waited for budget that others held.",
+            ("outcome",),
+            buckets=SECONDS,
+            registry=registry,
+        )
 
     def question(self, outcome: str, seconds: float) -> None:
         """Count a question."""
@@ -36,3 +43,7 @@ class QuestionMetrics:
     def engine_call(self, engine: str, step: str, outcome: str) -> None:
         """Count a call to an engine."""
         self._engine_calls.labels(engine, step, outcome).inc()
+
+    def budget_wait(self, outcome: str, seconds: float) -> None:
+        """Count a question that waited for budget."""
+        self._budget_waits.labels(outcome).observe(seconds)

@@ -6,7 +6,7 @@ Callers see nothing of an engine's error, and of the services' only what is mean
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import grpc
@@ -23,6 +23,10 @@ from pinot_connector import errors
 
 DOMAIN = "gris.app"
 PUSHBACK = "grpc-retry-pushback-ms"
+# The gateway has waited already, as long as the call allowed.
+HELD_MILLISECONDS = 1000
+# Answers that are meant for analysts, though their code is UNAVAILABLE.
+ORDINARY_REASONS = frozenset(("BUDGET_HELD",))
 
 log = logging.getLogger(__name__)
 
@@ -79,14 +83,27 @@ async def refuse_too_many(context: Context, error: TooManyError) -> NoReturn:
     raise AssertionError("abort always raises")
 
 
+def _held(error: errors.BudgetHeld) -> grpc.Status:
+    wait = Duration()
+    wait.FromMilliseconds(HELD_MILLISECONDS)
+    info = ErrorInfo(reason="BUDGET_HELD", domain=DOMAIN, metadata=_metadata(error.shortfalls))
+    return status_of(grpc.StatusCode.UNAVAILABLE, str(error), info, RetryInfo(retry_delay=wait))
+
+
+def _metadata(shortfalls: Sequence[errors.Shortfall]) -> dict[str, str]:
+    """Return the first of the shortfalls; nothing if none is known."""
+    if not shortfalls:
+        return {}
+    first = shortfalls[0]
+    metadata = {"level": "/".join(first.level), "unit": first.unit}
+    metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
+    if first.refreshes_at is not None:
+        metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
+    return metadata
+
+
 def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
-    metadata = {}
-    if error.shortfalls:
-        first = error.shortfalls[0]
-        metadata = {"level": "/".join(first.level), "unit": first.unit}
-        metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
-        if first.refreshes_at is not None:
-            metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
+    metadata = _metadata(error.shortfalls)
     if error.largest_k is not None:
         metadata["largest_k"] = str(error.largest_k)
     quota = QuotaFailure(
@@ -154,6 +171,7 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
         lambda error: _status(grpc.StatusCode.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error)),
     ),
     (errors.BudgetExhausted, _exhausted),
+    (errors.BudgetHeld, _held),
     (
         errors.AccountUnknown,
         lambda _: _status(grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN", "this account has no budget"),

@@ -31,6 +31,8 @@ from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
 
 MAX_REQUEST_ID = 128
+# What is left of a call's time for the answer that its budget is held.
+ANSWERING_SECONDS = 1.0
 
 Account = tuple[str, ...]
 
@@ -71,7 +73,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """Answer a question once it is paid for."""
         async with _reporting_errors(context):
             account = _account(request.account)
-            answer = await self._answered(account, request)
+            answer = await self._answered(account, request, _wait_seconds(context))
         for chunk in answer.chunks:
             yield app_pb2.AskResponse(chunk=chunk)
         yield app_pb2.AskResponse(end=answer.end)
@@ -136,7 +138,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """Wait until every result that was paid for is kept; call it before the history is closed."""
         await asyncio.gather(*self._finishing, return_exceptions=True)
 
-    async def _answered(self, account: Account, request: app_pb2.AskRequest) -> _Answer:
+    async def _answered(
+        self, account: Account, request: app_pb2.AskRequest, wait_seconds: float | None
+    ) -> _Answer:
         question, request_id = _question(request.question), _request_id(request.request_id)
         with self._alone(account, request_id) as alone:
             known = await self._history.find(account, request_id) if request_id else None
@@ -151,7 +155,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
-            await self._client.on_behalf_of(account, turn=turn).ask(question, paid=paid)
+            asking = self._client.on_behalf_of(account, turn=turn)
+            await asking.ask(question, paid=paid, wait_seconds=wait_seconds)
         return await asyncio.shield(finishing[0])
 
     def _begin_to_finish(
@@ -228,6 +233,12 @@ def _replay(known: app_pb2.PastRelease) -> _Answer:
     end = app_pb2.Result(replayed=True)
     end.MergeFrom(known.result)
     return _Answer((known.elements,), end)
+
+
+def _wait_seconds(context: Context) -> float | None:
+    """Return how long a question may wait for budget, so that its caller still gets an answer; None: any time."""
+    remaining = context.time_remaining()
+    return None if remaining is None else max(0.0, remaining - ANSWERING_SECONDS)
 
 
 def _account(message: budget_pb2.Account) -> Account:

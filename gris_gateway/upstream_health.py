@@ -79,6 +79,9 @@ class UpstreamHealth:
         if outcome == ANSWERED or outcome in ENGINE_FAILS:
             self._report(ENGINE, serving=outcome == ANSWERED)
 
+    def budget_wait(self, outcome: str, seconds: float) -> None:
+        """Do nothing: budget that others hold says nothing of an upstream."""
+
     async def _check(self, upstream: str, name: str, stub: Any) -> None:
         check: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = stub.Check
         try:

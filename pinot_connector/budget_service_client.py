@@ -33,6 +33,7 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceUnavailable,
 )
+from pinot_connector.held_budgets import HeldQueue, HeldQueues
 from pinot_connector.rpc_errors import Service, error_of_rpc
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -63,6 +64,7 @@ class BudgetServiceClient:
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
         self._circuit = CircuitBreaker(self._is_alive, timeouts.budget_silence)
+        self._queues = HeldQueues()
 
     def for_account(self, account: Sequence[str]) -> BudgetServiceClient:
         """Returns a client of the same connection for another account."""
@@ -70,11 +72,24 @@ class BudgetServiceClient:
         other._account = budget_pb2.Account(path=account)
         return other
 
-    async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
+    @property
+    def queue(self) -> HeldQueue:
+        """The account's questions that wait for budget, of all clients of this connection."""
+        return self._queues.of(self.account)
+
+    async def reserve(
+        self, worst_case: cost_pb2.Cost, query_id: str, *, request_id: str = ""
+    ) -> budget_pb2.ReserveBudgetResponse:
         """Holds the worst case of a question.
+
+        Args:
+            worst_case: the worst case.
+            query_id: names the question.
+            request_id: names the request; the same for a retry after BudgetHeld. Empty: a new one.
 
         Raises:
             BudgetExhausted: it does not fit; the error says where.
+            BudgetHeld: it would fit if no reservation were open; nothing happened.
             ServiceUnavailable, ServiceFailed: no answer came, now or shortly before. What may be held meanwhile lapses
                 by itself.
         """
@@ -82,7 +97,7 @@ class BudgetServiceClient:
             account=self._account,
             max_cost=worst_case,
             query_id=query_id,
-            request_id=_new_id(),
+            request_id=request_id or new_request_id(),
             ttl=duration_pb2.Duration(seconds=self._timeouts.reservation),
         )
         try:
@@ -110,7 +125,7 @@ class BudgetServiceClient:
         request = budget_pb2.UpdateBudgetRequest(
             account=self._account,
             cost=cost,
-            request_id=_new_id(),
+            request_id=new_request_id(),
             reservation_id=reservation_id,
             release_id=release_id,
             query_id=query_id,
@@ -123,6 +138,8 @@ class BudgetServiceClient:
             )
         except ServiceFailed:
             raise OutcomeUnknown(Service.BUDGET, "the service failed while it charged") from None
+        finally:
+            self._queues.freed(self.account)
         try:
             return charge_of(response)
         except IntegrityError:
@@ -131,9 +148,12 @@ class BudgetServiceClient:
     async def cancel(self, reservation_id: str) -> None:
         """Cancels a reservation; if the ledger does not answer soon, the reservation lapses by itself."""
         request = budget_pb2.ReleaseReservationRequest(
-            account=self._account, reservation_id=reservation_id, request_id=_new_id()
+            account=self._account, reservation_id=reservation_id, request_id=new_request_id()
         )
-        await self._retried(self._stub.ReleaseReservation, request, self._timeouts.budget_attempt)
+        try:
+            await self._retried(self._stub.ReleaseReservation, request, self._timeouts.budget_attempt)
+        finally:
+            self._queues.freed(self.account)
 
     @property
     def account(self) -> tuple[str, ...]:
@@ -161,8 +181,9 @@ class BudgetServiceClient:
         request = budget_pb2.CheckBudgetRequest(account=self._account, cost=cost)
         try:
             check: budget_pb2.CheckBudgetResponse = await self._guarded(self._stub.CheckBudget, request)
-            # Something may have become free in between; the refusal stands all the same.
-            return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)) or refusal.shortfalls)
+            # Something may have become free in between, or be held only; the refusal stands all the same.
+            missing = () if check.held else tuple(map(shortfall_of, check.shortfalls))
+            return BudgetExhausted(missing or refusal.shortfalls)
         except GrisError:
             return refusal
 
@@ -218,5 +239,6 @@ class BudgetServiceClient:
         return bool(answer.status != health_pb2.HealthCheckResponse.NOT_SERVING)
 
 
-def _new_id() -> str:
+def new_request_id() -> str:
+    """Returns a name for a change: keep it for retries of the same one."""
     return uuid.uuid4().hex

@@ -27,7 +27,7 @@ def counted(level: Level) -> Cost | None:
     Then the limit was lowered, or is enforced only now. What was spent by then does not take its place: when to have
     spent it was the analysts' choice, and a guarantee needs a budget that was fixed beforehand.
     """
-    return level.limit if covers(level.limit, used(level)) else None
+    return None if level.over_limit or not covers(level.limit, used(level)) else level.limit
 
 
 def counted_within(shared: Level, own: Level) -> Cost | None:

@@ -38,7 +38,9 @@ class Mode(Enum):
 class Level:
     """One level of an account that has a limit.
 
-    `remaining` is what may still be reserved, never below 0. `window_end` is None where the budget is never refreshed.
+    `remaining` is what may still be reserved, never below 0. On a level above the account, `reserved` is 0 and
+    `remaining` does not count what others hold now. `window_end` is None where the budget is never refreshed.
+    `over_limit`: what was spent and what is reserved are together more than the limit.
     """
 
     path: tuple[str, ...]
@@ -49,6 +51,7 @@ class Level:
     mode: Mode
     window_start: datetime.datetime | None
     window_end: datetime.datetime | None
+    over_limit: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,7 @@ def level_of(message: budget_pb2.Level) -> Level:
         mode=_MODES[message.mode],
         window_start=_datetime(message.window_start) if message.HasField("window_start") else None,
         window_end=_datetime(message.window_end) if message.HasField("window_end") else None,
+        over_limit=message.over_limit,
     )
 
 

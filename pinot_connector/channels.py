@@ -40,8 +40,9 @@ class Timeouts:
 
     `dp` bounds a call to dp_service and `engine` a call to the engine. `budget_attempt` bounds one call to
     budget_service, and `budget` a charge with all its retries. `budget_silence` is how long budget_service may answer
-    neither calls nor heartbeats before questions are refused; it must be several round trips. `reservation` is how long
-    the worst case is held: it must be longer than `engine`.
+    neither calls nor heartbeats before questions are refused; it must be several round trips. `budget_held` is how long
+    a question waits, from when it is asked, for budget that other questions hold. `reservation` is how long the worst
+    case is held: it must be longer than `engine`.
     """
 
     dp: float = 30.0
@@ -49,6 +50,7 @@ class Timeouts:
     budget_attempt: float = 2.0
     budget: float = 8.0
     budget_silence: float = 0.2
+    budget_held: float = 60.0
     reservation: int = 60
 
 

@@ -88,7 +88,13 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         other._pipeline = self._pipeline.paid_by(other._budget, turn)
         return other
 
-    async def ask(self, question: question_pb2.Question, *, paid: Paid | None = None) -> PrivateResult:
+    async def ask(
+        self,
+        question: question_pb2.Question,
+        *,
+        paid: Paid | None = None,
+        wait_seconds: float | None = None,
+    ) -> PrivateResult:
         """Answers a question that `structured_question` or `sql_question` built.
 
         A charge that has begun is finished even if the caller is cancelled meanwhile.
@@ -99,6 +105,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         Args:
             question: what to ask.
             paid: called with the result once it is charged, even if the caller has been cancelled by then.
+            wait_seconds: how long to wait for budget that questions hold which run now; at most, and by default,
+                `Timeouts.budget_held`. Questions of one account wait in order.
 
         Returns:
             The result, which has been charged; nothing of it is available before.
@@ -107,6 +115,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             InvalidQuestion: the question is malformed; `field` says where.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            BudgetHeld: other questions held the budget all that time; it is not exhausted.
             AccountUnknown: the account has no budget.
             GrisError: there is no result for another reason; see `errors`.
 
@@ -117,7 +126,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             4
         """
         self._require_open()
-        return await self._pipeline.ask(question, paid)
+        return await self._pipeline.ask(question, paid, wait_seconds)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.

@@ -4,6 +4,7 @@
     ├── InvalidQuestion        the question itself is wrong: `field`
     ├── RefusedByPolicy        the policy forbids the question
     ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
+    ├── BudgetHeld             questions that run now hold the budget; it is not exhausted: `shortfalls`
     ├── AccountUnknown         this account has no budget
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
     │   └── ReleaseNotRecorded the ledger holds another release of this question
@@ -116,6 +117,25 @@ class BudgetExhausted(GrisError):
         super().__init__(f"the budget does not hold this question ({details}){smaller}")
         self.shortfalls = shortfalls
         self.largest_k = largest_k
+
+
+class BudgetHeld(GrisError):
+    """Questions that run now hold the budget, which is not exhausted; ask again when they have ended.
+
+    `shortfalls` says where, as far as it is known; on a level above the account it does not count what others hold.
+    """
+
+    code = ErrorCode.UNAVAILABLE
+
+    def __init__(self, shortfalls: tuple[Shortfall, ...]) -> None:
+        details = "; ".join(
+            f"{'/'.join(each.level)}, {each.unit}: {each.requested} asked for" for each in shortfalls
+        )
+        where = f" ({details})" if details else ""
+        super().__init__(
+            f"questions that run now hold the budget, which is not exhausted; ask again soon{where}"
+        )
+        self.shortfalls = shortfalls
 
 
 class AccountUnknown(GrisError):

@@ -101,7 +101,9 @@ class QueryPipeline:
         other._turn = turn or _at_once
         return other
 
-    async def ask(self, question: question_pb2.Question, paid: Paid | None = None) -> PrivateResult:
+    async def ask(
+        self, question: question_pb2.Question, paid: Paid | None = None, wait_seconds: float | None = None
+    ) -> PrivateResult:
         """Returns the paid result of a question.
 
         If data change meanwhile, or the plan expires, the question starts again, at most three times. A charge that has
@@ -110,12 +112,13 @@ class QueryPipeline:
         Args:
             question: what to ask.
             paid: called with the result once it is charged, even if the caller has been cancelled by then.
+            wait_seconds: the longest wait for budget that other questions hold, if it is less than the time-out.
 
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
         """
         with self._registered(), telemetry.question():
-            return await self._ask(question, paid)
+            return await self._ask(question, paid, self._deadline(wait_seconds))
 
     async def close(self) -> None:
         """Cancels the questions that are still running, and waits until their reservations are cancelled.
@@ -141,23 +144,33 @@ class QueryPipeline:
         finally:
             self._running.discard(task)
 
-    async def _ask(self, question: question_pb2.Question, paid: Paid | None) -> PrivateResult:
+    def _deadline(self, wait_seconds: float | None) -> float:
+        longest = self._timeouts.budget_held
+        seconds = longest if wait_seconds is None else min(wait_seconds, longest)
+        return asyncio.get_running_loop().time() + seconds
+
+    async def _ask(
+        self, question: question_pb2.Question, paid: Paid | None, deadline: float
+    ) -> PrivateResult:
         for _ in range(TRIES_ON_MOVING_DATA - 1):
             try:
-                return await self._ask_once(question, paid)
+                return await self._ask_once(question, paid, deadline)
             except (DataChanged, PlanExpired):
                 # A replacement of data takes a while to finish.
                 await asyncio.sleep(PAUSE_SECONDS)
-        return await self._ask_once(question, paid)
+        return await self._ask_once(question, paid, deadline)
 
-    async def _ask_once(self, question: question_pb2.Question, paid: Paid | None) -> PrivateResult:
+    async def _ask_once(
+        self, question: question_pb2.Question, paid: Paid | None, deadline: float
+    ) -> PrivateResult:
         translation, data_version = await self._translate(question)
         query = _engine_query(translation, self._engine.dialect)
         # What was answered without ledger and engine has returned by now: it does not wait for a turn.
         await self._turn()
         if query.requires:
             await self._on_engine("check", lambda: self._engine.check(query))
-        async with _naming_the_largest_k(translation), Reservation(self._budget, translation) as reservation:
+        reserving = Reservation(self._budget, translation, deadline)
+        async with _naming_the_largest_k(translation), reserving as reservation:
             if translation.reserve_first or self._reserve_first:
                 await reservation.made()
             running = self._on_engine("run", lambda: self._engine.run(query, data_version))

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.budget_service_client import BudgetServiceClient
+from pinot_connector.budget_service_client import BudgetServiceClient, new_request_id
 from pinot_connector.budgets import Charge
-from pinot_connector.errors import GrisError, ReservationOver
+from pinot_connector.errors import BudgetHeld, GrisError, ReservationOver
 from pinot_connector.rpc_errors import Service
 
 ATTEMPTS_TO_SETTLE = 2
@@ -30,19 +30,31 @@ class Reservation:
     If the block ends before `charge` has succeeded, by an error or a cancellation, the reservation is cancelled. If
     cancelling fails, it lapses when its time to live is over.
 
+    Budget that other reservations hold is waited for, behind the account's questions that wait already.
+
     Args:
         budget: the ledger, as the account sees it.
         translation: the translated question, with its worst-case cost.
+        deadline: how long to wait for budget that others hold, by the clock of the event loop; None: do not wait.
     """
 
-    def __init__(self, budget: BudgetServiceClient, translation: dp_pb2.TranslateQueryResponse) -> None:
+    def __init__(
+        self,
+        budget: BudgetServiceClient,
+        translation: dp_pb2.TranslateQueryResponse,
+        deadline: float | None = None,
+    ) -> None:
         self._budget = budget
         self._translation = translation
+        self._deadline = deadline
+        self._queue = budget.queue
+        self._request_id = new_request_id()
         self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
         self._held: str | None = None
 
     async def __aenter__(self) -> Reservation:
-        self._begin()
+        if self._queue.is_empty:
+            self._begin()
         return self
 
     async def __aexit__(
@@ -59,13 +71,14 @@ class Reservation:
 
         Raises:
             BudgetExhausted: the worst case does not fit.
+            BudgetHeld: it would fit, but other reservations held the budget until the deadline.
             GrisError: it could not be made for another reason.
         """
-        if self._held is None:
-            reserving = self._reserving or self._begin()
-            self._held = (await asyncio.shield(reserving)).reservation_id
-            self._reserving = None
-        return self._held
+        if self._held is not None:
+            return self._held
+        if self._deadline is None:
+            return await self._attempt()
+        return await self._queue.granted(self._attempt, self._deadline, has_begun=self._reserving is not None)
 
     async def charge(self, release: dp_pb2.Release) -> Charge:
         """Settles the reservation with what the release cost; nothing may be shown before.
@@ -105,8 +118,24 @@ class Reservation:
 
     def _begin(self) -> asyncio.Task[budget_pb2.ReserveBudgetResponse]:
         cost, query_id = self._translation.worst_case_cost, self._translation.query_id
-        self._reserving = asyncio.create_task(self._budget.reserve(cost, query_id))
+        self._reserving = asyncio.create_task(
+            self._budget.reserve(cost, query_id, request_id=self._request_id)
+        )
         return self._reserving
+
+    async def _attempt(self) -> str:
+        """Tries once. The same request is sent again only after a refusal that is not remembered."""
+        reserving = self._reserving or self._begin()
+        try:
+            held = (await asyncio.shield(reserving)).reservation_id
+        except BudgetHeld:
+            # Nothing was reserved, so there is nothing to cancel.
+            self._reserving = None
+            raise
+        self._reserving, self._held = None, held
+        # Should it lapse, the next one is another request.
+        self._request_id = new_request_id()
+        return held
 
     async def _cancel_when_known(self, reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse]) -> None:
         with suppress(GrisError):

@@ -20,6 +20,7 @@ from pinot_connector.budgets import shortfall_of
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
+    BudgetHeld,
     DataChanged,
     GrisError,
     IntegrityError,
@@ -121,20 +122,28 @@ def _invalid(service: Service, failure: _Failure) -> GrisError:
 
 
 def _exhausted(failure: _Failure) -> BudgetExhausted:
+    return BudgetExhausted(_shortfalls(failure), _largest_k(failure))
+
+
+def _held(failure: _Failure) -> BudgetHeld:
+    return BudgetHeld(_shortfalls(failure))
+
+
+def _shortfalls(failure: _Failure) -> tuple[Shortfall, ...]:
     # Only the gateway lists every shortfall; the ledger's ErrorInfo has the first.
     for check in _unpacked(failure.details, budget_pb2.CheckBudgetResponse):
-        return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)), _largest_k(failure))
+        return tuple(map(shortfall_of, check.shortfalls))
     for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
         fields = info.metadata
-        # The reason says that the budget is spent; details that cannot be read are left out.
+        # The reason says what is wrong; details that cannot be read are left out.
         with suppress(KeyError, ValueError):
             until = datetime.fromisoformat(fields["refreshes_at"]) if "refreshes_at" in fields else None
             level = tuple(fields["level"].split("/"))
             shortfall = Shortfall(
                 level, fields["unit"], int(fields["requested"]), int(fields["remaining"]), until
             )
-            return BudgetExhausted((shortfall,))
-    return BudgetExhausted(())
+            return (shortfall,)
+    return ()
 
 
 def _largest_k(failure: _Failure) -> int | None:
@@ -187,6 +196,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
         Service.BUDGET, "the service failed; its log says where"
     ),
     (Service.BUDGET, "BUDGET_EXHAUSTED"): _exhausted,
+    (Service.BUDGET, "BUDGET_HELD"): _held,
     (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
@@ -198,6 +208,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     ),
     (Service.GATEWAY, "REFUSED_BY_POLICY"): lambda failure: RefusedByPolicy(failure.text),
     (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
+    (Service.GATEWAY, "BUDGET_HELD"): _held,
     (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
     (Service.GATEWAY, "INTEGRITY"): lambda failure: IntegrityError(failure.text),
     (Service.GATEWAY, "INTERNAL"): lambda failure: ServiceFailed(Service.GATEWAY, failure.text),

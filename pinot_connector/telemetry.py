@@ -9,6 +9,8 @@ Metrics:
     gris.question.duration   seconds, by `outcome`
     gris.engine.calls        calls to the engine by `engine`, `step` (version, check, run, confirm) and `outcome`; of a
                              Pinot whose answers are not whole, `run` and `confirm` have the outcome incomplete_answer
+    gris.budget.wait         seconds that questions waited for budget that others held, by `outcome`: answered, or the
+                             kind of error, such as budget_held; questions that need not wait are not in it
 """
 
 from __future__ import annotations
@@ -80,6 +82,10 @@ class Counting(Protocol):
         """Counts a call to an engine."""
         ...
 
+    def budget_wait(self, outcome: str, seconds: float) -> None:
+        """Counts a question that waited for budget."""
+        ...
+
 
 @contextmanager
 def counted_by(counting: Counting) -> Iterator[None]:
@@ -117,6 +123,19 @@ def engine_call(engine: str, step: str) -> Iterator[None]:
             each.engine_call(engine, step, outcome)
 
     with _span(f"engine {step}", {"gris.engine": engine}), _counted(count):
+        yield
+
+
+@contextmanager
+def budget_wait() -> Iterator[None]:
+    """Records one wait for budget that others hold: its outcome and duration."""
+    began = perf_counter()
+
+    def count(outcome: str) -> None:
+        for each in _COUNTING:
+            each.budget_wait(outcome, perf_counter() - began)
+
+    with _span("budget wait"), _counted(count):
         yield
 
 
@@ -211,6 +230,9 @@ class Meters:
             "gris.question.duration", unit="s", description="How long questions took."
         )
         self._engine_calls = meter.create_counter("gris.engine.calls", description="Calls to the engine.")
+        self._budget_waits = meter.create_histogram(
+            "gris.budget.wait", unit="s", description="How long questions waited for budget that others held."
+        )
 
     def question(self, outcome: str, seconds: float) -> None:
         """Counts a question."""
@@ -220,6 +242,10 @@ class Meters:
     def engine_call(self, engine: str, step: str, outcome: str) -> None:
         """Counts a call to an engine."""
         self._engine_calls.add(1, {"engine": engine, "step": step, "outcome": outcome})
+
+    def budget_wait(self, outcome: str, seconds: float) -> None:
+        """Counts a question that waited for budget."""
+        self._budget_waits.record(seconds, {"outcome": outcome})
 
 
 _COUNTING: list[Counting] = []

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.currency import window_before
+from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits, change_text
 from budget_service.ledger.outcomes import (
     Answer,
@@ -43,7 +44,7 @@ CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
 def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, now: Microseconds) -> Decision:
     """Set or remove stored limits, and record what each was."""
-    outcome = _limits_outcome(snapshot, request, limits.most_stored)
+    outcome = _limits_outcome(snapshot, request, limits.most_stored, now)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
         return decision(root, request, outcome)
@@ -70,13 +71,17 @@ def change_currency(
     snapshot: Snapshot, request: ChangeCurrency, limits: AppliedLimits, now: Microseconds
 ) -> Decision:
     """Plan the next currency, or withdraw the plan if the currency has not begun."""
-    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+    # A reservation that has lapsed and is forfeited is a charge, and the first charge fixes the currency.
+    draft = Draft(snapshot, (), now)
+    root = replace(snapshot.root, currency=draft.currency, last_time=now)
+    if snapshot.due_further:
+        return Decision(None, _ending(draft, _change(root, None)))
     outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
-        return decision(root, request, outcome)
+        return decision(root, request, outcome, draft=draft)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
     entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
-    return decision(root, request, outcome, journal=(entry,))
+    return decision(root, request, outcome, journal=(entry,), draft=draft)
 
 
 def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
@@ -93,11 +98,21 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     return decision(root, request, outcome, journal=(entry,))
 
 
-def _limits_outcome(snapshot: Snapshot, request: SetLimits, most_stored: int) -> LimitsSet | Refused:
+def _limits_outcome(
+    snapshot: Snapshot, request: SetLimits, most_stored: int, now: Microseconds
+) -> LimitsSet | Refused:
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
-    return LimitsSet(snapshot.root.limits_version + 1)
+    return LimitsSet(next_version(snapshot.root, now))
+
+
+def next_version(root: RootRecord, now: Microseconds) -> int:
+    """Return the version of limits and states that are changed now.
+
+    Not the next number: a ledger that was set back would give it again, to others than a service has cached under it.
+    """
+    return max(root.limits_version + 1, now)
 
 
 def _currency_outcome(
@@ -152,12 +167,28 @@ def decision(
     limits: tuple[tuple[Account, Limit | None], ...] = (),
     states: Mapping[Account, AccountState] = MappingProxyType({}),
     moved: tuple[Account, Account] | None = None,
+    draft: Draft | None = None,
 ) -> Decision:
     """Return an outcome with the change that remembers it, and what else it writes."""
     kept = REFUSAL_RETENTION if isinstance(outcome, Refused) else RETENTION
-    change = Change(
+    remembered = Remembered(request.fingerprint(), outcome, root.last_time + kept)
+    change = _change(root, remembered, journal=journal, limits=limits, states=states, moved=moved)
+    change = change if draft is None else _ending(draft, change)
+    return Decision(Answer(outcome, replayed=False), change)
+
+
+def _change(
+    root: RootRecord,
+    remembered: Remembered | None,
+    *,
+    journal: tuple[JournalEntry, ...] = (),
+    limits: tuple[tuple[Account, Limit | None], ...] = (),
+    states: Mapping[Account, AccountState] = MappingProxyType({}),
+    moved: tuple[Account, Account] | None = None,
+) -> Change:
+    return Change(
         root=root,
-        remembered=Remembered(request.fingerprint(), outcome, root.last_time + kept),
+        remembered=remembered,
         balances={},
         opened=None,
         ended=(),
@@ -167,4 +198,14 @@ def decision(
         states=states,
         moved=moved,
     )
-    return Decision(Answer(outcome, replayed=False), change)
+
+
+def _ending(draft: Draft, change: Change) -> Change:
+    """Return a change that also ends the reservations which the draft has ended."""
+    return replace(
+        change,
+        balances=draft.balances,
+        ended=tuple(draft.ended),
+        journal=(*draft.journal, *change.journal),
+        days=draft.days,
+    )

@@ -99,8 +99,14 @@ class Draft:
         self._add_reserved(reservation, reservation.held, returns=True)
         self.ended.append(reservation.reservation_id)
 
-    def spend(self, entry: JournalEntry) -> None:
-        """Add a charge to the journal and to its spans that still count. The first charge fixes the currency."""
+    def spend(self, entry: JournalEntry) -> bool:
+        """Add a charge to the journal and to its spans that still count. The first charge fixes the currency.
+
+        Returns:
+            False if it takes nothing on any level: then it is no charge, and nothing is added.
+        """
+        if entry.takes_nothing:
+            return False
         self.currency = self.currency.charged(entry.unit_id)
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
@@ -112,6 +118,7 @@ class Draft:
             if hold.window_start != balance.day.start:
                 self._change_day(level, hold.window_start, cost.information, cost.calls)
         self.journal.append(entry)
+        return True
 
     def counts_any(self, account: Account, holds: tuple[Hold, ...]) -> bool:
         """Return whether a charge with these holds counts at a limited level of its account."""

@@ -20,7 +20,10 @@ class LimitsChangedError(Exception):
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits and states of the levels of an account. `version` counts the changes of those of the whole root."""
+    """Stored limits and states of the levels of an account.
+
+    `version` is that of the whole root's limits and states, 0 if it had none.
+    """
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The outcomes of requests. Each is kept under its request id, refusals for an hour."""
+"""The outcomes of requests. Each but `Held` is kept under its request id, refusals for an hour."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from budget_service.ledger.values import Cost, Mode, Unit
+from budget_service.ledger.values import NOTHING, Cost, Mode, Unit
 from budget_service.ledger.windows import Microseconds, Window
 
 
@@ -62,20 +63,34 @@ class LevelStatus(Struct, frozen=True, gc=False):
             max(0, maximum.calls - spent.calls - reserved.calls),
         )
 
-    def shortfalls(self, cost: Cost) -> tuple[Shortfall, ...]:
-        """Return the units of this level that cannot pay `cost`; none if the level only tracks."""
+    @property
+    def unspent(self) -> Cost:
+        """What the limit leaves of what is spent, as if nothing were reserved; never below 0."""
+        maximum, spent = self.maximum, self.spent
+        return Cost(max(0, maximum.information - spent.information), max(0, maximum.calls - spent.calls))
+
+    def seen_from(self, depth: int) -> LevelStatus:
+        """Return what an account of that depth may see: what others hold on a level above it is their affair."""
+        is_own = self.depth >= depth
+        return self if is_own or self.reserved == NOTHING else replace(self, reserved=NOTHING)
+
+    def shortfalls(self, cost: Cost, *, left: Cost, depth: int) -> tuple[Shortfall, ...]:
+        """Return the units of this level of which `left` cannot pay `cost`; none if the level only tracks.
+
+        They say what remains as an account of that depth may see it.
+        """
         if self.mode is Mode.TRACK:
             return ()
-        left = self.remaining
+        seen = self.seen_from(depth).remaining
         return tuple(
-            Shortfall(self.depth, unit, cost.of(unit), left.of(unit), self.window.end)
+            Shortfall(self.depth, unit, cost.of(unit), seen.of(unit), self.window.end)
             for unit in Unit
             if cost.of(unit) > left.of(unit)
         )
 
 
 class Shortfall(Struct, frozen=True, gc=False):
-    """A unit of a level that cannot pay; `refreshes_at` is None if it never can again."""
+    """A unit of a level that cannot pay; `refreshes_at` is when charges stop counting, None if never."""
 
     depth: int
     unit: Unit
@@ -109,7 +124,14 @@ class Cancelled(Struct, frozen=True, gc=False):
 
 
 class Exhausted(Struct, frozen=True, gc=False):
-    """A refusal: the cost does not fit. `decided_at` is the ledger's time."""
+    """A refusal: the cost does not fit into what is not spent. `decided_at` is the ledger's time."""
+
+    decided_at: Microseconds
+    shortfalls: tuple[Shortfall, ...]
+
+
+class Held(Struct, frozen=True, gc=False):
+    """A refusal for now: the cost would fit if no reservation were open. It is never remembered."""
 
     decided_at: Microseconds
     shortfalls: tuple[Shortfall, ...]
@@ -122,7 +144,10 @@ class Refused(Struct, frozen=True, gc=False):
 
 
 class LimitsSet(Struct, frozen=True, gc=False):
-    """Limits were changed, or an account was closed, opened or moved; `version` counts these changes of the root."""
+    """Limits were changed, or an account was closed, opened or moved.
+
+    `version` is that of the root's limits and states from now on, and no others ever have it.
+    """
 
     version: int
 
@@ -141,7 +166,7 @@ class ClockResumed(Struct, frozen=True, gc=False):
 
 
 RootOutcome: TypeAlias = LimitsSet | CurrencyChanged | ClockResumed
-Outcome: TypeAlias = Reserved | Charged | Cancelled | RootOutcome | Exhausted | Refused
+Outcome: TypeAlias = Reserved | Charged | Cancelled | RootOutcome | Exhausted | Held | Refused
 
 
 class Answer(Struct, frozen=True, gc=False):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.outcomes import LevelStatus, Reason, Refused, Shortfall
-from budget_service.ledger.rules import shortfalls
+from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused
+from budget_service.ledger.rules import shortage
 from budget_service.ledger.state import Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds
@@ -18,8 +18,8 @@ class Statement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
-    far the root's time is ahead of the store's clock. `closed` is the widest level of the account that is closed; no
-    store knows it; it is found where the limits are looked up.
+    far the root's time is ahead of the store's clock, and `time` is that time. `closed` is the widest level of the
+    account that is closed; no store knows it; it is found where the limits are looked up.
     """
 
     currency: Currency
@@ -27,6 +27,7 @@ class Statement:
     limits_version: int = 0
     ahead: Microseconds = 0
     closed: Account | None = None
+    time: Microseconds = 0
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
@@ -42,11 +43,11 @@ def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseco
     """
     draft = Draft(snapshot, levels, now)
     root = snapshot.root
-    return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead)
+    return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead, time=now)
 
 
-def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:
-    """Return what is missing to pay `cost` now: nothing if it would be allowed. Another currency is refused."""
+def check(found: Statement, cost: Cost, unit_id: str, account: Account) -> Exhausted | Held | Refused | None:
+    """Return why `cost` could not be paid now: None if it would be allowed. Another currency is refused."""
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
-    return shortfalls(found.levels, cost)
+    return shortage(found.levels, cost, account, found.time)

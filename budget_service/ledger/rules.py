@@ -6,6 +6,8 @@ what is spent and reserved in a window above the limit. And a charge that was an
 
 from __future__ import annotations
 
+from itertools import chain
+
 from msgspec.structs import replace
 
 from budget_service.ledger.administration import (
@@ -23,12 +25,12 @@ from budget_service.ledger.outcomes import (
     Cancelled,
     Charged,
     Exhausted,
+    Held,
     LevelStatus,
     Outcome,
     Reason,
     Refused,
     Reserved,
-    Shortfall,
 )
 from budget_service.ledger.requests import (
     AccountRequest,
@@ -55,7 +57,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Cost, Hold, Mode
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
 
 
@@ -90,11 +92,20 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         return refuse_closed(snapshot, request, now)
     draft = Draft(snapshot, limits.levels, now, counting_levels(request))
     outcome = _outcome(snapshot, draft, request, limits)
-    change = _change(snapshot.root, draft, request, outcome)
-    if isinstance(outcome, Exhausted) and snapshot.due_further:
+    return _decided(snapshot, draft, outcome, _change(snapshot.root, draft, request, outcome))
+
+
+def _decided(snapshot: Snapshot, draft: Draft, outcome: Outcome, change: Change) -> Decision:
+    answer = Answer(outcome, replayed=False)
+    if not isinstance(outcome, Exhausted | Held):
+        return Decision(answer, change)
+    if snapshot.due_further:
         # What more has lapsed is still counted as held: this is no refusal to be given, or remembered.
         return Decision(None, replace(change, remembered=None))
-    return Decision(Answer(outcome, replayed=False), change)
+    if isinstance(outcome, Exhausted):
+        return Decision(answer, change)
+    # The same request may be granted as soon as a reservation ends. Only what has lapsed is worth writing.
+    return Decision(answer, replace(change, remembered=None) if draft.ended else None)
 
 
 def _recall(remembered: Remembered, request: Request) -> Answer:
@@ -134,7 +145,7 @@ def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest, limits: A
 
 def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve) -> Outcome:
     recorded = _recorded_release(snapshot, draft)
-    if not recorded and (refusal := _admission(draft, request.max_cost)):
+    if not recorded and (refusal := _admission(draft, request.max_cost, request.account)):
         return refusal
     reservation = Reservation(
         reservation_id=request.reservation_id,
@@ -159,11 +170,11 @@ def _charge(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return Refused(Reason.RELEASE_MISMATCH)
     if _release_is_paid(snapshot, draft):
         return Charged(NOTHING, True, draft.statuses())
-    if refusal := _admission(draft, request.cost):
+    if refusal := _admission(draft, request.cost, request.account):
         return refusal
     holds = draft.holds()
-    draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds))
-    _note_payment(draft, request, request.query_id, draft.leaf.day.start)
+    if draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds)):
+        _note_payment(draft, request, request.query_id, draft.leaf.day.start)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -185,9 +196,9 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     # The charge counts on the days that admitted the reservation, even if new ones have begun since.
     entry = _entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds)
     # What was held fits into the levels above: it was just returned there.
-    draft.spend(replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry)
+    entry = replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry
     span = draft.payment_span(reservation.account, reservation.holds)
-    if span is not None:
+    if draft.spend(entry) and span is not None:
         _note_payment(draft, request, reservation.query_id, span)
     return Charged(request.cost, False, draft.statuses())
 
@@ -259,20 +270,30 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
     return Cancelled(request.cost, request.unit_id)
 
 
-def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
+def _admission(draft: Draft, cost: Cost, account: Account) -> Exhausted | Held | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
     if draft.has_room(cost):
         return None
     statuses = draft.statuses()
-    if missing := shortfalls(statuses, cost):
-        return Exhausted(draft.now, missing)
+    if refusal := shortage(statuses, cost, account, draft.now):
+        return refusal
     # Only the sum of a level in mode track may exceed 64 bits here.
     return None if all(cost.fits_above(status.used) for status in statuses) else Refused(Reason.SUM_OVERFLOW)
 
 
-def shortfalls(statuses: tuple[LevelStatus, ...], cost: Cost) -> tuple[Shortfall, ...]:
-    """Return every unit of every level that cannot pay `cost`, from the widest level."""
-    return tuple(missing for status in statuses for missing in status.shortfalls(cost))
+def shortage(
+    statuses: tuple[LevelStatus, ...], cost: Cost, account: Account, now: Microseconds
+) -> Exhausted | Held | None:
+    """Return what is missing to pay `cost`: each unit of each level, from the widest; None if nothing is.
+
+    What does not fit even if nothing were reserved is exhausted, and then only that is reported; else it is held.
+    """
+    depth = account.depth
+    spent = [each.shortfalls(cost, left=each.unspent, depth=depth) for each in statuses]
+    if any(spent):
+        return Exhausted(now, tuple(chain.from_iterable(spent)))
+    held = [each.shortfalls(cost, left=each.remaining, depth=depth) for each in statuses]
+    return Held(now, tuple(chain.from_iterable(held))) if any(held) else None
 
 
 def _open_reservation(snapshot: Snapshot, draft: Draft) -> Reservation | None:
@@ -322,7 +343,7 @@ def _note_payment(draft: Draft, request: Charge, query_id: str, span: Microsecon
 def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
     return Change(
         root=replace(root, currency=draft.currency, last_time=draft.now),
-        remembered=Remembered(request.fingerprint(), outcome, _kept_until(draft, outcome)),
+        remembered=Remembered(request.fingerprint(), outcome, _kept_until(draft, request, outcome)),
         balances=draft.balances,
         opened=draft.opened,
         ended=tuple(draft.ended),
@@ -333,8 +354,15 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
     )
 
 
-def _kept_until(draft: Draft, outcome: Outcome) -> Microseconds:
-    if isinstance(outcome, Refused | Exhausted):
+def _kept_until(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Microseconds:
+    if isinstance(outcome, Refused | Exhausted) or _takes_nothing(draft, request):
         return draft.now + REFUSAL_RETENTION
     # A budget that is never refreshed has no end of a window: the time counts from now.
     return (draft.leaf.last_end or draft.now) + RETENTION
+
+
+def _takes_nothing(draft: Draft, request: BudgetRequest) -> bool:
+    """Return whether the request is a charge of nothing: any number of them fits, and must not fill the store."""
+    if not isinstance(request, Charge) or request.cost != NOTHING:
+        return False
+    return not any(each.kind in (EntryKind.SETTLED, EntryKind.DIRECT) for each in draft.journal)

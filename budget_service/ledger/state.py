@@ -115,6 +115,12 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
             return self.cost
         return self.shared_cost
 
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether nothing counts on any level."""
+        # Nearly every charge costs something, and so needs no look at its levels.
+        return self.cost == NOTHING and all(self.cost_at(hold.depth) == NOTHING for hold in self.holds)
+
 
 class Remembered(Struct, frozen=True, gc=False):
     """The outcome of an earlier request; it counts until `keep_until`."""
@@ -143,7 +149,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     `stored_limits` is how many limits and states of accounts the root has stored, and `limits` those of the levels
     whose limits may change, needed only to change some; `states` are those of the levels of an account that is closed,
     opened or moved, and of its new name, and `occupied` which of its two names have accounts below them; `clock` is the
-    store's, needed only to let the time of the root go on.
+    store's, needed only to let the time of the root go on. A change of the currency needs `due` and its balances too.
     """
 
     root: RootRecord = RootRecord()

@@ -21,7 +21,7 @@ from budget_service.server.damage import ReportingStore
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
 from budget_service.server.request_runner import RequestRunner
-from budget_service.server.rpc_errors import DOMAIN
+from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
 from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
@@ -172,7 +172,8 @@ async def serving(
     detector = detector or FailureDetector(store)
     calls = RequestRunner(detector, tuning)
     service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
-    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
+    instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
+    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
     health_service = health_service or health.Health()
     _add_health(server, health_service, with_reflection=with_reflection)
     address = _bind(server, listen, security)

@@ -21,6 +21,7 @@ from gris_serving.metrics import SECONDS
 INTERVAL_SECONDS = 5.0
 # Open reservations are counted for the roots that were used last.
 MAX_ROOTS = 1000
+_REFUSALS = {"BUDGET_EXHAUSTED": "refused", "BUDGET_HELD": "held"}
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,8 @@ class LedgerMetrics:
         self._units = Counter(
             "gris_budget_units",
             "Units asked for, by operation (reserve, charge, release) and by what became of them: granted, refused "
-            "(the budget is exhausted), replayed (repeats without an effect), already_paid (free).",
+            "(the budget is exhausted), held (it would fit if no reservation were open; counted at each retry), "
+            "replayed (repeats without an effect), already_paid (free).",
             ("operation", "outcome", "unit"),
             registry=registry,
         )
@@ -92,7 +94,7 @@ class _Units:
                 units.labels(operation, outcome, "information"),
                 units.labels(operation, outcome, "calls"),
             )
-            for outcome in ("granted", "refused", "replayed", "already_paid")
+            for outcome in ("granted", "refused", "held", "replayed", "already_paid")
             if asked or outcome in ("granted", "replayed")
         }
         self._asked = attrgetter(asked) if asked else None
@@ -110,9 +112,9 @@ class _Units:
             self._add("granted", self._given(response))
 
     def refused(self, request: Any, reason: str) -> None:
-        """Count units that an exhausted budget refused."""
-        if self._asked is not None and reason == "BUDGET_EXHAUSTED":
-            self._add("refused", self._asked(request))
+        """Count units that an exhausted budget refused, or that others held."""
+        if self._asked is not None and reason in _REFUSALS:
+            self._add(_REFUSALS[reason], self._asked(request))
 
     def _add(self, outcome: str, cost: cost_pb2.Cost) -> None:
         information, calls = self._counters[outcome]

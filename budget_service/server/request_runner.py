@@ -27,6 +27,9 @@ from budget_service.tuning import Tuning
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
 
+# Clients of gRPC retry UNAVAILABLE within milliseconds by themselves, if they are set up so; not with this trailer.
+NO_RETRY = ("grpc-retry-pushback-ms", "-1")
+
 log = logging.getLogger(__name__)
 
 
@@ -150,5 +153,8 @@ async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:
 
 async def _abort(context: Context, status: Status) -> NoReturn:
     code = next(each for each in grpc.StatusCode if each.value[0] == status.code)
-    await context.abort(code, status.message, (("grpc-status-details-bin", status.SerializeToString()),))
+    metadata: tuple[tuple[str, str | bytes], ...] = (("grpc-status-details-bin", status.SerializeToString()),)
+    if rpc_errors.is_retried_by_clients(status):
+        metadata = (*metadata, NO_RETRY)
+    await context.abort(code, status.message, metadata)
     raise AssertionError("abort does not return")

@@ -33,7 +33,9 @@ class LevelForm:
         self._limit: tuple[object, ...] = ()
 
     def fill(self, status: LevelStatus, account: Account, unit_id: str) -> None:
-        """Write the state of a level of an account."""
+        """Write the state of a level of an account, as far as the account may see it."""
+        self._message.over_limit = not status.used.within(status.maximum)
+        status = status.seen_from(account.depth)
         if unit_id != self._unit_id:
             self._count_in(unit_id)
         limit = (status.maximum, status.mode, status.window)

@@ -11,7 +11,8 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE, MOVED_TOO_OFTEN
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
-UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
+UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with RetryInfo),
+                     OUTCOME_UNKNOWN (retry with the same id)
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from google.rpc import code_pb2
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from budget_service.ledger.outcomes import Exhausted, Reason, Refused, Shortfall
+from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds, datetime_of
 
 DOMAIN = "gris.budget"
 OVERLOADED_SECONDS = 1
+HELD_MILLISECONDS = 100
+# Clients wait for budget that others hold: that is no fault, though its code is UNAVAILABLE.
+ORDINARY_REASONS = frozenset(("BUDGET_HELD",))
 LONGEST_RETRY: Microseconds = 3600 * SECOND
 
 _PRECONDITIONS: Mapping[Reason, str] = {
@@ -94,6 +98,26 @@ def exhausted(refusal: Exhausted, account: Account) -> Status:
     if wait is not None and wait < LONGEST_RETRY:
         details.append(RetryInfo(retry_delay=Duration(seconds=wait // SECOND, nanos=wait % SECOND * 1000)))
     return _status(code_pb2.RESOURCE_EXHAUSTED, f"budget exhausted: {_sentence(first)}", *details)
+
+
+def held(refusal: Held, account: Account) -> Status:
+    """Report that a budget is held by open reservations; when they end is their owners' affair."""
+    first = refusal.shortfalls[0]
+    metadata = _shortfall_metadata(first, account)
+    metadata.pop("refreshes_at", None)
+    message = f"budget held by open reservations: {first.requested} {first.unit.value} requested"
+    retry = RetryInfo(retry_delay=Duration(nanos=HELD_MILLISECONDS * 1_000_000))
+    return _status(code_pb2.UNAVAILABLE, message, _info("BUDGET_HELD", metadata), retry)
+
+
+def is_retried_by_clients(status: Status) -> bool:
+    """Return whether a client retries this after a pause of its own: gRPC need not do it before."""
+    return any(_is_held(detail) for detail in status.details)
+
+
+def _is_held(detail: Any) -> bool:
+    info = ErrorInfo()
+    return detail.Unpack(info) and info.reason == "BUDGET_HELD"
 
 
 def invalid_field(error: InvalidFieldError) -> Status:

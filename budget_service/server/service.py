@@ -22,6 +22,7 @@ from budget_service.ledger.outcomes import (
     ClockResumed,
     CurrencyChanged,
     Exhausted,
+    Held,
     LimitsSet,
     Reason,
     Refused,
@@ -100,14 +101,18 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
         found = await self._limits.read(account)
-        missing = check(found, cost, unit_id)
-        if isinstance(missing, Refused):
-            raise rpc_errors.RefusalError(rpc_errors.refused(missing))
-        shortfalls = [responses.shortfall_message(each, account) for each in missing]
+        refusal = check(found, cost, unit_id, account)
+        closed_level = () if found.closed is None else found.closed.path
+        if refusal is None:
+            return pb.CheckBudgetResponse(allowed=not closed_level, closed_level=closed_level)
+        if isinstance(refusal, Refused):
+            raise rpc_errors.RefusalError(rpc_errors.refused(refusal))
+        shortfalls = [responses.shortfall_message(each, account) for each in refusal.shortfalls]
         return pb.CheckBudgetResponse(
-            allowed=not shortfalls and found.closed is None,
             shortfalls=shortfalls,
-            closed_level=() if found.closed is None else found.closed.path,
+            # What is closed does not wait for anything.
+            held=isinstance(refusal, Held) and not closed_level,
+            closed_level=closed_level,
         )
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
@@ -219,6 +224,8 @@ def success(answer: Answer, kind: type[Success], request: Request) -> Success:
         return outcome
     if isinstance(outcome, Exhausted):
         raise rpc_errors.RefusalError(rpc_errors.exhausted(outcome, request.account))
+    if isinstance(outcome, Held):
+        raise rpc_errors.RefusalError(rpc_errors.held(outcome, request.account))
     if not isinstance(outcome, Refused):
         raise TypeError("the store answered another request")
     if outcome.reason is Reason.RELEASE_MISMATCH:

@@ -21,6 +21,7 @@ from budget_service.ledger.outcomes import (
     ClockResumed,
     CurrencyChanged,
     Exhausted,
+    Held,
     LevelStatus,
     LimitsSet,
     Outcome,
@@ -36,6 +37,7 @@ from budget_service.ledger.windows import Period, Window, WindowRule
 NEVER = ""
 _DECODER = Decoder()
 _KEPT_LIMITS = 1000
+_SHORTAGES: dict[str, type[Exhausted | Held]] = {"exhausted": Exhausted, "held": Held}
 _MODES = {mode.value: mode for mode in Mode}
 
 
@@ -63,9 +65,9 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if kind == "released":
         information, calls, unit_id = parts
         return Cancelled(_cost(information, calls), unit_id)
-    if kind == "exhausted":
+    if kind in _SHORTAGES:
         decided_at, missing = parts
-        return Exhausted(int(decided_at), tuple(_shortfall(*each) for each in missing))
+        return _SHORTAGES[kind](int(decided_at), tuple(_shortfall(*each) for each in missing))
     if kind == "refused":
         return Refused(Reason(parts[0]))
     return _root_outcome(kind, *parts)
@@ -151,7 +153,7 @@ def _limit_text(depth: int, maximum: Cost, is_tracked: bool, window: Window) -> 
 
 
 def _outcome_parts(
-    outcome: Reserved | Cancelled | RootOutcome | Exhausted | Refused,
+    outcome: Reserved | Cancelled | RootOutcome | Exhausted | Held | Refused,
 ) -> list[Any]:
     match outcome:
         case Reserved():
@@ -165,9 +167,10 @@ def _outcome_parts(
             ]
         case Cancelled():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
-        case Exhausted():
+        case Exhausted() | Held():
             missing = [_shortfall_parts(each) for each in outcome.shortfalls]
-            return ["exhausted", str(outcome.decided_at), missing]
+            kind = "exhausted" if isinstance(outcome, Exhausted) else "held"
+            return [kind, str(outcome.decided_at), missing]
         case Refused():
             return ["refused", outcome.reason.value]
         case _:

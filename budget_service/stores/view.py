@@ -14,11 +14,13 @@ from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
     CancelReservation,
+    ChangeCurrency,
     Charge,
     MoveAccount,
     Refund,
     Request,
     Reserve,
+    ResumeClock,
     RootRequest,
     SetLimits,
     counting_levels,
@@ -72,10 +74,14 @@ class View:
             return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
         if isinstance(request, AccountRequest):
             return self._administered(request, record)
-        if isinstance(request, RootRequest):
+        if isinstance(request, ResumeClock):
             return Snapshot(root=record, clock=self._loaded.clock)
-        reservation = self._named(request)
         due = self._due(root)
+        due_further = bool(due) and root in self._loaded.due_further
+        if isinstance(request, ChangeCurrency):
+            balances = self._balances(held_levels(due))
+            return Snapshot(root=record, due=due, due_further=due_further, balances=balances)
+        reservation = self._named(request)
         named = due if reservation is None else (*due, reservation)
         levels = list(counting_levels(request))
         if named:
@@ -84,7 +90,7 @@ class View:
             root=record,
             balances=self._balances(levels),
             due=due,
-            due_further=bool(due) and root in self._loaded.due_further,
+            due_further=due_further,
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,

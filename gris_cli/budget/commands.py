@@ -105,7 +105,7 @@ def set_limit(
         print_json({"account": account, "removed": remove, "version": version})
     else:
         typer.echo(
-            f"the limit of {account} is {'removed' if remove else 'set'} (change {version} of its root)"
+            f"the limit of {account} is {'removed' if remove else 'set'} (version {version} of its root's limits)"
         )
 
 

@@ -43,6 +43,7 @@ def record(account: LedgerAccount, price: Cost) -> Charge:
 
     Raises:
         BudgetExhausted: It does not fit into the account's budget.
+        BudgetHeld: Questions that run held the budget of a level above for a minute.
         OutcomeUnknown: No answer came; the price may have been recorded.
         GrisError: The ledger is not available, or refuses.
         typer.BadParameter: The key file cannot be used.
@@ -88,5 +89,6 @@ async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
 
 async def _charged(calls: BudgetServiceClient, release: dp_pb2.Release) -> Charge:
     asked = dp_pb2.TranslateQueryResponse(worst_case_cost=release.cost, query_id=release.query_id)
-    async with Reservation(calls, asked) as reservation:
+    deadline = asyncio.get_running_loop().time() + RETRY_TIMEOUT.budget_held
+    async with Reservation(calls, asked, deadline) as reservation:
         return await reservation.charge(release)

@@ -205,10 +205,11 @@ class Player:
     def note(self, asked: Asked[Request], answer: Answer) -> None:
         """Take note of what has become of a request: what the next ones are decided by."""
         request = asked.request
-        is_done = isinstance(answer.outcome, LimitsSet) and not answer.replayed
-        if not (isinstance(request, AccountRequest) and is_done):
+        if answer.replayed or not isinstance(answer.outcome, LimitsSet):
             return
-        self.version += 1
+        self.version = answer.outcome.version
+        if not isinstance(request, AccountRequest):
+            return
         account = request.account
         state = self.states.pop(account, UNTOUCHED)
         if isinstance(request, MoveAccount):
@@ -268,7 +269,6 @@ class Player:
         limit = replace(usual, maximum=step.cost + Cost(5, 3)) if step.name else None
         self.stored.pop(level, None)
         self.stored |= {} if limit is None else {level: limit}
-        self.version += 1
         setting = SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
         return Asked(setting, NO_LIMITS)
 

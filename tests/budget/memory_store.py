@@ -16,6 +16,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     AccountRequest,
     CancelReservation,
+    ChangeCurrency,
     Charge,
     Refund,
     Request,
@@ -202,6 +203,12 @@ class MemoryStore:
                     for depth in range(1, level.depth)
                 ),
             )
+        due = self._due(account.root, root.now(self.clock()))
+        due_further = len(due) == self.expired_at_once
+        if isinstance(request, ChangeCurrency):
+            return Snapshot(
+                root=root, remembered=remembered, due=due, due_further=due_further, balances=self.kept
+            )
         if isinstance(request, RootRequest):
             return Snapshot(root=root, remembered=remembered, clock=self.clock())
         named = None
@@ -210,12 +217,11 @@ class MemoryStore:
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
         release_id = request.release_id if isinstance(request, Charge | Refund) else ""
-        due = self._due(account.root, root.now(self.clock()))
         return Snapshot(
             root=root,
             balances=self.kept,
             due=due,
-            due_further=len(due) == self.expired_at_once,
+            due_further=due_further,
             reservation=reservation,
             remembered=remembered,
             query_paid=self.paid_queries.get((limits.payer(account), query_id)),

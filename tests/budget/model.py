@@ -76,14 +76,10 @@ class Model:
         content, reported, forgotten_at = self.reported.get(request.request_id, ("", (), 0))
         if max(self.now, clock + self.ahead) < forgotten_at:
             return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
+        before = replace(self, held=dict(self.held))
         self.advance(clock)
-        if isinstance(request, AccountRequest):
-            reported = self._change_account(request)
-            lasts = ANSWERS_LAST if reported[0] == "limits" else REFUSALS_LAST
-            self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
-            return reported
         if isinstance(request, SetLimits):
-            self.limits_version += 1
+            self.limits_version = max(self.limits_version + 1, self.now)
             for level, limit in request.changes:
                 self.limited = self.limited - {level} if limit is None else self.limited | {level}
             reported = ("limits", self.limits_version)
@@ -98,16 +94,28 @@ class Model:
             lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
             return reported
-        if isinstance(request, ChangeCurrency):
-            reported = self._change_currency(request, limits)
-            lasts = ANSWERS_LAST if reported[0] == "currency" else REFUSALS_LAST
+        if isinstance(request, AccountRequest | ChangeCurrency):
+            if isinstance(request, ChangeCurrency):
+                reported = self._change_currency(request, limits)
+            else:
+                reported = self._change_account(request)
+            lasts = ANSWERS_LAST if reported[0] in {"limits", "currency"} else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
             return reported
+        spent = len(self.spent)
         reported = self._decide(request, limits.levels)
+        if reported == ("held",):
+            # It leaves nothing behind, not even the time at which it was asked, unless something had lapsed.
+            if self.held == before.held:
+                self.now, self.currency, self.planned = before.now, before.currency, before.planned
+            return reported
         granted = reported[0] in {"reserved", "charged", "released"}
         last = self._span(limits.levels[-1])
         end = last.leaves_at or last.window.end or self.now
-        forgotten_at = end + ANSWERS_LAST if granted else self.now + REFUSALS_LAST
+        takes_nothing = (
+            isinstance(request, Charge) and request.cost == Cost(0, 0) and len(self.spent) == spent
+        )
+        forgotten_at = end + ANSWERS_LAST if granted and not takes_nothing else self.now + REFUSALS_LAST
         self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
         return reported
 
@@ -175,7 +183,7 @@ class Model:
             return ("ACCOUNT_NOT_CLOSED",)
         else:
             self.closed.remove(account)
-        self.limits_version += 1
+        self.limits_version = max(self.limits_version + 1, self.now)
         return ("limits", self.limits_version)
 
     def _refusal_of_move(self, source: Account, target: Account) -> str:
@@ -250,8 +258,8 @@ class Model:
 
     def _reserve(self, request: Reserve, levels: Levels) -> Reported:
         recorded = self._paid(request, levels[-1], "query", request.query_id)
-        if not recorded and not self._fits(levels, request.max_cost):
-            return ("exhausted",)
+        if not recorded and (refusal := self._refusal(levels, request.max_cost)):
+            return refusal
         cost = Cost(0, 0) if recorded else request.max_cost
         windows = {} if recorded else self._windows(request.account, levels)
         self.owners[request.reservation_id] = request.account
@@ -274,13 +282,15 @@ class Model:
             return ("RESERVATION_OVER",)
         if not free and hold and not request.cost.within(hold.cost):
             return ("COST_ABOVE_RESERVATION",)
-        if not free and not hold and not self._fits(levels, request.cost):
-            return ("exhausted",)
+        if not free and not hold and (refusal := self._refusal(levels, request.cost)):
+            return refusal
         self.held.pop(request.reservation_id, None)
         if free:
             return ("charged", Cost(0, 0), True)
         windows = hold.windows if hold else self._windows(request.account, levels)
         above = hold.cost if hold and request.worst_case_above else request.cost
+        if Cost(0, 0) == request.cost == above:
+            return ("charged", Cost(0, 0), False)
         own = {level: start for level, start in windows.items() if level == request.account}
         self._spend(own, request.cost, request.unit_id)
         self._spend({level: windows[level] for level in windows.keys() - own.keys()}, above, request.unit_id)
@@ -292,6 +302,8 @@ class Model:
         return ("charged", request.cost, False)
 
     def _spend(self, windows: Windows, cost: Cost, unit_id: str) -> None:
+        if cost == Cost(0, 0):
+            return
         self.spent.append((windows, cost))
         self.currency = (self.currency[0] or unit_id, self.currency[1])
 
@@ -302,9 +314,12 @@ class Model:
     def _was_paid(self, request: Charge, leaf: LevelLimit) -> bool:
         return (request.account, leaf.level, "release", request.release_id) in self.paid
 
-    def _fits(self, levels: tuple[LevelLimit, ...], cost: Cost) -> bool:
+    def _refusal(self, levels: tuple[LevelLimit, ...], cost: Cost) -> Reported:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]
-        return all(_room(self.sums(each), each.limit.maximum, cost) for each in enforced)
+        if all(_room(self.sums(each), each.limit.maximum, cost) for each in enforced):
+            return ()
+        unspent = all(_room((self.sums(each)[0], (0, 0)), each.limit.maximum, cost) for each in enforced)
+        return ("held",) if unspent else ("exhausted",)
 
 
 def _sum(costs: list[Cost]) -> Sums:

@@ -76,19 +76,20 @@ def setting(*changes: pb.LimitChange, request_id: str = "s") -> pb.SetLimitsRequ
 
 
 async def test_limits_are_set_removed_and_replayed(admin: AdminStub, any_store: Store) -> None:
-    """Each change has a number; a repeat is marked and changes nothing."""
+    """Each change has a number of its own; a repeat is marked and changes nothing."""
     sliding = pb.Limit(
         information=1, mode=budget_pb2.MODE_TRACK, period=pb.PERIOD_SLIDING, sliding_days=7, zone="Asia/Tokyo"
     )
     change = setting(
         pb.LimitChange(path=ANALYST.path, limit=MONTH), pb.LimitChange(path=COMPANY.path, limit=sliding)
     )
-    assert pb.SetLimitsResponse(version=1) == await admin.SetLimits(change)
-    assert pb.SetLimitsResponse(version=1, replayed=True) == await admin.SetLimits(change)
+    version = (await admin.SetLimits(change)).version
+    assert pb.SetLimitsResponse(version=version, replayed=True) == await admin.SetLimits(change)
     stored = (await any_store.limits(ANALYST)).limits
     assert limit(7, 3) == stored[ANALYST]
     assert (7, "Asia/Tokyo") == (stored[COMPANY].window.days, stored[COMPANY].window.zone)
-    await admin.SetLimits(setting(pb.LimitChange(path=ANALYST.path), request_id="t"))
+    later = await admin.SetLimits(setting(pb.LimitChange(path=ANALYST.path), request_id="t"))
+    assert 0 < version < later.version
     assert [COMPANY] == list((await any_store.limits(ANALYST)).limits)
 
 

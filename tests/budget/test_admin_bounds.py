@@ -68,7 +68,7 @@ async def test_the_level_that_bounds_a_pattern_keeps_refusing(any_store: Store) 
 async def test_without_accounts_at_first_use_any_level_may_only_record(any_store: Store) -> None:
     """Nobody chooses names there."""
     async with admin_on(any_store, settings(makes=False)) as admin:
-        assert (await admin.SetLimits(setting("a", acme=TRACKED))).version == 1
+        assert (await admin.SetLimits(setting("a", acme=TRACKED))).version > 0
 
 
 @pytest.mark.parametrize("mend", [None, ENFORCED])

@@ -23,6 +23,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
+    NOON,
     Asked,
     SteppedClock,
     charge,
@@ -60,8 +61,8 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
             clock.now = moved
         if request is not None:
             together.append(request)
-        if request is not None and isinstance(request.request, AccountRequest):
-            # What is asked next is decided by it.
+        if request is not None and isinstance(request.request, SetLimits | AccountRequest):
+            # What is asked next is decided by it, and needs the version that it gave.
             player.note(request, (await answers_agree(rules, any_store, together))[-1])
     await answers_agree(rules, any_store, together)
     for store in (rules, any_store):
@@ -71,7 +72,7 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
 
 
 async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[Request]]) -> list[Answer]:
-    """Ask both, and forget what was asked; return the answers."""
+    """Ask both, forget what was asked, and return the answers."""
     wanted = [await rules.apply(*request) for request in together]
     assert wanted == list(await asyncio.gather(*(store.apply(*each) for each in together)))
     together.clear()
@@ -136,7 +137,8 @@ async def test_limits_that_are_set_in_one_batch_are_all_counted(any_store: Store
         for name in "abc"
     ]
     answers = await asyncio.gather(*(any_store.apply(each, at_most_two) for each in asked))
-    assert [LimitsSet(1), LimitsSet(2), Refused(Reason.TOO_MANY_LIMITS)] == [each.outcome for each in answers]
+    made = [LimitsSet(NOON), LimitsSet(NOON + 1), Refused(Reason.TOO_MANY_LIMITS)]
+    assert made == [each.outcome for each in answers]
 
 
 @ON_EVERY_ENGINE

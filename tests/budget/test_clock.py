@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Answer, Charged, ClockResumed, Exhausted, Outcome, Reason, Refused
+from budget_service.ledger.outcomes import (
+    Answer,
+    Charged,
+    ClockResumed,
+    Exhausted,
+    Held,
+    Outcome,
+    Reason,
+    Refused,
+)
 from budget_service.ledger.requests import Request, ResumeClock
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
@@ -55,7 +64,8 @@ async def test_time_goes_on_and_what_was_charged_ahead_counts(
     """The open window is neither opened again nor frozen: it ends when its rule says, by the ledger's own time."""
     await jumped(any_store, clock, on)
     assert await reported(any_store, resume("c", NOON + 5 * SECOND)) == ClockResumed(YEAR)
-    assert isinstance(await reported(any_store, charge("again", Cost(2, 0), on=on)), Exhausted)
+    assert isinstance(await reported(any_store, charge("again", Cost(2, 0), on=on)), Held)
+    assert isinstance(await reported(any_store, charge("gone", Cost(5, 0), on=on)), Exhausted)
     assert isinstance(await reported(any_store, charge("rest", Cost(1, 0), on=on)), Charged)
     clock.step(seconds=61)
     found = await any_store.read(ANALYST, on)

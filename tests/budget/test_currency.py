@@ -23,9 +23,10 @@ from budget_service.ledger.requests import ChangeCurrency, Request, SetLimits
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Cost, LevelLimit, Mode
 from budget_service.ledger.verification import Rebuilt
-from budget_service.ledger.windows import Period, WindowRule, microseconds_of
+from budget_service.ledger.windows import SECOND, Period, WindowRule, microseconds_of
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -226,7 +227,34 @@ async def test_a_plan_made_with_limits_that_have_changed_is_not_taken(any_store:
     with pytest.raises(LimitsChangedError):
         await any_store.apply(*change("c"))
     stored = await any_store.all_limits("acme")
-    assert (stored.version, dict(stored.limits)) == (1, dict(changes))
+    assert (stored.version, dict(stored.limits)) == (NOON, dict(changes))
+
+
+async def test_a_forfeit_that_has_lapsed_fixes_the_currency_before_another_is_planned(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """As a charge does: its own currency is no other one, and the journal has the charge before the plan."""
+    await any_store.apply(*reserve("f", Cost(2, 1), unit_id=OTHER_UNIT, forfeits=True, ttl_seconds=10))
+    clock.step(seconds=11)
+    same = (await any_store.apply(*change("same"))).outcome
+    assert Refused(Reason.UNIT_UNCHANGED) == same
+    assert isinstance((await any_store.apply(*change("another", UNIT))).outcome, CurrencyChanged)
+    kinds = [entry.kind for _, entry in await any_store.journal("acme", "", "", 10)]
+    assert [EntryKind.FORFEITED, EntryKind.CURRENCY] == kinds
+    assert await any_store.open_reservations(["acme"]) == 0
+
+
+@pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
+async def test_all_that_has_lapsed_is_ended_before_a_currency_is_planned(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """More than one step ends, and only the last one is forfeited."""
+    for index in range(5):
+        asked = reserve(f"r{index}", Cost(1, 1), unit_id=OTHER_UNIT, forfeits=index == 4)
+        await any_store.apply(*asked.but(ttl=(10 + index) * SECOND))
+    clock.step(seconds=60)
+    assert Refused(Reason.UNIT_UNCHANGED) == (await any_store.apply(*change("same"))).outcome
+    assert await any_store.open_reservations(["acme"]) == 0
 
 
 async def test_the_currency_is_rebuilt_from_a_sealed_journal(any_store: Store, clock: SteppedClock) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, parse_change
-from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.outcomes import Charged, Exhausted, Held
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit
@@ -62,9 +62,9 @@ async def test_a_first_limit_counts_what_was_charged_and_reserved_before(any_sto
         await any_store.apply(*reserve(f"r{number}", ONE, on=ALONE))
     setting = SetLimits(account=COMPANY, request_id="first", changes=((COMPANY, PARENT),))
     await any_store.apply(setting, NO_LIMITS)
-    now = AppliedLimits(BOTH, version=1)
+    now = AppliedLimits(BOTH, (await any_store.limits(COMPANY)).version)
     refused = await any_store.apply(*charge("more", ONE, on=BOTH).by(now))
-    assert isinstance(refused.outcome, Exhausted)
+    assert isinstance(refused.outcome, Held)
     assert (Cost(40, 40), Cost(20, 20)) == await at(any_store, BOTH)
     for number in range(20):
         await any_store.apply(*release(f"x{number}", ends=f"r{number}", on=BOTH).by(now))
@@ -154,7 +154,7 @@ async def test_a_reservation_of_yesterday_counts_in_a_longer_window(
     clock.step(seconds=20)
     await any_store.apply(*charge("today", Cost(1, 1), on=daily))
     refused = await any_store.apply(*charge("too much", Cost(4, 4), on=monthly))
-    assert isinstance(refused.outcome, Exhausted)
+    assert isinstance(refused.outcome, Held)
     assert (Cost(1, 1), Cost(6, 6)) == await at(any_store, monthly, depth=2)
     await any_store.apply(*charge("s", Cost(5, 5), on=monthly, settles="r"))
     assert (Cost(6, 6), NOTHING) == await at(any_store, monthly, depth=2)

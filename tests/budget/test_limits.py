@@ -27,6 +27,7 @@ from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
+    NOON,
     Asked,
     SteppedClock,
     charge,
@@ -52,11 +53,13 @@ async def charged_by(book: LimitCache, id_: str, cost: Cost, account: Account = 
 async def test_a_stored_limit_is_found_as_it_was_set(any_store: Store, kept: Limit) -> None:
     """By its level and by those below it; until it is removed."""
     assert StoredLimits() == await any_store.limits(ANALYST)
-    assert LimitsSet(1) == (await any_store.apply(*setting("a", (COMPANY, kept), (COLLEAGUE, kept)))).outcome
-    assert StoredLimits(1, {COMPANY: kept}) == await any_store.limits(ANALYST)
-    assert StoredLimits(1, {COMPANY: kept, COLLEAGUE: kept}) == await any_store.limits(COLLEAGUE)
+    assert (
+        LimitsSet(NOON) == (await any_store.apply(*setting("a", (COMPANY, kept), (COLLEAGUE, kept)))).outcome
+    )
+    assert StoredLimits(NOON, {COMPANY: kept}) == await any_store.limits(ANALYST)
+    assert StoredLimits(NOON, {COMPANY: kept, COLLEAGUE: kept}) == await any_store.limits(COLLEAGUE)
     await any_store.apply(*setting("b", (COMPANY, None)))
-    assert StoredLimits(2, {}) == await any_store.limits(ANALYST)
+    assert StoredLimits(NOON + 1, {}) == await any_store.limits(ANALYST)
     assert parse_limit(limit_text(kept)) == kept
 
 
@@ -68,7 +71,7 @@ async def test_a_repeated_change_of_limits_has_no_second_effect(
     await any_store.apply(*first)
     await any_store.apply(*setting("b", (ANALYST, limit(2, 2))))
     clock.step(days=34)
-    assert Answer(LimitsSet(1), replayed=True) == await any_store.apply(*first)
+    assert Answer(LimitsSet(NOON), replayed=True) == await any_store.apply(*first)
     other = await any_store.apply(*setting("a", (ANALYST, None)))
     assert Refused(Reason.REQUEST_ID_REUSED) == other.outcome
     assert (await any_store.limits(ANALYST)).limits == {ANALYST: limit(2, 2)}
@@ -81,7 +84,7 @@ async def test_a_request_with_old_limits_has_no_effect(any_store: Store) -> None
     with pytest.raises(LimitsChangedError):
         await any_store.apply(*charge("c"))
     assert (await any_store.apply(*charge("before"))).replayed
-    now = charge("c", Cost(1, 1)).by(AppliedLimits(levels(), 1))
+    now = charge("c", Cost(1, 1)).by(AppliedLimits(levels(), NOON))
     assert isinstance((await any_store.apply(*now)).outcome, Charged)
 
 
@@ -153,10 +156,10 @@ async def test_a_root_has_so_many_limits_and_no_more(any_store: Store, clock: St
     await any_store.apply(*setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))).by(two))
     refused = setting("b", (ANALYST, limit(1, 1))).by(two)
     assert Refused(Reason.TOO_MANY_LIMITS) == (await any_store.apply(*refused)).outcome
-    assert StoredLimits(1, {ANALYST: limit(4, 4)}) == await any_store.limits(ANALYST)
-    assert LimitsSet(2) == (await any_store.apply(*setting("c", (COLLEAGUE, None)).by(two))).outcome
+    assert StoredLimits(NOON, {ANALYST: limit(4, 4)}) == await any_store.limits(ANALYST)
+    assert LimitsSet(NOON + 1) == (await any_store.apply(*setting("c", (COLLEAGUE, None)).by(two))).outcome
     clock.now += DAY // 24
-    assert LimitsSet(3) == (await any_store.apply(*refused)).outcome
+    assert LimitsSet(clock.now) == (await any_store.apply(*refused)).outcome
 
 
 async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock) -> None:

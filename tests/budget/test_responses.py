@@ -51,11 +51,12 @@ def written_out(
                 path=account.path[: each.depth],
                 limit=cost(each.maximum),
                 spent=cost(each.spent),
-                reserved=cost(each.reserved),
-                remaining=cost(each.remaining),
+                reserved=cost(each.seen_from(account.depth).reserved),
+                remaining=cost(each.seen_from(account.depth).remaining),
                 mode=pb.MODE_TRACK if each.mode is Mode.TRACK else pb.MODE_ENFORCE,
                 window_start=timestamp(each.window.start),
                 window_end=None if each.window.end is None else timestamp(each.window.end),
+                over_limit=not each.used.within(each.maximum),
             )
             for each in outcome.levels
         ],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
     Charged,
     Exhausted,
+    Held,
     Reason,
     Refused,
     Reserved,
@@ -83,9 +85,9 @@ async def test_a_lapsed_reservation_returns_its_budget_and_cannot_be_settled(
     """It is over at the very microsecond of its end."""
     await any_store.apply(*reserve("r", Cost(10, 5), ttl_seconds=60))
     clock.step(seconds=59.999999)
-    assert isinstance((await any_store.apply(*reserve("r2", Cost(1, 0)))).outcome, Exhausted)
+    assert isinstance((await any_store.apply(*reserve("r2", Cost(1, 0)))).outcome, Held)
     early = await any_store.apply(*charge("early", Cost(0, 1)))
-    assert isinstance(early.outcome, Exhausted)
+    assert isinstance(early.outcome, Held)
     clock.step(seconds=0.000001)
     assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(*charge("c", settles="r"))).outcome
     assert isinstance((await any_store.apply(*charge("then", Cost(4, 1)))).outcome, Charged)
@@ -167,7 +169,8 @@ async def test_a_clock_that_jumps_forward_and_back_gives_nothing_twice(
     jumped = await any_store.read(ANALYST, on)
     for days in (-40, 20, 19):
         clock.step(days=days)
-        assert isinstance((await any_store.apply(*charge(f"c{days}", Cost(1, 0), on=on))).outcome, Exhausted)
+        assert isinstance((await any_store.apply(*charge(f"c{days}", Cost(1, 0), on=on))).outcome, Held)
+        assert isinstance((await any_store.apply(*charge(f"d{days}", Cost(5, 0), on=on))).outcome, Exhausted)
         assert jumped == await any_store.read(ANALYST, on)
     again = (await any_store.apply(*charge("again", Cost(6, 4), on=on, release_id="rel"))).outcome
     assert isinstance(again, Charged)
@@ -205,7 +208,7 @@ async def test_a_tracking_level_records_and_never_refuses(any_store: Store) -> N
         assert isinstance((await any_store.apply(*charge(name, Cost(9, 4), on=on))).outcome, Charged)
     status = (await any_store.read(ANALYST, on)).levels[-1]
     assert (Cost(18, 8), NOTHING) == (status.spent, status.remaining)
-    assert check(await any_store.read(ANALYST, on), Cost(99, 99), UNIT) == ()
+    assert check(await any_store.read(ANALYST, on), Cost(99, 99), UNIT, ANALYST) is None
 
 
 async def test_a_sum_that_64_bits_cannot_hold_is_an_error_and_charges_nothing(any_store: Store) -> None:
@@ -270,9 +273,9 @@ async def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect
 
 async def test_a_refusal_is_remembered(any_store: Store, clock: SteppedClock) -> None:
     """The same id is refused again, even when the budget is there again; after an hour it is a new request."""
-    await any_store.apply(*reserve("all", Cost(10, 5)))
     asked = charge("c", Cost(1, 1))
-    first = await any_store.apply(*asked)
+    first = await any_store.apply(*asked.by(AppliedLimits(levels(own=limit(0, 0)))))
+    assert isinstance(first.outcome, Exhausted)
     clock.step(seconds=3599)
     assert Answer(first.outcome, replayed=True) == await any_store.apply(*asked)
     clock.step(seconds=1)
@@ -338,7 +341,7 @@ async def test_the_first_charge_fixes_the_currency(any_store: Store) -> None:
     ):
         assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*foreign)).outcome
     assert Refused(Reason.UNIT_MISMATCH) == check(
-        await any_store.read(ANALYST, levels()), NOTHING, OTHER_UNIT
+        await any_store.read(ANALYST, levels()), NOTHING, OTHER_UNIT, ANALYST
     )
 
 

@@ -27,6 +27,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.IntegrityError: dbapi.InternalError,
     errors.ReleaseNotRecorded: dbapi.InternalError,
     errors.ServiceError: dbapi.OperationalError,
+    errors.BudgetHeld: dbapi.OperationalError,
     errors.ServiceUnavailable: dbapi.OperationalError,
     errors.ServiceFailed: dbapi.OperationalError,
     errors.OutcomeUnknown: dbapi.OperationalError,
@@ -82,6 +83,7 @@ SHORTFALL = errors.Shortfall(("t", "ana"), "calls", 2, 1, None)
     "error",
     [
         errors.BudgetExhausted((SHORTFALL,)),
+        errors.BudgetHeld((SHORTFALL,)),
         errors.InvalidQuestion("k", "expected less"),
         errors.ServiceRefused("dp_service", "refused", "REASON"),
         errors.DataChanged("changed"),

@@ -12,7 +12,7 @@ from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
-from budget_service.ledger.outcomes import Exhausted, Reason, Refused, Shortfall
+from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError, Unit
 from budget_service.server import rpc_errors
 from gris_serving.decoding import UNDECODABLE
@@ -25,6 +25,7 @@ _SHORTFALL = Shortfall(depth=1, unit=Unit.CALLS, requested=2, remaining=1, refre
 STATUSES = [
     *(rpc_errors.refused(Refused(reason)) for reason in Reason),
     rpc_errors.exhausted(Exhausted(0, (_SHORTFALL,)), _ACCOUNT),
+    rpc_errors.held(Held(0, (_SHORTFALL,)), _ACCOUNT),
     rpc_errors.invalid_field(InvalidFieldError("ttl", "must be shorter")),
     rpc_errors.account_unknown(),
     rpc_errors.ticket_not_authentic(),

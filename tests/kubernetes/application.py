@@ -102,9 +102,10 @@ class Application:
                 await asyncio.sleep(0.2)
 
     async def _level(self) -> Level:
+        # What is reserved the ledger tells each account of itself only.
         client = self._client("nobody")
         try:
-            return (await client.remaining())[0]
+            return (await client.on_behalf_of(("load",)).remaining())[0]
         finally:
             await client.close()
 

@@ -41,6 +41,7 @@ def existing() -> dict[str, set[str]]:
     meters = Meters(provider)
     meters.question("answered", 1.0)
     meters.engine_call("pinot", "run", "answered")
+    meters.budget_wait("answered", 1.0)
     # What Prometheus adds for each target.
     found = {**_series(registry), **_series(REGISTRY), "up": OF_PROMETHEUS}
     provider.shutdown()

@@ -27,7 +27,7 @@ VALUES = {
     },
     "component": {"server", "store", "ledger", "policy_file"},
     "operation": {"reserve", "charge", "release"},
-    "outcome": {"granted", "refused", "replayed", "already_paid"},
+    "outcome": {"granted", "refused", "held", "replayed", "already_paid"},
     "unit": {"information", "calls"},
     "reason": {"BUDGET_EXHAUSTED", "INVALID_ARGUMENT", "REFUSED_BY_POLICY", ""},
 }

@@ -393,7 +393,7 @@ def _fields(
         case SetLimits():
             return _limit_fields(request, limits)
         case ChangeCurrency():
-            return _currency_fields(request, limits, guess)
+            return _currency_fields(request, limits, guess, expired_at_once)
         case ResumeClock():
             return _clock_fields(request)
         case CloseAccount() | ReopenAccount() | MoveAccount():
@@ -404,12 +404,15 @@ def _fields(
             return _budget_fields(request, limits, guess, expired_at_once)
 
 
-def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+def _currency_fields(
+    request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     window = window_before(limits.rules, guess)
     return _WITHOUT_LEVELS | {
         "limits_version": str(limits.version),
         "unit_id": request.unit_id,
         "window": [str(window.start), encode_end(window.end)],
+        "expired_at_once": str(expired_at_once),
     }
 
 

@@ -40,6 +40,7 @@ DECIDED = frozenset(
         grpc.StatusCode.INVALID_ARGUMENT,
     )
 )
+NO_EFFECT = ("STORE_UNAVAILABLE", "BUDGET_HELD")
 CHANNEL_OPTIONS = (
     # Each client has lines of its own, as clients on different machines would.
     ("grpc.use_local_subchannel_pool", 1),
@@ -152,10 +153,19 @@ class Client:
         return reported.fate is Fate.ACKNOWLEDGED
 
     async def levels(self, account: Path) -> list[tuple[Path, Level]]:
-        """Return what the ledger says of an account; raises AioRpcError."""
+        """Return what the ledger says of an account and of the levels above it; raises AioRpcError.
+
+        What is reserved it tells each account of itself only.
+        """
+        levels = await self._levels(account)
+        for path in [path for path in levels if path != account]:
+            levels[path] = (await self._levels(path))[path]
+        return list(levels.items())
+
+    async def _levels(self, account: Path) -> dict[Path, Level]:
         request = pb.GetBudgetRequest(account=pb.Account(path=account))
         answer = await self._stub().GetBudget(request, timeout=ATTEMPT_SECONDS)
-        return [(tuple(each.path), _level(each)) for each in answer.levels]
+        return {tuple(each.path): _level(each) for each in answer.levels}
 
     async def _reserve(self, account: Path, most: Amount, seconds: int) -> str:
         reported = await self._ask(_reservation(self.load, account, most, seconds))
@@ -181,7 +191,7 @@ class Client:
             except grpc.aio.AioRpcError as error:
                 if error.code() in DECIDED and _reason(error):
                     return _reported(request, Fate.REFUSED, answer=_refusal(error))
-                untouched = untouched and _reason(error) == "STORE_UNAVAILABLE"
+                untouched = untouched and _reason(error) in NO_EFFECT
             if clock() >= end:
                 return _reported(request, Fate.UNTOUCHED if untouched else Fate.UNKNOWN)
             await asyncio.sleep(PAUSE_SECONDS * (0.5 + self.load.dice.random()))

@@ -22,7 +22,7 @@ from tests.campaigns.chaos.history import NOTHING, Amount, Fate, Path, Reported
 from tests.campaigns.chaos.journal import CONNECTOR_RELEASE, CONNECTORS
 
 # Shorter than most outages here, so that some outcomes stay unknown.
-TIMEOUTS = Timeouts(budget_attempt=1, budget=2, reservation=HOLD_SECONDS)
+TIMEOUTS = Timeouts(budget_attempt=1, budget=2, budget_held=2, reservation=HOLD_SECONDS)
 PAUSE_SECONDS = 0.2
 
 
@@ -49,7 +49,8 @@ class ConnectorClient:
         release = dp_pb2.Release(cost=message, release_id=release_id, query_id=id_)
         fate, spent, charging = Fate.ACKNOWLEDGED, cost, False
         try:
-            async with Reservation(self.calls, translation) as reservation:
+            deadline = asyncio.get_running_loop().time() + TIMEOUTS.budget_held
+            async with Reservation(self.calls, translation, deadline) as reservation:
                 charging = True
                 await reservation.charge(release)
         except OutcomeUnknown:

@@ -14,11 +14,12 @@ local function contradicts(recorded)
   return recorded ~= '' and recorded ~= request.release_id
 end
 
--- `span` is the start of the leaf's span in which the release is now paid for; nil: in none.
-local function charged(query_id, span)
-  local payment = span and request.release_id ~= ''
+-- `span` is the start of the leaf's span in which the release is now paid for; nil: in none. What takes nothing is no
+-- payment.
+local function charged(is_spent, query_id, span)
+  local payment = is_spent and span and request.release_id ~= ''
     and {release_id = request.release_id, query_id = query_id, span = span} or nil
-  return finish(charged_text(request.information, request.calls, '0'), payment)
+  return finish(charged_text(request.information, request.calls, '0'), payment, is_nothing(asked) and not is_spent)
 end
 
 -- Draft.payment_span
@@ -33,7 +34,7 @@ local function payment_span(reservation)
 end
 
 local function already_paid()
-  return finish(charged_text('0', '0', '1'))
+  return finish(charged_text('0', '0', '1'), nil, is_nothing(asked))
 end
 
 local function settle()
@@ -62,8 +63,8 @@ local function settle()
   if request.worst_case_above == '1' then
     settled.shared_information, settled.shared_calls = reservation.information, reservation.calls
   end
-  spend(settled, reservation.holds)
-  return charged(query_id, payment_span(reservation))
+  local span = payment_span(reservation)
+  return charged(spend(settled, reservation.holds), query_id, span)
 end
 
 local function deduct()
@@ -71,8 +72,8 @@ local function deduct()
   if is_paid(request.release_id) then return already_paid() end
   local refusal = admission(asked)
   if refusal then return finish(refusal) end
-  spend(entry('direct', request.query_id), holds())
-  return charged(request.query_id, leaf.day_first)
+  local is_spent = spend(entry('direct', request.query_id), holds())
+  return charged(is_spent, request.query_id, leaf.day_first)
 end
 
 if unit_id ~= '' and unit_id ~= request.unit_id then return finish({'refused', 'UNIT_MISMATCH'}) end

@@ -6,6 +6,12 @@ if now < tonumber(request.window[1]) or (begins_at ~= '' and now >= tonumber(beg
   return {'clock', time_text(now)}
 end
 
+-- A reservation that has lapsed and is forfeited is a charge, and the first charge fixes the currency.
+if has_more_lapsed then
+  write_state()
+  return {'again', ''}
+end
+
 local function refusal()
   if request.unit_id == '' then return next_unit_id == '' and 'NO_CURRENCY_PLANNED' end
   if next_unit_id ~= '' then return 'CURRENCY_PLANNED' end

@@ -294,10 +294,17 @@ local function end_reservation(id, reservation)
   table.insert(ended, id)
 end
 
+-- Whether it takes something on some level; else it is no charge, and nothing is added.
 local function spend(entry, holds)
-  if unit_id == '' then unit_id = entry.unit_id end
   local own = cost(entry.information, entry.calls)
   local above = entry.shared_information and cost(entry.shared_information, entry.shared_calls) or own
+  -- JournalEntry.takes_nothing
+  local takes_nothing = is_nothing(own)
+  for _, hold in ipairs(holds) do
+    takes_nothing = takes_nothing and (hold[1] == entry.account or is_nothing(above))
+  end
+  if takes_nothing then return false end
+  if unit_id == '' then unit_id = entry.unit_id end
   for _, hold in ipairs(holds) do
     local balance, first = balance_of(hold[1]), tonumber(hold[2])
     -- JournalEntry.cost_at
@@ -318,6 +325,7 @@ local function spend(entry, holds)
   end
   entry.holds = holds
   table.insert(journal, entry)
+  return true
 end
 
 local function parse_reservation(text)
@@ -503,16 +511,31 @@ local leaf = #levels > 0 and balances[levels[#levels].level] or {}
 
 -- What the rules ask of the draft.
 
-local function used(each)
+-- LevelStatus
+local function status(each)
   local balance = balances[each.level]
-  if is_of_the_last_currency(balance) then return each.maximum end
-  return added(balance.spent, balance.reserved)
+  if is_of_the_last_currency(balance) then return each.maximum, NOTHING end
+  return balance.spent, balance.reserved
 end
 
-local function remaining(each, unit)
-  local sum = used(each)[unit]
-  if above(sum, each.maximum[unit]) then return {0, 0} end
-  return minus(each.maximum[unit], sum)
+local function used(each)
+  return added(status(each))
+end
+
+local function left(each, sum)
+  local found = {}
+  for unit in ipairs(UNITS) do
+    found[unit] = above(sum[unit], each.maximum[unit]) and {0, 0} or minus(each.maximum[unit], sum[unit])
+  end
+  return found
+end
+
+local function unspent(each)
+  return left(each, (status(each)))
+end
+
+local function remaining(each)
+  return left(each, used(each))
 end
 
 -- Draft.has_room
@@ -525,26 +548,36 @@ local function has_room(asked)
   return true
 end
 
-local function shortfalls(asked)
+-- LevelStatus.shortfalls of all levels: `has` is what a level has for the cost, unspent or remaining.
+local function shortfalls(asked, has)
   local missing = {}
   for _, each in ipairs(levels) do
+    -- What others hold on a level above the account is their affair.
+    local seen = each.level == request.account and remaining(each) or unspent(each)
     for unit, name in ipairs(UNITS) do
-      local left = remaining(each, unit)
-      if each.mode == 'enforce' and above(asked[unit], left) then
+      if each.mode == 'enforce' and above(asked[unit], has(each)[unit]) then
         local balance = balances[each.level]
         local _, ends = counted_window(balance, is_of_the_last_currency(balance))
         ends = time_text(ends)
-        table.insert(missing, {each.depth, name, amount_text(asked[unit]), amount_text(left), ends})
+        table.insert(missing, {each.depth, name, amount_text(asked[unit]), amount_text(seen[unit]), ends})
       end
     end
   end
   return missing
 end
 
+-- rules.shortage
+local function shortage(asked)
+  local spent = shortfalls(asked, unspent)
+  if #spent > 0 then return {'exhausted', time_text(now), spent} end
+  local held = shortfalls(asked, remaining)
+  return #held > 0 and {'held', time_text(now), held} or nil
+end
+
 local function admission(asked)
   if has_room(asked) then return nil end
-  local missing = shortfalls(asked)
-  if #missing > 0 then return {'exhausted', time_text(now), missing} end
+  local refusal = shortage(asked)
+  if refusal then return refusal end
   for _, each in ipairs(levels) do
     local sum = added(used(each), asked)
     if above(sum[1], LARGEST) or above(sum[2], LARGEST) then return {'refused', 'SUM_OVERFLOW'} end
@@ -694,17 +727,10 @@ local function write_journal()
   end
 end
 
--- `outcome` is a list, or the text of one that is no refusal.
-local function finish(outcome, payment)
-  -- What more has lapsed is still counted as held: the request is sent again.
-  local is_again = type(outcome) ~= 'string' and outcome[1] == 'exhausted' and #due > 0
-    and #due == tonumber(request.expired_at_once)
-  local is_text = type(outcome) == 'string'
-  local text = is_text and outcome or cjson.encode(outcome)
-  local is_refusal = not is_text and (outcome[1] == 'refused' or outcome[1] == 'exhausted')
-  local ends = leaf.leaves or leaf.last
-  local keep_paid = (ends or now) + tonumber(request.retention)
-  local keep_until = is_refusal and now + tonumber(request.refusal_retention) or keep_paid
+local has_more_lapsed = #due > 0 and #due == tonumber(request.expired_at_once)
+
+-- All but the outcome.
+local function write_state()
   redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now), 'limits_version', limits_version)
   if next_unit_id ~= '' or currency_since > 0 or root[5] then
     redis.call('HSET', root_key, 'currency_since', time_text(currency_since), 'next_unit_id', next_unit_id,
@@ -714,7 +740,27 @@ local function finish(outcome, payment)
   write_past()
   write_reservations()
   write_journal()
-  if is_again then return {'again', ''} end
+end
+
+-- `outcome` is a list, or the text of one that is no refusal. With `is_brief` it is forgotten as soon as a refusal.
+local function finish(outcome, payment, is_brief)
+  local is_text = type(outcome) == 'string'
+  local kind = is_text and '' or outcome[1]
+  local text = is_text and outcome or cjson.encode(outcome)
+  if has_more_lapsed and (kind == 'exhausted' or kind == 'held') then
+    -- What more has lapsed is still counted as held: the request is sent again.
+    write_state()
+    return {'again', ''}
+  end
+  if kind == 'held' then
+    if #ended > 0 then write_state() end
+    return {'held', text}
+  end
+  local is_refusal = kind == 'refused' or kind == 'exhausted'
+  local ends = leaf.leaves or leaf.last
+  local keep_paid = (ends or now) + tonumber(request.retention)
+  local keep_until = (is_refusal or is_brief) and now + tonumber(request.refusal_retention) or keep_paid
+  write_state()
   if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)

@@ -1,7 +1,7 @@
 -- Spend what is left of a level: rules._write_off.
 
 local level = levels[1]
-local rest = level.mode == 'track' and NOTHING or {remaining(level, 1), remaining(level, 2)}
+local rest = level.mode == 'track' and NOTHING or remaining(level)
 local information, calls = amount_text(rest[1]), amount_text(rest[2])
 if not is_nothing(rest) then
   spend({

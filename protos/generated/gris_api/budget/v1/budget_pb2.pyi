@@ -26,7 +26,7 @@ class Account(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Level(_message.Message):
-    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements")
+    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit")
     PATH_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SPENT_FIELD_NUMBER: _ClassVar[int]
@@ -37,6 +37,7 @@ class Level(_message.Message):
     WINDOW_END_FIELD_NUMBER: _ClassVar[int]
     WORST_CASE_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    OVER_LIMIT_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     limit: _cost_pb2.Cost
     spent: _cost_pb2.Cost
@@ -47,7 +48,8 @@ class Level(_message.Message):
     window_end: _timestamp_pb2.Timestamp
     worst_case: bool
     policy_statements: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ...) -> None: ...
+    over_limit: bool
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ...) -> None: ...
 
 class Shortfall(_message.Message):
     __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at")
@@ -72,14 +74,16 @@ class CheckBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
 
 class CheckBudgetResponse(_message.Message):
-    __slots__ = ("allowed", "shortfalls", "closed_level")
+    __slots__ = ("allowed", "shortfalls", "closed_level", "held")
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     SHORTFALLS_FIELD_NUMBER: _ClassVar[int]
     CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
     allowed: bool
     shortfalls: _containers.RepeatedCompositeFieldContainer[Shortfall]
     closed_level: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, allowed: bool = ..., shortfalls: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ..., closed_level: _Optional[_Iterable[str]] = ...) -> None: ...
+    held: bool
+    def __init__(self, allowed: bool = ..., shortfalls: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ..., closed_level: _Optional[_Iterable[str]] = ..., held: bool = ...) -> None: ...
 
 class ReserveBudgetRequest(_message.Message):
     __slots__ = ("account", "max_cost", "query_id", "request_id", "ttl")

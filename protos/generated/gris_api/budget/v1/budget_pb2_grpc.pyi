@@ -28,6 +28,13 @@ class BudgetServiceStub:
     subject level:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
     refusal is remembered for an hour: after a limit was raised, use a new request_id.
 
+    UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
+    level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
+    refreshes_at. It is not remembered and had no effect: retry with the same request_id, with growing pauses.
+
+    What others hold is shown to nobody: on the levels above an account, reserved is 0, and remaining counts only what is
+    spent.
+
     UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED (with RetryInfo) had no effect; with reason OUTCOME_UNKNOWN
     it may have had one: retry with the same request_id. Every change carries a request_id that the client chooses: a
     retry with the same content returns the first answer with replayed = true and has no second effect. INTERNAL with
@@ -96,6 +103,13 @@ class BudgetServiceAsyncStub:
     subject level:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
     refusal is remembered for an hour: after a limit was raised, use a new request_id.
 
+    UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
+    level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
+    refreshes_at. It is not remembered and had no effect: retry with the same request_id, with growing pauses.
+
+    What others hold is shown to nobody: on the levels above an account, reserved is 0, and remaining counts only what is
+    spent.
+
     UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED (with RetryInfo) had no effect; with reason OUTCOME_UNKNOWN
     it may have had one: retry with the same request_id. Every change carries a request_id that the client chooses: a
     retry with the same content returns the first answer with replayed = true and has no second effect. INTERNAL with
@@ -162,6 +176,13 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
     and refreshes_at (RFC 3339) unless it is never refreshed. google.rpc.QuotaFailure lists every shortfall, with the
     subject level:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
     refusal is remembered for an hour: after a limit was raised, use a new request_id.
+
+    UNAVAILABLE with reason BUDGET_HELD (with RetryInfo) is a cost that would fit if no reservation were open: on every
+    level it fits into what the limit leaves of what is spent. The metadata is that of an exhausted budget without
+    refreshes_at. It is not remembered and had no effect: retry with the same request_id, with growing pauses.
+
+    What others hold is shown to nobody: on the levels above an account, reserved is 0, and remaining counts only what is
+    spent.
 
     UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED (with RetryInfo) had no effect; with reason OUTCOME_UNKNOWN
     it may have had one: retry with the same request_id. Every change carries a request_id that the client chooses: a

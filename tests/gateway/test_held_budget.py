@@ -1,0 +1,97 @@
+"""Questions that are asked at once, and whose worst cases do not fit beside each other, through the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+from gris_api.app.v1 import app_pb2
+from gris_api.common.v1 import cost_pb2
+
+from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, Timeouts
+from pinot_connector.budget_service_client import BudgetServiceClient
+from pinot_connector.errors import BudgetHeld
+from pinot_connector.questions import structured_question
+from pinot_connector.rpc_errors import Service, error_of_rpc
+from tests.gateway.conftest import GatewayWorld, stub_of
+
+TOP = structured_question("feedback", "article_id", k=10)
+
+
+def client_of(gateway: GatewayWorld, credentials: Credentials) -> AsyncGatewayClient:
+    """Return a client of the gateway."""
+    return AsyncGatewayClient(Endpoint(gateway.address, credentials))
+
+
+@asynccontextmanager
+async def all_held(gateway: GatewayWorld, credentials: Credentials) -> AsyncIterator[None]:
+    """Hold all of an analyst's budget while the block runs."""
+    async with client_of(gateway, credentials) as client:
+        unit_id = (await client.explain(TOP)).worst_case_cost.unit_id
+        path = (await client.remaining())[-1].path
+    calls = BudgetServiceClient(gateway.budget, path, Timeouts())
+    try:
+        cost = cost_pb2.Cost(information=3000, calls=1, unit_id=unit_id)
+        held = (await calls.reserve(cost, "another question")).reservation_id
+        yield
+        await calls.cancel(held)
+    finally:
+        await calls.close()
+
+
+async def test_twelve_large_panels_at_once_of_a_fresh_analyst_are_all_answered(gateway: GatewayWorld) -> None:
+    """Each may cost 2,001 of 3,000 units: one is answered after the other, and nothing is left reserved."""
+    days = [datetime.date(2019, 4, day) for day in range(1, 14)]
+    async with client_of(gateway, gateway.analyst("panels")) as client:
+        results = await asyncio.gather(
+            *(client.top_k("feedback", "article_id", 1000, time_range=each) for each in pairwise(days))
+        )
+        level = (await client.remaining())[-1]
+    charged = sum(result.charged.information for result in results)
+    assert len({result.release_id for result in results}) == 12
+    assert (charged, 0) == (level.spent.information, level.reserved.information)
+
+
+async def test_a_caller_learns_before_the_deadline_that_the_budget_is_held(gateway: GatewayWorld) -> None:
+    """With its own reason and a pause; the client of the connector makes a BudgetHeld of it, and retries nothing."""
+    credentials = gateway.analyst("waits")
+    async with all_held(gateway, credentials), gateway.channel(credentials) as channel:
+        began = time.monotonic()
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            async for _ in stub_of(channel).Ask(app_pb2.AskRequest(question=TOP), timeout=3):
+                pass
+        assert 1 < time.monotonic() - began < 3
+    error = refused.value
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    metadata = dict(tuple(error.trailing_metadata() or ()))
+    status = Status.FromString(bytes(metadata["grpc-status-details-bin"]))
+    info, retry = ErrorInfo(), RetryInfo()
+    assert status.details[0].Unpack(info)
+    assert status.details[1].Unpack(retry)
+    assert (info.domain, info.reason, info.metadata["unit"]) == ("gris.app", "BUDGET_HELD", "information")
+    assert retry.retry_delay.ToMilliseconds() == 1000
+    translated = error_of_rpc(Service.GATEWAY, error)
+    assert isinstance(translated, BudgetHeld)
+    assert "not exhausted" in str(translated)
+
+
+async def test_a_caller_who_leaves_while_the_question_waits_leaves_nothing(gateway: GatewayWorld) -> None:
+    """The budget is whole as soon as the other question ends."""
+    credentials = gateway.analyst("leaves")
+    async with client_of(gateway, credentials) as client:
+        async with all_held(gateway, credentials):
+            asked = asyncio.ensure_future(client.ask(TOP))
+            await asyncio.sleep(0.5)
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+        await asyncio.sleep(1.5)
+        level = (await client.remaining())[-1]
+    assert (0, 0) == (level.spent.information, level.reserved.information)
