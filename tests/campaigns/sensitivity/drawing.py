@@ -42,6 +42,7 @@ def worlds(draw: st.DrawFn) -> World:
         "time": time | ({"delay_minutes": 0} if "refresh" in time else {}),
         "measures": {"distinct_members": True, "events": draw(_events(columns, rows))},
         "d_bar": draw(st.sampled_from([10, 15])),
+        "max_k": draw(st.sampled_from([2, 100])),
         "columns": columns | draw(st.sampled_from([{}, {"member": {"type": "string"}}])),
     }
     policy = {
