@@ -185,13 +185,14 @@ def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
         ("page", "a text of more than 1,024 characters", 1, "answers that show it"),
     ]
     left_out = [dict(zip(("column", "reason", "rows", "of"), each, strict=True)) for each in reasons]
-    assert reported == [{"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out}]
+    whole = {"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out, "promises": []}
+    assert reported == [whole]
 
 
 def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the report says so, for people too."""
     assert _check_data(written, ODD[4:], capsys) == [
-        {"table": "visits", "rows": 1, "rows_in_no_question": 0, "left_out": []}
+        {"table": "visits", "rows": 1, "rows_in_no_question": 0, "left_out": [], "promises": []}
     ]
     assert (
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
@@ -251,3 +252,69 @@ def test_what_was_published_is_told_with_its_price(
     assert main(["policy", "check", str(policy), "--json"]) == 0
     (column,) = json.loads(capsys.readouterr().out)["tables"][0]["columns"]
     assert {"rho": "1/10", "delta": "1/1000000000"} == column["published"]
+
+
+PROMISES = """\
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  visits:
+    member: m
+    measures: {distinct_members: true, events: {tau: 2, tau_is: assumed}}
+    columns:
+      m: {type: int64}
+      born: {type: string, group_by: true, delta: 1}
+      kept: {type: int64, group_by: true, delta: 1, nulls: keep, null_value: 0}
+      app: {type: string, group_by: true, domain: [a, b], delta: 2}
+"""
+
+
+def _promises(
+    tmp_path: Path, rows: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, dict[str, object]], str]:
+    """Check the policy of promises on some rows; return the exit code, the promises by key, and the text."""
+    policy, data = tmp_path / "promises.yaml", tmp_path / "visits.parquet"
+    policy.write_text(PROMISES)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT m::BIGINT AS m, born::VARCHAR AS born, kept::BIGINT AS kept, 'a' AS app "  # noqa: S608
+            f"FROM (VALUES {rows}) AS rows(m, born, kept)) TO '{data}' (FORMAT parquet)"
+        )
+    command = ["policy", "check", str(policy), "--data", f"visits={data}"]
+    code = main([*command, "--json"])
+    reported = json.loads(capsys.readouterr().out)["data"][0]["promises"]
+    assert main(command) == code
+    return code, {each.pop("key"): each for each in reported}, " ".join(capsys.readouterr().out.split())
+
+
+def test_the_owner_is_told_that_the_data_keep_every_promise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dropped NULL is no value, rows without a member are nobody's, a domain as large as delta is no promise."""
+    rows = "(1, 'x', 5), (1, NULL, 5), (2, 'y', NULL), (2, 'y', 0), (NULL, 'x', 1), (NULL, 'y', 2), (NULL, 'x', 3)"
+    code, promises, text = _promises(tmp_path, rows, capsys)
+    assert code == 0
+    assert {"columns.born.delta": 1, "columns.kept.delta": 1, "measures.events.tau": 2} == {
+        key: each["found"] for key, each in promises.items()
+    }
+    assert all(each["is_kept"] for each in promises.values())
+    assert "columns.born.delta 1: no member has more than 1 values; kept by these data" in text
+
+
+def test_a_broken_promise_is_told_with_how_many_members_break_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1: a kept NULL is a value, and rows count in the element in which a member has most."""
+    rows = "(1, 'x', 5), (1, 'z', NULL), (2, 'y', 4), (2, 'y', 4), (2, 'y', 4), (3, 'x', 1)"
+    code, promises, text = _promises(tmp_path, rows, capsys)
+    assert code == 1
+    assert promises["columns.born.delta"] == {
+        "promised": 1,
+        "found": 2,
+        "column": "born",
+        "members": 1,
+        "is_kept": False,
+    }
+    assert (2, 1) == (promises["columns.kept.delta"]["found"], promises["columns.kept.delta"]["members"])
+    assert (3, 1) == (promises["measures.events.tau"]["found"], promises["measures.events.tau"]["members"])
+    assert "BROKEN, measures.events.tau 2: no member has more than 3 rows in one element of" in text
