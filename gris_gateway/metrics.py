@@ -28,6 +28,13 @@ class QuestionMetrics:
             "gris_engine_calls", "Calls to the engine.", ("engine", "step", "outcome"), registry=registry
         )
 
+        self._lookups = Counter(
+            "gris_release_lookups",
+            "Questions by what the release store has for them.",
+            ("outcome",),
+            registry=registry,
+        )
+
     def question(self, outcome: str, seconds: float) -> None:
         """Count a question."""
         self._questions.labels(outcome).inc()
@@ -36,3 +43,7 @@ class QuestionMetrics:
     def engine_call(self, engine: str, step: str, outcome: str) -> None:
         """Count a call to an engine."""
         self._engine_calls.labels(engine, step, outcome).inc()
+
+    def release_lookup(self, outcome: str) -> None:
+        """Count a question by what the release store has for it."""
+        self._lookups.labels(outcome).inc()

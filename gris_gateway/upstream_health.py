@@ -79,6 +79,9 @@ class UpstreamHealth:
         if outcome == ANSWERED or outcome in ENGINE_FAILS:
             self._report(ENGINE, serving=outcome == ANSWERED)
 
+    def release_lookup(self, outcome: str) -> None:
+        """Do nothing: the release store is part of the gateway."""
+
     async def _check(self, upstream: str, name: str, stub: Any) -> None:
         check: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = stub.Check
         try:

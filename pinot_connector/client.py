@@ -21,6 +21,7 @@ from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.query_pipeline import Paid, QueryPipeline
 from pinot_connector.questions import checked_texts, sql_question
+from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
 
@@ -34,6 +35,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     It sees true counts: run it on the application's server, and never give it to an analyst. Use it in one event loop,
     with any number of questions at a time. It does not close the engine.
 
+    A question that the account has paid for in the window is answered from `releases`: without a charge, and without
+    asking the engine.
+
     Args:
         dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service, in the same forms.
@@ -41,6 +45,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         engine: the engine that holds the data.
         confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
         timeouts: how long each part of a question may take.
+        releases: where releases are kept, shared with every client that should give the same answers; the client does
+            not close it. None: in memory, for this client and those of `on_behalf_of`.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -57,13 +63,17 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         engine: Engine,
         confidence: float = DEFAULT_CONFIDENCE,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        releases: ReleaseStore | None = None,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         _require_confidence(confidence)
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
-        self._pipeline = QueryPipeline(self._noise, self._budget, engine, timeouts, confidence)
+        kept = MemoryReleaseStore() if releases is None else releases
+        self._pipeline = QueryPipeline(
+            self._noise, self._budget, engine, timeouts, confidence=confidence, releases=kept
+        )
 
     def on_behalf_of(self, account: Sequence[str]) -> AsyncPrivateClient:
         """Returns a client whose questions another account pays for.

@@ -9,6 +9,8 @@ Metrics:
     gris.question.duration   seconds, by `outcome`
     gris.engine.calls        calls to the engine by `engine`, `step` (version, check, run, confirm) and `outcome`; of a
                              Pinot whose answers are not whole, `run` and `confirm` have the outcome incomplete_answer
+    gris.release.lookups     questions by what the release store has for them: given (paid for already), charged (kept,
+                             and paid for now), missed (drawn anew)
 """
 
 from __future__ import annotations
@@ -80,6 +82,10 @@ class Counting(Protocol):
         """Counts a call to an engine."""
         ...
 
+    def release_lookup(self, outcome: str) -> None:
+        """Counts a question by what the release store has for it."""
+        ...
+
 
 @contextmanager
 def counted_by(counting: Counting) -> Iterator[None]:
@@ -117,6 +123,19 @@ def engine_call(engine: str, step: str) -> Iterator[None]:
             each.engine_call(engine, step, outcome)
 
     with _span(f"engine {step}", {"gris.engine": engine}), _counted(count):
+        yield
+
+
+def release_looked_up(outcome: str) -> None:
+    """Records what the release store has for a question: given, charged or missed."""
+    for each in _COUNTING:
+        each.release_lookup(outcome)
+
+
+@contextmanager
+def release_store_call(step: str) -> Iterator[None]:
+    """Records one call to the release store."""
+    with _span(f"release store {step}"):
         yield
 
 
@@ -211,6 +230,9 @@ class Meters:
             "gris.question.duration", unit="s", description="How long questions took."
         )
         self._engine_calls = meter.create_counter("gris.engine.calls", description="Calls to the engine.")
+        self._lookups = meter.create_counter(
+            "gris.release.lookups", description="Questions by what the release store has for them."
+        )
 
     def question(self, outcome: str, seconds: float) -> None:
         """Counts a question."""
@@ -220,6 +242,10 @@ class Meters:
     def engine_call(self, engine: str, step: str, outcome: str) -> None:
         """Counts a call to an engine."""
         self._engine_calls.add(1, {"engine": engine, "step": step, "outcome": outcome})
+
+    def release_lookup(self, outcome: str) -> None:
+        """Counts a question by what the release store has for it."""
+        self._lookups.add(1, {"outcome": outcome})
 
 
 _COUNTING: list[Counting] = []
