@@ -35,6 +35,13 @@ class QuestionMetrics:
             registry=registry,
         )
 
+        self._lookups = Counter(
+            "gris_release_lookups",
+            "Questions by what the release store has for them.",
+            ("outcome",),
+            registry=registry,
+        )
+
     def question(self, outcome: str, seconds: float) -> None:
         """Count a question."""
         self._questions.labels(outcome).inc()
@@ -47,3 +54,7 @@ class QuestionMetrics:
     def budget_wait(self, outcome: str, seconds: float) -> None:
         """Count a question that waited for budget."""
         self._budget_waits.labels(outcome).observe(seconds)
+
+    def release_lookup(self, outcome: str) -> None:
+        """Count a question by what the release store has for it."""
+        self._lookups.labels(outcome).inc()

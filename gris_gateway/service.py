@@ -155,7 +155,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
-            asking = self._client.on_behalf_of(account, turn=turn)
+            asking = self._client.on_behalf_of(account, admission=turn)
             await asking.ask(question, paid=paid, wait_seconds=wait_seconds)
         return await asyncio.shield(finishing[0])
 

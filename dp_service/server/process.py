@@ -60,7 +60,7 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check that is SERVING exactly while the policy file's content is served."""
 EXIT_USAGE = 2
 # What releasing a histogram takes. Only the application's server, which sees true counts anyway, has this role.
-_SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary")
+_SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary", "ShowRelease")
 _READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
 METHODS = Methods(
     DOMAIN,
@@ -69,7 +69,7 @@ METHODS = Methods(
 
 # A plan with the elements of a large domain, or a histogram, takes megabytes; such requests may be as large as gRPC's
 # own limit.
-_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary")
+_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary", "ShowRelease")
 REQUEST_BYTES = {name: QUESTION_LIMIT_BYTES for name in (*_SPEND, *_READ) if name not in _WITH_PLAN}
 
 _log = logging.getLogger(__name__)
