@@ -93,15 +93,15 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
 
         Args:
             account: the path of the other account.
-            admission: awaited before a question asks the ledger or has the engine run a query, by a server that bounds how
-                many do so at a time. What it raises ends the question.
+            admission: awaited before a question asks the ledger or has the engine run a query, by a server that bounds
+                how many do so at a time. What it raises ends the question.
 
         Raises:
             InvalidQuestion: the account is no text.
         """
         other = copy.copy(self)
         other._budget = self._budget.for_account(checked_texts("account", account))
-        other._pipeline = self._pipeline.paid_by(other._budget, turn)
+        other._pipeline = self._pipeline.paid_by(other._budget, admission)
         return other
 
     async def ask(
