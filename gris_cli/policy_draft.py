@@ -21,7 +21,6 @@ from gris_cli.table_schema import TableColumn, TableSchema
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_TIME_UNITS = ("days", "seconds", "milliseconds")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -29,9 +28,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PEOPLE = _words(
-    "member user customer client person patient subscriber visitor employee student passenger author account "
+    "member user customer client person subscriber visitor employee student passenger author account "
     "buyer reader viewer player guest citizen household profile"
-)
+) | {"patient"}
 _KEYS = _words("id uid uuid guid key no nr number num hash code pk")
 # People by their own names, or near enough to find one.
 _PERSONAL = _words(
@@ -39,9 +38,9 @@ _PERSONAL = _words(
     "login address street zip zipcode postcode ip ipaddress mac imei idfa gaid birthdate birthday dob lat latitude "
     "lon lng longitude token password secret cookie fingerprint device"
 )
-_NAME_OF = _words(
-    "first last full user customer member client patient person employee given family middle nick"
-)
+_NAME_OF = _words("first last full user customer member client person employee given family middle nick") | {
+    "patient"
+}
 _FREE_TEXT = _words("comment comments note notes message remark remarks body")
 # What each row, or a few rows of one member, have to themselves.
 _EVENTS = _words(
@@ -167,13 +166,16 @@ def _unreadable(column: TableColumn) -> str:
     ):
         return "a policy cannot name it: rename it to ASCII letters, digits and underscores"
     if column.type is None:
-        return f"{column.held or 'its type'}: questions read texts, integers, truth values and days; {_instead(column)}"
+        held = column.held or "its type"
+        return (
+            f"{held}: questions read texts, integers, truth values, days and timestamps; {_instead(column)}"
+        )
     return ""
 
 
 def _instead(column: TableColumn) -> str:
-    if column.held.startswith(("TIMESTAMP", "DATETIME")):
-        return "add its day to the data as a column of type DATE"
+    if column.held.startswith("TIMESTAMP"):
+        return "write it in microseconds"
     if column.held in ("FLOAT", "DOUBLE", "DECIMAL", "REAL"):
         return "add it to the data in classes, such as whole tens"
     return "add it to the data as a text"
@@ -207,8 +209,8 @@ def is_person(name: str) -> bool:
 
 
 def _time(columns: Sequence[DraftColumn]) -> TableColumn | None:
-    """Return the only column of days; without one, the only one that the schema says is a time."""
+    """Return the only column of days; without one, the only one of timestamps."""
     asked = [each.column for each in columns if each.role is Role.ASKED]
     days = [column for column in asked if column.type is ColumnType.DATE]
-    times = days or [column for column in asked if column.time_unit in _TIME_UNITS]
+    times = days or [column for column in asked if column.type is ColumnType.TIMESTAMP]
     return times[0] if len(times) == 1 else None

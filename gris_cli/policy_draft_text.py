@@ -30,7 +30,8 @@ _CURRENCY = (
 )
 _TIME = (
     "Questions may be about a range of this column. DECIDE: if rows keep arriving, add `refresh: day`. "
-    "Questions then see days that are over, and the same question stays free until the next day."
+    "Questions then see days that are over, and the same question stays free until the next day. Add `zone: "
+    "Europe/Berlin` if days begin there; without it they begin at midnight UTC."
 )
 _NO_TIME = (
     "DECIDE: no column, or more than one, looks like the time of a row. Name it here if questions should take a "
@@ -103,9 +104,11 @@ def _member_comment(draft: Draft) -> str:
 
 
 def _time(column: TableColumn) -> str:
-    if column.type is ColumnType.DATE:
-        return f"{{column: {_key(column.name)}, type: date}}"
-    return f"{{column: {_key(column.name)}, type: int64, unit: {column.time_unit}}}"
+    return f"{{column: {_key(column.name)}, type: {column.type}{_unit(column)}}}"
+
+
+def _unit(column: TableColumn) -> str:
+    return f", unit: {column.time_unit}" if column.time_unit else ""
 
 
 def _column(each: DraftColumn) -> Iterator[str]:
@@ -141,6 +144,13 @@ def _asked(column: TableColumn, *, with_comment: bool = True) -> Iterator[str]:
             yield from _entry(
                 column, "type: bool, group_by: true, filter: [in], domain: [false, true], delta: 2"
             )
+        case ColumnType.TIMESTAMP:
+            if with_comment:
+                yield from _comment(
+                    "Hardly two members share a timestamp: questions restrict it to a range, and do not group by it.",
+                    6,
+                )
+            yield from _entry(column, f"type: timestamp{_unit(column)}, filter: [range]")
         case ColumnType.STRING:
             yield from _entry(column, "type: string, group_by: true, filter: [in, not_in]")
         case _:

@@ -30,12 +30,7 @@ DATABASES = (".duckdb", ".db")
 TEXT_FILES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
 PINOT_SECONDS = 10.0
 _TYPE_NAME = re.compile(r"[A-Z0-9_ ]*")
-_POLICY_TYPES = {
-    held: ColumnType(kind.value)
-    for kind, names in ACCEPTED_TYPES.items()
-    if kind.value in {each.value for each in ColumnType}
-    for held in names
-}
+_POLICY_TYPES = {held: ColumnType(kind.value) for kind, names in ACCEPTED_TYPES.items() for held in names}
 
 
 class SchemaError(ValueError):
@@ -52,7 +47,7 @@ class TableColumn:
         held: What the engine calls its type, without what follows: the type of an ENUM lists values.
         can_be_member: Whether members can be counted by it.
         null_value: What the engine stores for NULL, if a policy has to state it.
-        time_unit: What its integers count since 1970, if the schema says that it is a time.
+        time_unit: What its integers count since 1970, if the schema says that it is a time: then its type is timestamp.
         fault: Why no question can read it although its type could be read; empty if there is no such reason.
     """
 
@@ -81,20 +76,26 @@ def file_types(table: str, path: Path) -> dict[str, str]:
         table: The name of the table in a database.
         path: The file.
 
+    Returns:
+        The types, `BREAKABLE` for those of which one row can fail a query.
+
     Raises:
         SchemaError: The file cannot be read, is of another kind, or holds no such table.
     """
+    return {name: BREAKABLE if is_breakable else held for name, held, is_breakable in _described(table, path)}
+
+
+def _described(table: str, path: Path) -> list[tuple[str, str, bool]]:
+    """Return name and type of each column, and whether one row of it can fail a query."""
     try:
         with duckdb.connect() as connection:
             if path.suffix == PARQUET:
                 breakable = breakable_columns(connection, path)
                 types = columns_of(connection, path)
-                return {
-                    name: BREAKABLE if name.casefold() in breakable else held for name, held in types.items()
-                }
+                return [(name, held, name.casefold() in breakable) for name, held in types.items()]
             _attach(connection, path)
             described = connection.execute(f"DESCRIBE SELECT * FROM source.{quoted(table)}").fetchall()  # noqa: S608
-            return {row[0]: row[1] for row in described}
+            return [(row[0], row[1], False) for row in described]
     except duckdb.Error:
         # What DuckDB says may quote the file.
         problem = f"expected a table {table} in {path}" if path.suffix in DATABASES else f"cannot read {path}"
@@ -111,7 +112,7 @@ def file_schema(text: str) -> TableSchema:
     path = Path(location)
     _require_file(path)
     table = named if equals else _only_table(path)
-    columns = tuple(_file_column(name, held) for name, held in file_types(table, path).items())
+    columns = tuple(_file_column(*each) for each in _described(table, path))
     return TableSchema(table, columns, location)
 
 
@@ -153,10 +154,11 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     connection.execute(f"ATTACH {literal(str(path))} AS source (READ_ONLY)")
 
 
-def _file_column(name: str, held: str) -> TableColumn:
+def _file_column(name: str, held: str, is_breakable: bool) -> TableColumn:
     begins = _TYPE_NAME.match(held)
-    shown = "DECIMAL" if held == BREAKABLE else (begins.group() if begins else "")
-    return TableColumn(name, _POLICY_TYPES.get(held), shown, is_member_type(held))
+    shown = begins.group().strip() if begins else ""
+    kind = None if is_breakable else _POLICY_TYPES.get(held)
+    return TableColumn(name, kind, shown, not is_breakable and is_member_type(held))
 
 
 def pinot_schema(controller: str, table: str, access: PinotAccess) -> TableSchema:
@@ -207,12 +209,14 @@ _PINOT_TYPES = {
     "INT": ColumnType.INT64,
     "LONG": ColumnType.INT64,
     "BOOLEAN": ColumnType.BOOL,
+    "TIMESTAMP": ColumnType.TIMESTAMP,
 }
 # What a policy takes for granted, and need not state.
 _USUAL_NULLS: dict[ColumnType, Value] = {
     ColumnType.STRING: "null",
     ColumnType.INT64: -(2**63),
     ColumnType.BOOL: False,
+    ColumnType.TIMESTAMP: 0,
 }
 _TIMES = re.compile(
     r"1:(DAYS|SECONDS|MILLISECONDS):EPOCH|EPOCH\|(DAYS|SECONDS|MILLISECONDS)(?:\|1)?", re.IGNORECASE
@@ -231,4 +235,7 @@ def _pinot_column(name: str, held: Any) -> TableColumn:
         stated = date_of(null_value) if is_day else None
         return TableColumn(name, ColumnType.DATE, held.type, held.is_single, stated, "", fault)
     stated = None if kind is None or null_value == _USUAL_NULLS[kind] else null_value
-    return TableColumn(name, kind, held.type, kind is not None and held.is_single, stated, unit, fault)
+    can_be_member = kind not in (None, ColumnType.TIMESTAMP) and held.is_single
+    return TableColumn(
+        name, ColumnType.TIMESTAMP if unit else kind, held.type, can_be_member, stated, unit, fault
+    )

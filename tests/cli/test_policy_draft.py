@@ -116,6 +116,22 @@ def test_the_owner_names_another_member(tmp_path: Path, capsys: pytest.CaptureFi
     assert "You named it." in text
 
 
+def test_a_timestamp_is_the_time_of_a_table_without_days(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of several none is; they can be restricted to ranges, and not grouped by."""
+    one = str(write(tmp_path / "one.parquet", "1 AS user_id, TIMESTAMP '2026-01-01 12:00:00' AS at"))
+    (table,) = drafted(capsys, "--data", one)[0].tables
+    assert table.time is not None
+    assert "at" == table.time.name
+    assert not table.column("at").group_by
+    stamps = "now() AS seen_at, TIMESTAMP '2026-01-01 12:00:00' AS left_at"
+    two = str(write(tmp_path / "two.parquet", f"1 AS user_id, {stamps}"))
+    (table,) = drafted(capsys, "--data", two)[0].tables
+    assert table.time is None
+    assert ["left_at", "seen_at"] == [column.name for column in table.usable_columns]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
