@@ -155,7 +155,7 @@ def _table(result: PrivateResult) -> Table:
     table = Table(show_edge=False, header_style="bold")
     table.add_column("#", justify="right")
     for column in result.columns:
-        table.add_column(column.name)
+        table.add_column(Text(printable(column.title)))
     if result.rows and result.rows[0].interval is not None:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")

@@ -427,7 +427,7 @@ def _required(feature: dp_pb2.EngineFeature) -> Feature:
 
 
 def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
-    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type))
+    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)
 
 
 def _payment(levels: Sequence[Level]) -> Payment | None:

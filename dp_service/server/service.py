@@ -195,7 +195,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             plan=sign_plan(plan, self._keys.current),
             engine_queries=_engine_queries(resolution, _dialects(request.dialect)),
             table=plan.table,
-            columns=expected_columns(plan.columns),
+            columns=expected_columns(plan.columns, asked.query.aliases),
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,

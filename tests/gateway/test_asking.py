@@ -74,9 +74,13 @@ async def test_every_type_of_element_and_every_shape_arrives(gateway: GatewayWor
 
 
 async def test_sql_goes_the_same_way(gateway: GatewayWorld) -> None:
-    """The alias of the counts arrives too."""
+    """The aliases of the counts and of a column arrive too."""
     async with asking(gateway, gateway.analyst()) as client:
         result = await client.sql(SQL)
+        named = await client.sql(SQL.replace("app,", 'app AS "Die App",'))
+    assert (["app"], ["Die App"]) == tuple(
+        [column.title for column in each.columns] for each in (result, named)
+    )
     assert ("members", 4) == (result.count_alias, len(result.rows))
 
 
