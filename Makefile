@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test test-fast
+.PHONY: audit audit-packages bounded bench-bound bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test test-fast
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -157,6 +157,9 @@ rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times,
 sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one member changes no more than is promised and charged; SENSITIVITY="--seed 2"
 	$(BIN)/python -m tests.campaigns.sensitivity $(SENSITIVITY)
 
+bounded: $(VENV)/.dev ## the worst of every mechanism for bounded contributions over all small member-level data sets, beside its promise
+	$(BIN)/python -m tests.mechanisms.bounded
+
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.campaigns.fuzz
 
@@ -174,6 +177,9 @@ bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf
 
 bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain discovery; BENCH="--pairs 100000000"
 	$(BIN)/python -m bench.domains $(BENCH)
+
+bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
+	$(BIN)/python -m bench.bound $(BENCH)
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo and one durable row; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)

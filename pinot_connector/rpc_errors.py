@@ -122,7 +122,7 @@ def _invalid(service: Service, failure: _Failure) -> GrisError:
 
 
 def _exhausted(failure: _Failure) -> BudgetExhausted:
-    return BudgetExhausted(_shortfalls(failure))
+    return BudgetExhausted(_shortfalls(failure), _largest_k(failure))
 
 
 def _held(failure: _Failure) -> BudgetHeld:
@@ -144,6 +144,14 @@ def _shortfalls(failure: _Failure) -> tuple[Shortfall, ...]:
             )
             return (shortfall,)
     return ()
+
+
+def _largest_k(failure: _Failure) -> int | None:
+    # Only the gateway states it, and only where there is one.
+    for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
+        with suppress(KeyError, ValueError):
+            return int(info.metadata["largest_k"])
+    return None
 
 
 def _failure_of(service: Service, error: grpc.RpcError) -> _Failure:

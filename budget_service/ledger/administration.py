@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from msgspec.structs import replace
 
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits, change_text
@@ -16,7 +20,7 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import ChangeCurrency, ResumeClock, RootRequest, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, RootRequest, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -43,7 +47,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
     outcome = _limits_outcome(snapshot, request, limits.most_stored, now)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
-        return _decision(root, request, outcome)
+        return decision(root, request, outcome)
     root = replace(root, limits_version=outcome.version)
     journal = tuple(
         JournalEntry(
@@ -60,7 +64,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
         )
         for level, limit in request.changes
     )
-    return _decision(root, request, outcome, journal=journal, limits=request.changes)
+    return decision(root, request, outcome, journal=journal, limits=request.changes)
 
 
 def change_currency(
@@ -74,10 +78,10 @@ def change_currency(
         return Decision(None, _ending(draft, _change(root, remembered=None)))
     outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
-        return _decision(root, request, outcome, draft=draft)
+        return decision(root, request, outcome, draft=draft)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
     entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
-    return _decision(root, request, outcome, journal=(entry,), draft=draft)
+    return decision(root, request, outcome, journal=(entry,), draft=draft)
 
 
 def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
@@ -88,10 +92,10 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     outcome = _clock_outcome(root, snapshot.clock, request.true_time)
     if isinstance(outcome, Refused):
-        return _decision(root, request, outcome)
+        return decision(root, request, outcome)
     root = replace(root, ahead=outcome.ahead)
     entry = _entry(EntryKind.CLOCK, request, now, "", outcome.ahead)
-    return _decision(root, request, outcome, journal=(entry,))
+    return decision(root, request, outcome, journal=(entry,))
 
 
 def _limits_outcome(
@@ -100,9 +104,7 @@ def _limits_outcome(
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
-    # Not the next number: a ledger that was set back would give it again, to other limits than those that a service has
-    # cached under it.
-    return LimitsSet(max(snapshot.root.limits_version + 1, now))
+    return LimitsSet(snapshot.root.next_limits_version(now))
 
 
 def _currency_outcome(
@@ -148,18 +150,21 @@ def _entry(
     )
 
 
-def _decision(
+def decision(
     root: RootRecord,
-    request: RootRequest,
+    request: Request,
     outcome: Outcome,
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
     draft: Draft | None = None,
+    states: Mapping[Account, AccountState] = MappingProxyType({}),
+    moved: tuple[Account, Account] | None = None,
 ) -> Decision:
+    """Return an outcome with the change that remembers it, and what else it writes."""
     kept = REFUSAL_RETENTION if isinstance(outcome, Refused) else RETENTION
     remembered = Remembered(request.fingerprint(), outcome, root.last_time + kept)
-    change = _change(root, remembered=remembered, journal=journal, limits=limits)
+    change = _change(root, remembered=remembered, journal=journal, limits=limits, states=states, moved=moved)
     change = change if draft is None else _ending(draft, change)
     return Decision(Answer(outcome, replayed=False), change)
 
@@ -170,6 +175,8 @@ def _change(
     remembered: Remembered | None,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
+    states: Mapping[Account, AccountState] = MappingProxyType({}),
+    moved: tuple[Account, Account] | None = None,
 ) -> Change:
     return Change(
         root=root,
@@ -180,6 +187,8 @@ def _change(
         journal=journal,
         payment=None,
         limits=limits,
+        states=states,
+        moved=moved,
     )
 
 

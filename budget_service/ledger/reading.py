@@ -18,7 +18,8 @@ class Statement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
-    far the root's time is ahead of the store's clock, and `time` is that time.
+    far the root's time is ahead of the store's clock, and `time` is that time. `closed` is the widest level of the
+    account that is closed; no store knows it; it is found where the limits are looked up.
     """
 
     currency: Currency
@@ -26,6 +27,7 @@ class Statement:
     limits_version: int = 0
     ahead: Microseconds = 0
     time: Microseconds = 0
+    closed: Account | None = None
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:

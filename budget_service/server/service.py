@@ -100,13 +100,17 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
-        refusal = check(await self._limits.read(account), cost, unit_id, account)
-        if refusal is None:
-            return pb.CheckBudgetResponse(allowed=True)
+        found = await self._limits.read(account)
+        refusal = check(found, cost, unit_id, account)
         if isinstance(refusal, Refused):
             raise rpc_errors.RefusalError(rpc_errors.refused(refusal))
-        shortfalls = [responses.shortfall_message(each, account) for each in refusal.shortfalls]
-        return pb.CheckBudgetResponse(shortfalls=shortfalls, held=isinstance(refusal, Held))
+        missing = () if refusal is None else refusal.shortfalls
+        return pb.CheckBudgetResponse(
+            allowed=not missing and found.closed is None,
+            shortfalls=[responses.shortfall_message(each, account) for each in missing],
+            closed_level=() if found.closed is None else found.closed.path,
+            held=isinstance(refusal, Held) and found.closed is None,
+        )
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # Reservation ids cannot be guessed: only a caller that received one can settle or cancel the reservation.

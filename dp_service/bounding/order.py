@@ -4,24 +4,48 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import TypeVar
 
 from dp_service.noise.encoding import length_prefixed
 
+_SALT_LABEL = b"gris/bounding/v1"
 
-def order_hash(salt: bytes, member: str, element: str) -> bytes:
+Text = TypeVar("Text", str, tuple[str, ...])
+
+
+def table_salt(table: str, period: str) -> bytes:
+    """Return the public salt of a table in a period: in every period other elements of a member are kept.
+
+    It is no secret, since engines keep logs of their queries. What is kept may depend on the member's own rows and on
+    anything that everybody knows.
+
+    >>> table_salt("clicks", "2024-05").hex()[:16]
+    'd51da30ee304c5fb'
+    """
+    return hashlib.sha256(length_prefixed(_SALT_LABEL, table.encode(), period.encode())).digest()
+
+
+def order_hash(salt: bytes, member: str, *element: str) -> bytes:
     """Return the 32 bytes by which one element of one member is ordered.
 
-    `salt` is public. Member and element are their canonical texts, in UTF-8.
+    `salt` is public. The member and the values of the element, one for each column, are canonical texts in UTF-8.
 
     >>> order_hash(b"salt", "ada", "x").hex()[:16]
-    '8b0957f8c14c4d0c'
+    '0652e5bbe34b3ad6'
     """
-    return hashlib.sha256(length_prefixed(salt, member.encode(), element.encode())).digest()
+    texts = (text.encode() for text in (member, *element))
+    return hashlib.sha256(length_prefixed(salt, *texts)).digest()
 
 
-def kept(salt: bytes, member: str, elements: Iterable[str], delta_0: int) -> list[str]:
+def kept(salt: bytes, member: str, elements: Iterable[Text], delta_0: int) -> list[Text]:
     """Return the at most `delta_0` distinct elements that count, in the order in which they are kept.
 
-    This is the reference for the engines: ascending by `order_hash`, ties by element in code-point order.
+    An element is a text, or a tuple of texts, one for each column. This is the reference for the engines: ascending
+    by `order_hash`, ties by element in code-point order.
     """
-    return sorted(set(elements), key=lambda element: (order_hash(salt, member, element), element))[:delta_0]
+
+    def place(element: Text) -> tuple[bytes, Text]:
+        values = (element,) if isinstance(element, str) else element
+        return order_hash(salt, member, *values), element
+
+    return sorted(set(elements), key=place)[:delta_0]

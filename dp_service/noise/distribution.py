@@ -5,17 +5,23 @@ interval that contains the true value, so its lower end (`.a`) errs downwards an
 the caller takes the end that errs on the private side, as `smallest_with_tail_at_most` does.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import count
+
+from mpmath import bernfrac
 
 from dp_service.noise.exact import Interval, IntervalContext, certainly_below, enclose, interval_context
 
 _PRECISION_BITS = 256
 _CONTEXT = interval_context(_PRECISION_BITS)
 
-# Up to this v a Gaussian tail is summed term by term; beyond, it is enclosed by integrals.
+# Up to this v a Gaussian tail is summed term by term; beyond, by the Euler-Maclaurin formula.
 _LARGEST_SUMMED_VARIANCE = 1024
+# The error of that formula is below 2^-160 of a tail.
+_ERROR_BITS = 160
 # A tail from this many sigma on is below 2^-1150 and only bounded from above.
 _FAR_IN_SIGMAS = 40
 
@@ -61,12 +67,12 @@ def gaussian_mass(variance: Fraction, z: int) -> Interval:
 def gaussian_tail(variance: Fraction, n: int) -> Interval:
     """Enclose Pr[Z >= n], by symmetry for n <= 0.
 
-    Up to v = 1024 to about 70 digits. Beyond, relative to the tail, to a few times n^2 / v^2 / 8 if n is above
-    sigma, and to 1 / v if not. The upper end is never below the true tail.
+    To about 45 digits of the tail up to 40 sigma, and only from above beyond. The upper end is never below the true
+    tail.
     """
     if n < 1:
         return 1 - gaussian_tail(variance, 1 - n)
-    sums = _summed_tail if variance <= _LARGEST_SUMMED_VARIANCE else _integrated_tail
+    sums = _summed_tail if variance <= _LARGEST_SUMMED_VARIANCE else _euler_maclaurin_tail
     return sums(variance, n) / _gaussian_total(variance)
 
 
@@ -145,21 +151,57 @@ def _summed_tail(variance: Fraction, n: int) -> Interval:
     return total + _hull(_CONTEXT, _CONTEXT.mpf(0), term / (1 - ratio))
 
 
-def _integrated_tail(variance: Fraction, n: int) -> Interval:
-    """Enclose the sum of f(m) = exp(-m^2 / 2v) over m >= n, n >= 1, by integrals of f.
+def _euler_maclaurin_tail(variance: Fraction, n: int) -> Interval:
+    """Enclose the sum of f(m) = exp(-m^2 / 2v) over m >= n, n >= 1, v > 1024, by the Euler-Maclaurin formula.
 
-    Beyond sigma f is convex, so every f(m) is at most its mean over [m - 1/2, m + 1/2], and the mean over [m, m + 1]
-    is at most (f(m) + f(m + 1)) / 2. Before it, f(m) and its mean over [m - 1/2, m + 1/2] differ by at most 1/8 of the
-    integral of |f''| over that interval; over all m >= 1 that integral is at most 2 exp(-1/2) / sigma, twice what f'
-    falls by up to sigma. An eighth of it is below 1 / (6 sigma).
+    With the derivatives f^(j)(n) = (-1)^j g_j f(n), the sum is, up to an error R,
+
+        (integral of f from n on) + f(n) / 2 + f(n) sum over k = 1 .. p/2 of B_2k / (2k)! g_(2k-1) ,
+
+    and |R| <= 2 zeta(p) / (2 pi)^p times the integral of |f^(p)| from n on. By Cramer's inequality
+    |He_p(y)| <= 1.09 sqrt(p!) exp(y^2 / 4), with y = x / sigma, that is at most
+    5 sigma sqrt(p!) / (2 pi sigma)^p exp(-n^2 / 4v) for p >= 4.
     """
-    half = Fraction(1, 2)
-    middle = _integral(variance, n - half)
-    if (n - half) ** 2 >= variance:
-        first = exponential(-n * n / (2 * variance))
-        return _hull(_CONTEXT, _integral(variance, Fraction(n)) + first / 2, middle)
-    error = 1 / (6 * _CONTEXT.sqrt(enclose(_CONTEXT, variance)))
-    return _hull(_CONTEXT, middle - error, middle + error)
+    integral = _integral(variance, Fraction(n))
+    if n * n > _FAR_IN_SIGMAS**2 * variance:
+        # Only bounded from above there, and f falls: what the integral leaves out is at most f(n).
+        return integral + _hull(_CONTEXT, _CONTEXT.mpf(0), exponential(-n * n / (2 * variance)))
+    order = _euler_maclaurin_order(variance, n)
+    odd_derivatives = list(_hermite_ratios(variance, n, order))[1::2]
+    series = enclose(_CONTEXT, Fraction(1, 2)) + sum(
+        enclose(_CONTEXT, _bernoulli_ratio(2 * k)) * derivative
+        for k, derivative in enumerate(odd_derivatives, start=1)
+    )
+    error = _euler_maclaurin_error(variance, n, order)
+    return integral + exponential(-n * n / (2 * variance)) * series + _hull(_CONTEXT, -error, error)
+
+
+def _euler_maclaurin_order(variance: Fraction, n: int) -> int:
+    """Return the p with which the error is about 2^-160 of the tail; any p is right, so floats may choose it."""
+    wanted = _ERROR_BITS * math.log(2) + n * n / (4 * float(variance))
+    log_step = math.log(2 * math.pi) + math.log(variance) / 2
+    return next(p for p in count(4, 2) if p * log_step - math.lgamma(p + 1) / 2 >= wanted)
+
+
+def _euler_maclaurin_error(variance: Fraction, n: int, order: int) -> Interval:
+    sigma = _CONTEXT.sqrt(enclose(_CONTEXT, variance))
+    growth = _CONTEXT.sqrt(_CONTEXT.mpf(math.factorial(order))) / (2 * _CONTEXT.pi * sigma) ** order
+    return 5 * sigma * growth * exponential(-n * n / (4 * variance))
+
+
+def _hermite_ratios(variance: Fraction, n: int, size: int) -> Iterator[Interval]:
+    """Yield g_j = He_j(n / sigma) / sigma^j for j = 0 .. size - 1: g_(j+1) = (n g_j - j g_(j-1)) / v."""
+    v = enclose(_CONTEXT, variance)
+    before, now = _CONTEXT.mpf(0), _CONTEXT.mpf(1)
+    for j in range(size):
+        yield now
+        before, now = now, (n * now - j * before) / v
+
+
+@cache
+def _bernoulli_ratio(index: int) -> Fraction:
+    """Return B_index / index!."""
+    return Fraction(*map(int, bernfrac(index))) / math.factorial(index)
 
 
 def _integral(variance: Fraction, start: Fraction) -> Interval:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Charged, LimitsSet, Reason, Refused
-from budget_service.ledger.requests import Charge, Request, SetLimits
+from budget_service.ledger.requests import AccountRequest, Charge, Request, SetLimits
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
@@ -61,9 +61,9 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
             clock.now = moved
         if request is not None:
             together.append(request)
-        if request is not None and isinstance(request.request, SetLimits):
-            # What comes after it needs the version that it gave.
-            player.hear((await answers_agree(rules, any_store, together))[-1])
+        if request is not None and isinstance(request.request, SetLimits | AccountRequest):
+            # What is asked next is decided by it.
+            player.note(request, (await answers_agree(rules, any_store, together))[-1])
     await answers_agree(rules, any_store, together)
     for store in (rules, any_store):
         found = Verification()

@@ -80,8 +80,8 @@ async def test_the_rules_do_what_the_model_does(
         request = player.play(step)
         if request is not None:
             answer = await store.apply(*request)
-            player.hear(answer)
             assert model.tell(*request, clock.now) == reported(answer)
+            player.note(request, answer)
         if step.act in NEW_LIMITS:
             used.clear()
         await _assert_same_balances(player, store, model.at(clock.now), used)
@@ -101,7 +101,7 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
         request = player.play(step)
         if request is not None:
             answer = await store.apply(*request)
-            player.hear(answer)
+            player.note(request, answer)
             if not isinstance(answer.outcome, Refused | Exhausted | Held) and not _is_of_nothing(request):
                 granted.setdefault(request.request.request_id, (request, answer.outcome))
     journal = list(store.entries)

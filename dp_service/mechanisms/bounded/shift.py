@@ -1,0 +1,252 @@
+"""The shift: on a small known domain, counts are released relative to their total, with less noise for the same price.
+
+Source: Lebeda 2025. Let n be the number of members who count in at least one of the d elements. A member moves the
+counts x_i it has by 1 and the others by 0; so it moves b x_i - a n by b - a or by -a. With a / b = 1/2 that is 1 in
+absolute value for every i, where x_i doubled would move by 2 in the worst case. n has noise of its own.
+
+Release A_i = b x_i - a n + N_i for every i, N_i of parameter s_A^2, and M = n + N of parameter s_M^2. Then
+x_i = (A_i + a M) / b, up to noise. With W the largest squared distance of all b x_i - a n,
+
+    rho = W / (2 s_A^2) + 1 / (2 s_M^2) .
+
+* Distinct members: with j <= Delta_0 elements a member moves them by j (b - a)^2 + (d - j) a^2 in square, which does
+  not fall with j as a / b <= 1/2. So W = Delta_0 (b - a)^2 + (d - Delta_0) a^2.
+* Events, up to tau > 1 for each member and element: 2 x_i - tau n moves by at most tau, so W = d tau^2.
+
+n must count exactly the members that some x_i counts, and each once: the same data version, filters and **restriction
+to the d elements**. A member that counts in an x_i but not in n would move A_i by b. The M that is released has noise
+of its own: n itself would tell of everybody.
+
+The error of x_i has variance (s_A^2 + a^2 s_M^2) / b^2. At a given rho it is smallest if A gets the share
+sqrt(W) / (sqrt(W) + a) of rho; then it is (sqrt(W) + a)^2 / (2 rho b^2). Any rational share is private, and the one
+used here divides rho exactly. For d = Delta_0 the standard deviation is (sqrt(d) + 1) / 2 in place of sqrt(d), in
+units of 1 / sqrt(2 rho): 0.75 of it at d = 4, 0.66 at 10 and 0.57 at 50.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.bounded.bound_gauss import require_drawable_variance, rho_of
+from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
+from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
+from dp_service.mechanisms.bounded.sum_intervals import CountInterval, WeightedNoise, sum_interval
+from dp_service.mechanisms.histogram import MAX_COUNT, Histogram
+from dp_service.mechanisms.intervals import gaussian_half_width
+from dp_service.mechanisms.parameters import (
+    MAX_ROWS,
+    Cost,
+    Currency,
+    require_positive_integer,
+    require_rational,
+)
+from dp_service.mechanisms.rows import Rows
+from dp_service.noise.source import NoiseSource
+
+_LARGEST_FACTOR = 16
+# How finely rho is divided between counts and total.
+_SHARE_BITS = 20
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Release b x_i - a n + N_i for all d elements of a known domain, and n + N.
+
+    `bound` is over one period. Over distinct members Delta_0 is at most d, and a / b is chosen from d and Delta_0;
+    over events Delta_0 is d, and a / b is tau / 2.
+
+    Guarantee: rho-zCDP with rho = units * epsilon_per^2 / 8, for member-level neighbours whose contributions are
+    bounded by `bound`, where n counts exactly the members that count in some element. Cost: information `units`,
+    calls 0.
+
+    Raises:
+        ValueError: A parameter is out of range or does not fit another one, or the noise cannot be drawn; the message
+            names it.
+    """
+
+    version: ClassVar[int] = 1
+
+    currency: Currency
+    units: Fraction
+    bound: ContributionBound
+    domain_size: int
+
+    def __post_init__(self) -> None:
+        require_rational("units", self.units)
+        require_positive_integer("domain_size", self.domain_size, at_most=MAX_ROWS)
+        if self.bound.periods != 1:
+            raise ValueError(f"periods must be 1 for the shift, got {self.bound.periods}")
+        if self.bound.delta_0 > self.domain_size:
+            raise ValueError(
+                f"delta_0 must be at most domain_size, {self.domain_size}, got {self.bound.delta_0}"
+            )
+        if self.bound.counted is Counted.EVENTS and self.bound.delta_0 != self.domain_size:
+            raise ValueError(
+                f"delta_0 must be domain_size, {self.domain_size}, where events are counted, got {self.bound.delta_0}"
+            )
+        require_drawable_variance(self.count_variance)
+        require_drawable_variance(self.total_variance)
+
+    @cached_property
+    def factors(self) -> tuple[int, int]:
+        """a and b: counts are released as b x_i - a n."""
+        if self.bound.counted is Counted.EVENTS:
+            return self.bound.tau, 2
+        return _best_factors(self.domain_size, self.bound.delta_0)
+
+    @property
+    def squared_distance(self) -> int:
+        """W: by how much one member moves all b x_i - a n together, in square."""
+        d, bound = self.domain_size, self.bound
+        if bound.counted is Counted.EVENTS:
+            return d * bound.tau**2
+        a, b = self.factors
+        return _squared_distance(d, bound.delta_0, a, b)
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP that the units stand for."""
+        return rho_of(self.currency, self.units)
+
+    @property
+    def count_variance(self) -> Fraction:
+        """The parameter s_A^2 of the noise in each count."""
+        return self.squared_distance / (2 * self.rho * self._count_share)
+
+    @property
+    def total_variance(self) -> Fraction:
+        """The parameter s_M^2 of the noise in the total."""
+        return 1 / (2 * self.rho * (1 - self._count_share))
+
+    @property
+    def error_variance(self) -> Fraction:
+        """The variance of the error of each x_i, up to that of a discrete law being slightly below its parameter."""
+        a, b = self.factors
+        return (self.count_variance + a**2 * self.total_variance) / b**2
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the error is smaller than that of `BoundGauss` with the same units and bound."""
+        return self.error_variance < self.bound.squared_distance / (2 * self.rho)
+
+    @cached_property
+    def _count_share(self) -> Fraction:
+        """About sqrt(W) / (sqrt(W) + a)."""
+        root = Fraction(math.isqrt(self.squared_distance << (2 * _SHARE_BITS)), 2**_SHARE_BITS)
+        return root / (root + self.factors[0])
+
+    def worst_case_cost(self) -> Cost:
+        """Return the units, rounded up to a whole number."""
+        return Cost(information=math.ceil(self.units), calls=0)
+
+    def run(self, histogram: Histogram, total: int, noise: NoiseSource) -> ShiftedCounts:
+        """Return the release.
+
+        Args:
+            histogram: The counts of all d elements, absent ones as 0, in an order of the elements that does not
+                depend on the counts.
+            total: n, the number of distinct members that count in at least one of them.
+            noise: Where all randomness comes from.
+
+        Raises:
+            ValueError: The histogram has another number of elements, or the total is no integer from 0 to 2^53.
+        """
+        if len(histogram) != self.domain_size:
+            raise ValueError(f"histogram must have {self.domain_size} elements, got {len(histogram)}")
+        if not isinstance(total, int) or not 0 <= total <= MAX_COUNT:
+            raise ValueError("total must be an integer from 0 to 2^53")
+        a, b = self.factors
+        rows = Rows.shuffled(histogram, self.domain_size, noise)
+        drawn = noise.discrete_gaussian(self.count_variance, self.domain_size, "counts")
+        moved = np.empty(self.domain_size, dtype=np.int64)
+        moved[rows.elements] = b * rows.counts - a * total + drawn
+        noisy_total = total + int(noise.discrete_gaussian(self.total_variance, 1, "total")[0])
+        return ShiftedCounts(self, moved, noisy_total)
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedCounts:
+    """What the shift released: A_i by element, int64 of shape (d,), and the noisy total M.
+
+    Everything here is computed from these, and costs nothing. Estimates are multiples of 1 / b and shown as such.
+    """
+
+    shift: Shift
+    moved: NDArray[np.int64]
+    total: int
+
+    def estimates(self) -> list[Fraction]:
+        """Return x_i = (A_i + a M) / b of every element."""
+        a, b = self.shift.factors
+        return [Fraction(moved + a * self.total, b) for moved in self.moved.tolist()]
+
+    def ranking(self) -> list[int]:
+        """Return the elements by descending estimate, ties by element."""
+        return sorted(range(self.moved.size), key=lambda element: (-int(self.moved[element]), element))
+
+    def total_interval(self, *, alpha: Fraction) -> CountInterval:
+        """Return the interval of n, which nothing selected."""
+        half_width = gaussian_half_width(self.shift.total_variance, alpha)
+        lower = max(self.total - half_width, 0)
+        return CountInterval(lower, max(self.total + half_width, lower))
+
+    def intervals(self, shown: int, *, alpha: Fraction) -> list[CountInterval]:
+        """Return the intervals of the first `shown` elements of the ranking, true given that they are shown.
+
+        Where all are shown, from the exact law of N_i + a N. Where some are cut off, an element is shown because of
+        its A_i, not of M: b x_i - a n lies in the interval of A_i given that it was not cut off and n in that of M,
+        each at alpha / 2, and so x_i lies in their sum.
+
+        Raises:
+            ValueError: alpha is out of range.
+        """
+        ranking = self.ranking()
+        a, b = self.shift.factors
+        if shown >= len(ranking):
+            law = WeightedNoise((1, a), (self.shift.count_variance, self.shift.total_variance))
+            values = [int(self.moved[element]) + a * self.total for element in ranking]
+            return [sum_interval(law, value, b, alpha=alpha, minimum=0) for value in values]
+        return self._selected_intervals(ranking[:shown], ranking[shown], alpha)
+
+    def _selected_intervals(self, kept: list[int], cut_off: int, alpha: Fraction) -> list[CountInterval]:
+        a, b = self.shift.factors
+        total = self.total_interval(alpha=alpha / 2)
+        thresholds = [int(self.moved[cut_off]) + (element > cut_off) for element in kept]
+        found = selected_gaussian_interval(
+            self.moved[kept],
+            np.array(thresholds, dtype=np.int64),
+            self.shift.count_variance,
+            alpha=alpha / 2,
+            # x_i is not negative, so where the interval of n holds, b x_i - a n is not below this.
+            minimum=-a * total.upper,
+        )
+        ends = zip(found.lower.tolist(), found.upper.tolist(), strict=True)
+        return [_count_interval(low + a * total.lower, high + a * total.upper, b) for low, high in ends]
+
+
+def _count_interval(lower: int, upper: int, denominator: int) -> CountInterval:
+    """Return the whole counts h >= 0 with lower <= denominator h <= upper."""
+    least = max(-(-lower // denominator), 0)
+    return CountInterval(least, max(upper // denominator, least))
+
+
+def _best_factors(domain_size: int, delta_0: int) -> tuple[int, int]:
+    """Return a and b <= 16, 0 < a / b <= 1/2, with the smallest error; of equal ones the smallest b."""
+    candidates = [(a, b) for b in range(2, _LARGEST_FACTOR + 1) for a in range(1, b // 2 + 1)]
+    return min(candidates, key=lambda factors: _relative_error(domain_size, delta_0, *factors))
+
+
+def _relative_error(domain_size: int, delta_0: int, a: int, b: int) -> float:
+    # Rounded, so that a / b and 2a / 2b are equal.
+    return round((math.sqrt(_squared_distance(domain_size, delta_0, a, b)) + a) / b, 12)
+
+
+def _squared_distance(domain_size: int, delta_0: int, a: int, b: int) -> int:
+    return delta_0 * (b - a) ** 2 + (domain_size - delta_0) * a**2

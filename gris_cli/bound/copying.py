@@ -1,0 +1,252 @@
+"""Bounded copies, made by DuckDB in limited memory.
+
+Of each member and period, the pairs of member and element are ordered by `dp_service.bounding.order`, and rows of
+pairs beyond the first Delta_0 are left out. Only members with more than Delta_0 elements are ordered at all. What does
+not fit into memory goes to a directory beside the output, which is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from dp_service.bounding.order import table_salt
+from dp_service.noise.encoding import length_prefixed
+from gris_cli.bound.source import ROWS, Columns, InputError, first_missing, open_rows, require_all_read
+from pinot_connector.engines.parquet import literal, quoted
+
+METADATA_KEY = "gris_bound"
+RULE = "sha256/v1"
+ONE_PERIOD = "all"
+
+Work = Callable[[duckdb.DuckDBPyConnection, str, str], None]
+"""Runs a statement on a connection; the last argument says what it does, for people."""
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """What is to be made.
+
+    Attributes:
+        table: The name of the table in the policy; with the period it makes the public salt.
+        columns: Who is a member, what is an element, what is a period.
+        delta_0: How many elements of a member are kept in each period.
+        drops_nulls: Rows without member, element or period are left out and counted; else they are refused.
+        memory: How much memory DuckDB may use, as it writes sizes: 2GB.
+    """
+
+    table: str
+    columns: Columns
+    delta_0: int
+    drops_nulls: bool = False
+    memory: str = "2GB"
+
+    def metadata(self) -> str:
+        """Return what the copy says of itself, as JSON."""
+        return json.dumps(
+            {
+                "table": self.table,
+                "member": self.columns.member,
+                "elements": list(self.columns.elements),
+                "delta_0": self.delta_0,
+                "period": self.columns.period or ONE_PERIOD,
+                "rule": RULE,
+            },
+            ensure_ascii=False,
+        )
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """What was read and kept. These are true counts, for the owner of the data."""
+
+    rows: int
+    rows_without_values: int
+    rows_kept: int
+    pairs: int
+    pairs_kept: int
+    members: int
+    members_bounded: int
+
+
+def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bounded:
+    """Write the bounded copy of a file; `out` appears when it is complete, or not at all.
+
+    Raises:
+        InputError: The input cannot be read or bounded, changed meanwhile, or is the output itself.
+        OSError: The output cannot be written.
+    """
+    if out.exists() and source.exists() and out.samefile(source):
+        raise InputError("the output must not be the input")
+    stamp = _stamp(source)
+    with _spilling(out.parent, asked.memory) as connection, _complete_or_nothing(out) as unfinished:
+        open_rows(connection, source, asked.columns)
+        failure = None
+        try:
+            made = _made(connection, source, unfinished, asked, work)
+        except duckdb.OutOfMemoryException:
+            failure = InputError(f"--memory {asked.memory} is too little for this input")
+        except duckdb.Error:
+            failure = InputError("expected a file that can be read to its end")
+        if failure:
+            raise failure
+        if _stamp(source) != stamp:
+            raise InputError("the input changed while it was read")
+    return made
+
+
+def _made(
+    connection: duckdb.DuckDBPyConnection, source: Path, unfinished: Path, asked: Bounding, work: Work
+) -> Bounded:
+    needed = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in asked.columns.needed)
+    work(connection, _pairs(asked.columns, needed), "reading pairs")
+    require_all_read(connection, source)
+    rows, complete = _row_counts(connection, needed)
+    if rows > complete and not asked.drops_nulls:
+        raise InputError(
+            f"{first_missing(connection, source, asked.columns)}: expected a value, or --drop-nulls"
+        )
+    _salts(connection, asked.table)
+    work(connection, _left_out(asked), "choosing elements")
+    copied = f"SELECT kept.* FROM (SELECT * FROM {ROWS} WHERE {needed}) AS kept {_without(asked.columns)}"  # noqa: S608
+    work(
+        connection,
+        f"COPY ({copied}) TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd, "
+        f"KV_METADATA {{{METADATA_KEY}: {literal(asked.metadata())}}})",
+        "writing",
+    )
+    return _summary(connection, unfinished, rows, complete)
+
+
+def _texts(columns: Columns) -> dict[str, str]:
+    """Return SQL for the canonical texts of a row: period, member and each value of the element."""
+    period = f"{quoted(columns.period)}::VARCHAR" if columns.period else literal(ONE_PERIOD)
+    elements = {f"element_{place}": f"{quoted(name)}::VARCHAR" for place, name in enumerate(columns.elements)}
+    return {"period": period, "member": f"{quoted(columns.member)}::VARCHAR", **elements}
+
+
+def _pairs(columns: Columns, needed: str) -> str:
+    named = ", ".join(f"{text} AS {name}" for name, text in _texts(columns).items())
+    return f"CREATE TEMP TABLE pairs AS SELECT DISTINCT {named} FROM {ROWS} WHERE {needed}"  # noqa: S608
+
+
+def _row_counts(connection: duckdb.DuckDBPyConnection, needed: str) -> tuple[int, int]:
+    rows, complete = _one(connection, f"SELECT count(*), count(*) FILTER (WHERE {needed}) FROM {ROWS}")  # noqa: S608
+    return rows, complete
+
+
+def _salts(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Make the table of periods with their salts, each preceded by its length."""
+    connection.execute("CREATE TEMP TABLE salts (period VARCHAR, salt BLOB)")
+    periods = connection.execute("SELECT DISTINCT period FROM pairs").fetchall()
+    if periods:
+        connection.executemany(
+            "INSERT INTO salts VALUES (?, ?)",
+            [(period, length_prefixed(table_salt(table, period))) for (period,) in periods],
+        )
+
+
+def _left_out(asked: Bounding) -> str:
+    """Return SQL that makes the table of pairs that are left out."""
+    names = [name for name in _texts(asked.columns) if name not in ("period", "member")]
+    hashed = " || ".join(
+        [
+            "salts.salt",
+            *(f"{_length(f'pairs.{name}')} || encode(pairs.{name})" for name in ("member", *names)),
+        ]
+    )
+    order = ", ".join([f"sha256({hashed})", *(f"pairs.{name}" for name in names)])
+    return (
+        "CREATE TEMP TABLE left_out AS SELECT * EXCLUDE (place) FROM (SELECT pairs.*, "  # noqa: S608
+        f"row_number() OVER (PARTITION BY pairs.period, pairs.member ORDER BY {order}) AS place FROM pairs "
+        "JOIN salts USING (period) SEMI JOIN (SELECT period, member FROM pairs GROUP BY period, member "
+        f"HAVING count(*) > {asked.delta_0}) AS heavy USING (period, member)) WHERE place > {asked.delta_0}"
+    )
+
+
+def _length(name: str) -> str:
+    """Return SQL for the length of a text in bytes, as eight bytes."""
+    return f"unhex(printf('%016x', octet_length(encode({name}))))"
+
+
+def _without(columns: Columns) -> str:
+    conditions = []
+    for name, text in _texts(columns).items():
+        conditions.append(f"left_out.{name} = {text}")
+    return "ANTI JOIN left_out ON " + " AND ".join(conditions)
+
+
+def _summary(connection: duckdb.DuckDBPyConnection, copy: Path, rows: int, complete: int) -> Bounded:
+    (rows_kept,) = _one(connection, f"SELECT count(*) FROM read_parquet({literal(str(copy))})")  # noqa: S608
+    pairs, members = _one(connection, "SELECT count(*), count(DISTINCT member) FROM pairs")
+    left_out, heavy = _one(connection, "SELECT count(*), count(DISTINCT member) FROM left_out")
+    return Bounded(rows, rows - complete, rows_kept, pairs, pairs - left_out, members, heavy)
+
+
+def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, ...]:
+    found = connection.execute(query).fetchone()
+    if found is None:
+        raise InputError("expected a file that can be read to its end")
+    return found
+
+
+@contextmanager
+def _spilling(folder: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    with (
+        tempfile.TemporaryDirectory(prefix=".gris-bound-", dir=folder) as spill,
+        duckdb.connect() as connection,
+    ):
+        connection.execute("SET temp_directory = ?", [spill])
+        connection.execute("SET preserve_insertion_order = false")
+        try:
+            connection.execute("SET memory_limit = ?", [memory])
+        except duckdb.Error:
+            memory = ""
+        if not memory:
+            raise InputError("--memory: expected a size such as 2GB")
+        yield connection
+
+
+@contextmanager
+def _complete_or_nothing(out: Path) -> Iterator[Path]:
+    """Give the path of a file that takes the place of `out` if the block ends well, and is removed if not."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+    os.close(descriptor)
+    unfinished = Path(name)
+    try:
+        yield unfinished
+        with unfinished.open("rb") as stream:
+            os.fsync(stream.fileno())
+        unfinished.chmod(0o666 & ~_umask())
+        unfinished.replace(out)
+        _flush(out.parent)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,198 @@
+"""The rows that are to be bounded: a Parquet or CSV file, checked before anything is made of it.
+
+A file is refused as a whole, by line or row and by column, rather than read in part. Nothing that the file holds is
+repeated in a message.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+
+import duckdb
+
+from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, count_unreadable, literal, quoted
+
+ROWS = "source_rows"
+"""The view of all rows of the input."""
+
+_REJECTED = "rejected_rows"
+_REJECTED_FILES = "rejected_files"
+_MOST_REJECTED = 1000
+_TEXT = "VARCHAR"
+_ELEMENT_TYPES = frozenset(
+    (
+        _TEXT,
+        "BOOLEAN",
+        "DATE",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+    )
+)
+_MEMBER_TYPES = _ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
+_REASONS = {
+    "MISSING COLUMNS": "has too few columns",
+    "TOO MANY COLUMNS": "has too many columns",
+    "UNQUOTED VALUE": "has a quote where none may be",
+    "INVALID ENCODING": "holds a text that is not UTF-8",
+    "LINE SIZE OVER MAXIMUM": "is too long",
+}
+
+
+class InputError(ValueError):
+    """The input cannot be bounded; the message says where and what was expected, and repeats no value."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of the input are: who a member is, what an element is and, if it has one, what a period is."""
+
+    member: str
+    elements: tuple[str, ...]
+    period: str = ""
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns in which every row needs a value."""
+        return (self.member, *self.elements, *((self.period,) if self.period else ()))
+
+
+def open_rows(connection: duckdb.DuckDBPyConnection, path: Path, columns: Columns) -> None:
+    """Make the view `ROWS` of all rows of a file.
+
+    Raises:
+        InputError: There is no such file, it is neither Parquet nor CSV, a column is missing, named twice or of a
+            type that cannot be a member, an element or a period, or a text in a Parquet file is not UTF-8.
+    """
+    if len(set(columns.needed)) != len(columns.needed):
+        raise InputError("member, elements and period must be different columns")
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    suffix = path.suffix.lower()
+    if suffix not in (".parquet", ".csv", ".tsv"):
+        raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
+    failure = None
+    try:
+        types = _parquet(connection, path) if suffix == ".parquet" else _separated(connection, path)
+    except duckdb.Error:
+        # What DuckDB says may quote the file's content.
+        failure = InputError("expected a file that can be read to its end")
+    if failure:
+        raise failure
+    _check_types(types, columns)
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    types = columns_of(connection, path)
+    if ROW_NUMBER in map(str.casefold, types):
+        raise InputError(f"the file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
+    _, odd = count_unreadable(connection, path)
+    for name, rows in odd.items():
+        if rows:
+            raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
+    source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false)"
+    connection.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT * FROM {source}")  # noqa: S608 - the path is quoted
+    return types
+
+
+def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    """Make the view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean."""
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    types = dict.fromkeys(_header(path, separator), _TEXT)
+    named = ", ".join(f"{literal(name)}: '{_TEXT}'" for name in types)
+    connection.execute(
+        f"CREATE TEMP VIEW {ROWS} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
+        f"auto_detect = false, header = true, columns = {{{named}}}, sep = {literal(separator)}, quote = '\"', "
+        f"escape = '\"', strict_mode = true, store_rejects = true, rejects_table = '{_REJECTED}', "
+        f"rejects_scan = '{_REJECTED_FILES}', rejects_limit = {_MOST_REJECTED})"
+    )
+    return types
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """Return the names of a CSV file's columns."""
+    try:
+        # DuckDB refuses what is not UTF-8; here only the first line matters.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            names = next(csv.reader(stream, delimiter=separator, strict=True), [])
+    except csv.Error:
+        names = []
+    if not names or len(set(names)) != len(names):
+        raise InputError("line 1: expected the names of the columns, each once")
+    return names
+
+
+def _check_types(types: dict[str, str], columns: Columns) -> None:
+    for name in columns.needed:
+        if name not in types:
+            raise InputError(f"there is no column {name}")
+    if types[columns.member] not in _MEMBER_TYPES:
+        raise InputError(f"column {columns.member}: expected members that are texts or integers")
+    for name in columns.needed[1:]:
+        if types[name] not in _ELEMENT_TYPES:
+            raise InputError(f"column {name}: expected texts, integers, truth values or days")
+
+
+def require_all_read(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Raise InputError if a row was rejected while the rows of a CSV file were read, with the first one's line."""
+    if path.suffix.lower() == ".parquet":
+        return
+    first = connection.execute(
+        f"SELECT line_byte_position, column_name, error_type FROM {_REJECTED} "  # noqa: S608
+        "ORDER BY line_byte_position, column_idx LIMIT 1"
+    ).fetchone()
+    if first:
+        start, column, kind = first
+        reason = _REASONS.get(str(kind), "cannot be read")
+        of_column = f", column {column}" if column else ""
+        raise InputError(f"line {_line_at(path, start)}{of_column}: the row {reason}")
+
+
+def _line_at(path: Path, position: int) -> int:
+    """Return the line of a byte, counted from 1; a quoted text may span several."""
+    line, left = 1, position - 1
+    with path.open("rb") as stream:
+        while left > 0 and (block := stream.read(min(left, 2**20))):
+            line += block.count(b"\n")
+            left -= len(block)
+    return line
+
+
+def first_missing(connection: duckdb.DuckDBPyConnection, path: Path, columns: Columns) -> str:
+    """Return where the first row is that has no value in a needed column, for a message."""
+    if path.suffix.lower() != ".parquet":
+        try:
+            return _first_missing_line(path, columns)
+        except csv.Error:
+            # Such as a text that is longer than Python's reader takes; DuckDB has read it.
+            return "a line"
+    source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false, file_row_number = true)"
+    tests = " ".join(
+        f"WHEN rows.{quoted(name)} IS NULL THEN {place}" for place, name in enumerate(columns.needed)
+    )
+    found = connection.execute(
+        f"SELECT rows.{ROW_NUMBER}, CASE {tests} END AS place FROM {source} AS rows "  # noqa: S608
+        f"WHERE CASE {tests} END IS NOT NULL ORDER BY rows.{ROW_NUMBER} LIMIT 1"
+    ).fetchone()
+    return f"row {found[0] + 1}, column {columns.needed[found[1]]}" if found else "a row"
+
+
+def _first_missing_line(path: Path, columns: Columns) -> str:
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, delimiter=separator, strict=True)
+        header = next(reader)
+        line = reader.line_num + 1
+        for row in reader:
+            for name in columns.needed:
+                if row and not row[header.index(name)]:
+                    return f"line {line}, column {name}"
+            line = reader.line_num + 1
+    return "a line"

@@ -1,0 +1,335 @@
+"""`gris bound`: copies are those of the pure reference, complete or not there at all, and bad input is refused."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from dp_service.bounding.order import kept, table_salt
+from gris_cli.__main__ import main
+from gris_cli.bound.copying import Bounded, Bounding, bounded_copy
+from gris_cli.bound.source import Columns, InputError
+from tests.support.texts import NOT_UTF8, write_rows
+
+Row = tuple[str, ...]
+HEADER = ("who", "what", "where", "month", "note")
+
+
+def run_statement(connection: duckdb.DuckDBPyConnection, statement: str, _what: str) -> None:
+    """Run without progress."""
+    connection.execute(statement)
+
+
+def answer(query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query."""
+    with duckdb.connect() as connection:
+        return connection.execute(query).fetchall()
+
+
+def write_answer(path: Path, query: str) -> None:
+    """Write the rows of a query as a Parquet file."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+
+
+def random_rows(count: int, seed: int) -> list[Row]:
+    """Return rows of members with few and with many elements, with texts of every kind."""
+    chosen = random.Random(seed)
+    odd = ["", "a,b", 'say "x"', "two\nlines", "ä", "😀", "\N{LATIN SMALL LETTER E WITH ACUTE}", " "]
+    return [
+        (
+            f"member {int(chosen.paretovariate(0.7)) % 60}",
+            f"{chosen.randrange(40)}{chosen.choice(odd)}",
+            chosen.choice(["FR", "DE", "é"]),
+            f"2024-{chosen.randrange(1, 4):02}",
+            str(number),
+        )
+        for number in range(count)
+    ]
+
+
+def write_csv(path: Path, rows: Sequence[Row], header: Row = HEADER) -> Path:
+    """Write rows as a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    return path
+
+
+def write(path: Path, rows: Sequence[Row]) -> Path:
+    """Write rows as a file of the format that its name says."""
+    if path.suffix == ".parquet":
+        write_rows(path, [dict(zip(HEADER, row, strict=True)) for row in rows])
+        return path
+    return write_csv(path, rows)
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a copy, in an order of their own."""
+    return sorted(answer(f"SELECT * FROM read_parquet('{path}')"))
+
+
+def reference(rows: Sequence[Row], table: str, columns: Columns, delta_0: int) -> list[Row]:
+    """Return the rows that are kept, by the pure definition."""
+    places = [HEADER.index(name) for name in columns.elements]
+    held: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
+
+    def key(row: Row) -> tuple[str, str]:
+        return row[0], row[HEADER.index(columns.period)] if columns.period else "all"
+
+    for row in rows:
+        held[key(row)].add(tuple(row[place] for place in places))
+    counted = {
+        (member, period): set(kept(table_salt(table, period), member, elements, delta_0))
+        for (member, period), elements in held.items()
+    }
+    return sorted(row for row in rows if tuple(row[place] for place in places) in counted[key(row)])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("delta_0", [1, 3, 1000])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        Columns("who", ("what",)),
+        Columns("who", ("what", "where")),
+        Columns("who", ("where", "what"), "month"),
+    ],
+    ids=str,
+)
+def test_a_copy_has_the_rows_of_the_reference(
+    tmp_path: Path, suffix: str, delta_0: int, columns: Columns
+) -> None:
+    """All columns of the rows of every member's first elements, in each period, whatever the file's format."""
+    rows = random_rows(2000, seed=delta_0)
+    source, out = write(tmp_path / f"rows{suffix}", rows), tmp_path / "copy.parquet"
+    made = bounded_copy(source, out, Bounding("visits", columns, delta_0), work=run_statement)
+    wanted = reference(rows, "visits", columns, delta_0)
+    assert read(out) == wanted
+    assert (made.rows, made.rows_kept) == (len(rows), len(wanted))
+    assert (made.rows_kept == made.rows) is (delta_0 == 1000)
+    assert made.members == len({row[0] for row in rows})
+
+
+def test_members_and_elements_may_be_numbers_and_days(tmp_path: Path) -> None:
+    """They are ordered as their texts, and keep their types."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_answer(
+        source,
+        "SELECT i % 3 AS who, DATE '2024-02-27' + (i % 20)::INTEGER AS day, i AS n FROM range(200) t(i)",
+    )
+    bounded_copy(source, out, Bounding("t", Columns("who", ("day",)), 4), work=run_statement)
+    rows = answer(f"SELECT who, day FROM '{out}'")
+    for who in range(3):
+        days = {str(day) for _, day in answer(f"SELECT who, day FROM '{source}' WHERE who = {who}")}
+        assert {str(day) for each, day in rows if each == who} == set(
+            kept(table_salt("t", "all"), str(who), days, 4)
+        )
+
+
+def test_tables_and_periods_keep_other_elements(tmp_path: Path) -> None:
+    """The salt is a hash of both: nobody's elements are left out everywhere."""
+    rows = [("ada", f"page {number}", "FR", "2024-01", "") for number in range(50)]
+    source = write(tmp_path / "rows.parquet", rows)
+    found = []
+    for table in ("first", "second"):
+        out = tmp_path / f"{table}.parquet"
+        bounded_copy(source, out, Bounding(table, Columns("who", ("what",)), 5), work=run_statement)
+        found.append({row[1] for row in read(out)})
+    assert len(found[0]) == len(found[1]) == 5
+    assert found[0] != found[1]
+
+
+def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
+    """In the metadata of the file, under one key."""
+    source, out = write(tmp_path / "rows.parquet", random_rows(20, 1)), tmp_path / "copy.parquet"
+    asked = Bounding("visits", Columns("who", ("what", "where"), "month"), 7)
+    bounded_copy(source, out, asked, work=run_statement)
+    held = dict(answer(f"SELECT key, value FROM parquet_kv_metadata('{out}')"))
+    assert json.loads(held[b"gris_bound"]) == {
+        "table": "visits",
+        "member": "who",
+        "elements": ["what", "where"],
+        "delta_0": 7,
+        "period": "month",
+        "rule": "sha256/v1",
+    }
+
+
+@pytest.mark.slow
+def test_two_million_pairs_are_bounded_in_little_memory(tmp_path: Path) -> None:
+    """What does not fit goes to the disk and is removed; members taken at random have the elements of the reference."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_answer(
+        source,
+        "SELECT 'member ' || (i % 9973) AS who, 'element ' || (i * 7919 % 20011) AS what FROM range(2000000) t(i)",
+    )
+    asked = Bounding("t", Columns("who", ("what",)), 20, memory="300MB")
+    made = bounded_copy(source, out, asked, work=run_statement)
+    assert (made.rows, made.members, made.rows_kept) == (2_000_000, 9973, 9973 * 20)
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+    for member in ("member 0", "member 17", "member 9972"):
+        texts = [
+            [what for (what,) in answer(f"SELECT what FROM '{path}' WHERE who = '{member}'")]
+            for path in (source, out)
+        ]
+        assert set(texts[1]) == set(kept(table_salt("t", "all"), member, texts[0], 20))
+
+
+GOOD = b"who,what\nada,x\n"
+WHAT = Columns("who", ("what",))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", GOOD + b"ben\n", r"^line 3, column what: the row has too few columns$"),
+        ("a.csv", GOOD + b"ben,y,secret\n", r"^line 3.*: the row has too many columns$"),
+        ("a.csv", GOOD + b'"two\nlines",y\nben,\xff\xfe\n', r"^line 5, column what: the row holds a text"),
+        ("a.csv", GOOD + b'ben,"secret"y\n', r"^line 3, column what: the row has a quote"),
+        ("a.csv", GOOD + b'"two\nlines",y\n,secret\n', r"^line 5, column who: expected a value"),
+        ("a.csv", GOOD + b"ben,\n", r"^line 3, column what: expected a value, or --drop-nulls$"),
+        ("a.csv", b"", r"^line 1: expected the names"),
+        ("a.csv", b"who,who\n", r"^line 1: expected the names"),
+        ("a.csv", b"who,that\nada,x\n", r"^there is no column what$"),
+        ("a.parquet", b"no Parquet", r"^expected a file that can be read to its end$"),
+        ("a.txt", GOOD, r"^expected a file named .parquet, .csv or .tsv"),
+    ],
+)
+def test_bad_input_is_refused_where_it_is(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    """By line and column, without a value; nothing is written, and what was there before stays."""
+    source, out = tmp_path / name, tmp_path / "copy.parquet"
+    source.write_bytes(content)
+    out.write_bytes(b"before")
+    with pytest.raises(InputError, match=message) as caught:
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert out.read_bytes() == b"before"
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, "copy.parquet"])
+
+
+def test_rows_of_parquet_files_are_refused_by_number(tmp_path: Path) -> None:
+    """Missing values by row and column, texts that are not UTF-8 by column."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_answer(source, "SELECT * FROM (VALUES ('ada', 1), ('ben', NULL), (NULL, 3)) AS t(who, what)")
+    with pytest.raises(InputError, match=r"^row 2, column what: expected a value, or --drop-nulls$"):
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    write_rows(source, [{"who": "ada", "what": "x"}, {"who": NOT_UTF8, "what": "x"}])
+    with pytest.raises(InputError, match=r"^column who: 1 rows hold a text that is not UTF-8$"):
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    write_answer(source, "SELECT 1.5::DOUBLE AS who, 'x' AS what")
+    with pytest.raises(InputError, match=r"^column who: expected members"):
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    write_answer(source, "SELECT 'ada' AS who, 1.5::DOUBLE AS what")
+    with pytest.raises(InputError, match=r"^column what: expected texts"):
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    assert not out.exists()
+
+
+def test_rows_without_values_are_dropped_if_asked(tmp_path: Path) -> None:
+    """And counted."""
+    source, out = tmp_path / "rows.csv", tmp_path / "copy.parquet"
+    source.write_bytes(GOOD + b",y\nben,\nben,z\n")
+    made = bounded_copy(source, out, Bounding("t", WHAT, 2, drops_nulls=True), work=run_statement)
+    assert made == Bounded(4, 2, 2, 2, 2, 2, 0)
+    assert read(out) == [("ada", "x"), ("ben", "z")]
+
+
+def test_a_file_without_rows_gives_a_copy_without_rows(tmp_path: Path) -> None:
+    """With its columns."""
+    source, out = write_csv(tmp_path / "rows.csv", []), tmp_path / "copy.parquet"
+    made = bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    assert made == Bounded(0, 0, 0, 0, 0, 0, 0)
+    assert read(out) == []
+
+
+@pytest.mark.parametrize("at", ["reading pairs", "choosing elements", "writing"])
+def test_an_input_that_changes_meanwhile_is_refused(tmp_path: Path, at: str) -> None:
+    """The copy would be of neither version."""
+    source, out = write(tmp_path / "rows.parquet", random_rows(50, 1)), tmp_path / "copy.parquet"
+    other = write(tmp_path / "other.parquet", random_rows(60, 2))
+
+    def replacing(connection: duckdb.DuckDBPyConnection, statement: str, what: str) -> None:
+        if what == at:
+            source.unlink()
+            other.rename(source)
+        connection.execute(statement)
+
+    with pytest.raises(InputError, match=r"changed while it was read|read to its end"):
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=replacing)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("at", ["reading pairs", "choosing elements", "writing"])
+def test_what_is_interrupted_leaves_nothing(tmp_path: Path, at: str) -> None:
+    """No half copy, and no files beside it."""
+    source, out = write(tmp_path / "rows.parquet", random_rows(50, 1)), tmp_path / "copy.parquet"
+
+    def interrupted(connection: duckdb.DuckDBPyConnection, statement: str, what: str) -> None:
+        connection.execute(statement)
+        if what == at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bounded_copy(source, out, Bounding("t", WHAT, 2), work=interrupted)
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_the_output_is_not_the_input(tmp_path: Path) -> None:
+    """The owner's file is never replaced by its copy."""
+    source = write(tmp_path / "rows.parquet", random_rows(50, 1))
+    before = source.read_bytes()
+    with pytest.raises(InputError, match="must not be the input"):
+        bounded_copy(source, source, Bounding("t", WHAT, 2), work=run_statement)
+    assert source.read_bytes() == before
+
+
+def arguments(source: Path, out: Path, *more: str) -> list[str]:
+    """Return a command line."""
+    given = ["bound", "--input", str(source), "--member", "who", "--elements", "what,where", "--table", "t"]
+    return [*given, "--delta0", "2", "--out", str(out), *more]
+
+
+def test_the_command_prints_what_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people and as one JSON object; a pipe sees no progress."""
+    source, out = write(tmp_path / "rows.csv", random_rows(500, 3)), tmp_path / "copy.parquet"
+    assert main(arguments(source, out)) == 0
+    printed = capsys.readouterr()
+    assert "for the owner of the data, never for analysts" in printed.out
+    assert printed.err == ""
+    assert main(arguments(source, out, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == 500
+    assert found["rows_kept"] == len(read(out))
+    assert 0 < found["pairs_kept"] < found["pairs"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--delta0", "0"], "delta0"),
+        (["--delta0", "-1"], "delta0"),
+        (["--out", "copy.csv"], "named .parquet"),
+        (["--member", "nobody"], "there is no column nobody"),
+        (["--period", "who"], "different columns"),
+        (["--memory", "much"], "--memory: expected a size"),
+        (["--input", "absent.csv"], "there is no file absent.csv"),
+        (["--out", "no/such/folder/copy.parquet"], "No such file or directory"),
+    ],
+)
+def test_wrong_usage_is_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    """With exit code 2."""
+    source = write(tmp_path / "rows.csv", random_rows(20, 3))
+    assert main([*arguments(source, tmp_path / "copy.parquet"), *more]) == 2
+    assert message in capsys.readouterr().err
