@@ -241,6 +241,7 @@ class TimeoutSettings(Strict):
     budget_attempt: float = Field(default=_QUESTION.budget_attempt, ge=0.05, le=60)
     budget: float = Field(default=_QUESTION.budget, ge=0.05, le=600)
     budget_silence: float = Field(default=_QUESTION.budget_silence, ge=0.05, le=60)
+    budget_held: float = Field(default=_QUESTION.budget_held, ge=0, le=3600)
     reservation: int = Field(default=_QUESTION.reservation, ge=1, le=600)
     caller: float = Field(default=DEFAULT_LIMITS.caller_timeout_seconds, ge=1, le=3600)
     handshake: float = Field(default=DEFAULT_LIMITS.handshake_seconds, ge=1, le=120)
@@ -267,6 +268,7 @@ class TimeoutSettings(Strict):
             budget_attempt=self.budget_attempt,
             budget=self.budget,
             budget_silence=self.budget_silence,
+            budget_held=self.budget_held,
             reservation=self.reservation,
         )
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import datetime
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -91,10 +92,10 @@ class _KeptMeanwhileError(Exception):
 
 @dataclass(frozen=True)
 class _Purchase:
-    """Who hears of the charge for a question, and until when it waits for budget that others hold."""
+    """Who hears of the charge for a question, and until when its caller waits at the latest."""
 
     paid: Paid | None
-    deadline: float
+    latest: float
 
 
 class QueryPipeline:
@@ -154,7 +155,8 @@ class QueryPipeline:
             GrisError: there is no result; see `errors` for what each kind means.
         """
         with self._registered(), telemetry.question():
-            return await self._ask(question, paid, self._deadline(wait_seconds))
+            latest = math.inf if wait_seconds is None else _now() + wait_seconds
+            return await self._ask(question, paid, latest)
 
     async def close(self) -> None:
         """Cancels the questions that are still running, and waits until their reservations are cancelled.
@@ -180,28 +182,21 @@ class QueryPipeline:
         finally:
             self._running.discard(task)
 
-    def _deadline(self, wait_seconds: float | None) -> float:
-        longest = self._timeouts.budget_held
-        seconds = longest if wait_seconds is None else min(wait_seconds, longest)
-        return asyncio.get_running_loop().time() + seconds
-
-    async def _ask(
-        self, question: question_pb2.Question, paid: Paid | None, deadline: float
-    ) -> PrivateResult:
+    async def _ask(self, question: question_pb2.Question, paid: Paid | None, latest: float) -> PrivateResult:
         for _ in range(TRIES_ON_MOVING_DATA - 1):
             try:
-                return await self._ask_once(question, paid, deadline)
+                return await self._ask_once(question, paid, latest)
             except (DataChanged, PlanExpired):
                 self._translator.forget_versions()
                 # A replacement of data takes a while to finish.
                 await asyncio.sleep(PAUSE_SECONDS)
-        return await self._ask_once(question, paid, deadline)
+        return await self._ask_once(question, paid, latest)
 
     async def _ask_once(
-        self, question: question_pb2.Question, paid: Paid | None, deadline: float
+        self, question: question_pb2.Question, paid: Paid | None, latest: float
     ) -> PrivateResult:
         asked = await self._translator.translated(question)
-        purchase = _Purchase(paid, deadline)
+        purchase = _Purchase(paid, latest)
         if not asked.may_be_repeated:
             await self._admission()
             return await self._drawn(asked, purchase)
@@ -293,7 +288,8 @@ class QueryPipeline:
     async def _reserving(
         self, translation: dp_pb2.TranslateQueryResponse, purchase: _Purchase
     ) -> AsyncIterator[Reservation]:
-        reserving = Reservation(self._budget, translation, purchase.deadline)
+        deadline = min(purchase.latest, _now() + self._timeouts.budget_held)
+        reserving = Reservation(self._budget, translation, deadline)
         async with _naming_the_largest_k(translation), reserving as reservation:
             yield reservation
 
@@ -373,6 +369,10 @@ async def _naming_the_largest_k(translation: dp_pb2.TranslateQueryResponse) -> A
 
 async def _at_once() -> None:
     """Admit everybody."""
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:

@@ -104,15 +104,7 @@ def _limits_outcome(
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
-    return LimitsSet(next_version(snapshot.root, now))
-
-
-def next_version(root: RootRecord, now: Microseconds) -> int:
-    """Return the version of limits and states that are changed now.
-
-    Not the next number: a ledger that was set back would give it again, to others than a service has cached under it.
-    """
-    return max(root.limits_version + 1, now)
+    return LimitsSet(snapshot.root.next_limits_version(now))
 
 
 def _currency_outcome(

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from budget_service.ledger.account_states import MAX_FORMER_NAMES, MOVED, UNTOUCHED, AccountState
-from budget_service.ledger.administration import decision, next_version
+from budget_service.ledger.administration import decision
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import (
@@ -55,7 +55,7 @@ def change_account(
     if refusal is not None:
         return decision(root, request, Refused(refusal))
     # A request that comes with older limits is not decided: they are looked up again, and the account is closed.
-    root = replace(root, limits_version=next_version(snapshot.root, now))
+    root = replace(root, limits_version=root.next_limits_version(now))
     outcome, entry = LimitsSet(root.limits_version), _entry(request, now)
     if not isinstance(request, MoveAccount):
         state = snapshot.states.get(request.account, UNTOUCHED)

@@ -20,10 +20,7 @@ class LimitsChangedError(Exception):
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits and states of the levels of an account.
-
-    `version` is that of the whole root's limits and states, 0 if it had none.
-    """
+    """Stored limits and states of the levels of an account. `version` is that of those of the whole root, 0 if none."""
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)

@@ -146,7 +146,7 @@ class Refused(Struct, frozen=True, gc=False):
 class LimitsSet(Struct, frozen=True, gc=False):
     """Limits were changed, or an account was closed, opened or moved.
 
-    `version` is that of the root's limits and states from now on, and no others ever have it.
+    `version` is that of the root's limits and states from now on; no others ever have it.
     """
 
     version: int

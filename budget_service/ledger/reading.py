@@ -26,8 +26,8 @@ class Statement:
     levels: tuple[LevelStatus, ...]
     limits_version: int = 0
     ahead: Microseconds = 0
-    closed: Account | None = None
     time: Microseconds = 0
+    closed: Account | None = None
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:

@@ -38,6 +38,14 @@ class RootRecord(Struct, frozen=True, gc=False):
         """Return the ledger's time by the store's clock, or the last time recorded if the clock went back."""
         return max(clock + self.ahead, self.last_time)
 
+    def next_limits_version(self, now: Microseconds) -> int:
+        """Return the version of limits that are changed now.
+
+        It is not the next number: a ledger that was set back would give that again, to other limits than those that a
+        service has cached under it.
+        """
+        return max(self.limits_version + 1, now)
+
 
 class Reservation(Struct, frozen=True, gc=False, kw_only=True):
     """A worst case that is held; `paid_release_id` is not empty if the question was already paid for."""

@@ -102,17 +102,14 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
         found = await self._limits.read(account)
         refusal = check(found, cost, unit_id, account)
-        closed_level = () if found.closed is None else found.closed.path
-        if refusal is None:
-            return pb.CheckBudgetResponse(allowed=not closed_level, closed_level=closed_level)
         if isinstance(refusal, Refused):
             raise rpc_errors.RefusalError(rpc_errors.refused(refusal))
-        shortfalls = [responses.shortfall_message(each, account) for each in refusal.shortfalls]
+        missing = () if refusal is None else refusal.shortfalls
         return pb.CheckBudgetResponse(
-            shortfalls=shortfalls,
-            # What is closed does not wait for anything.
-            held=isinstance(refusal, Held) and not closed_level,
-            closed_level=closed_level,
+            allowed=not missing and found.closed is None,
+            shortfalls=[responses.shortfall_message(each, account) for each in missing],
+            closed_level=() if found.closed is None else found.closed.path,
+            held=isinstance(refusal, Held) and found.closed is None,
         )
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:

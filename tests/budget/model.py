@@ -76,7 +76,7 @@ class Model:
         content, reported, forgotten_at = self.reported.get(request.request_id, ("", (), 0))
         if max(self.now, clock + self.ahead) < forgotten_at:
             return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
-        before = replace(self, held=dict(self.held))
+        before = replace(self, held=dict(self.held), used=set(self.used))
         self.advance(clock)
         if isinstance(request, SetLimits):
             self.limits_version = max(self.limits_version + 1, self.now)
@@ -104,11 +104,6 @@ class Model:
             return reported
         spent = len(self.spent)
         reported = self._decide(request, limits.levels)
-        if reported == ("held",):
-            # It leaves nothing behind, not even the time at which it was asked, unless something had lapsed.
-            if self.held == before.held:
-                self.now, self.currency, self.planned = before.now, before.currency, before.planned
-            return reported
         granted = reported[0] in {"reserved", "charged", "released"}
         last = self._span(limits.levels[-1])
         end = last.leaves_at or last.window.end or self.now
@@ -116,7 +111,12 @@ class Model:
             isinstance(request, Charge) and request.cost == Cost(0, 0) and len(self.spent) == spent
         )
         forgotten_at = end + ANSWERS_LAST if granted and not takes_nothing else self.now + REFUSALS_LAST
-        self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
+        if reported != ("held",):
+            self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
+        elif self.held == before.held:
+            # It leaves nothing behind, not even the time at which it was asked, unless something had lapsed.
+            self.now, self.currency, self.planned = before.now, before.currency, before.planned
+            self.used = before.used
         return reported
 
     def at(self, clock: Microseconds) -> Model:

@@ -23,6 +23,7 @@ from budget_service.ledger.outcomes import (
     Cancelled,
     Charged,
     Exhausted,
+    Held,
     LimitsSet,
     Reason,
     Refused,
@@ -125,7 +126,7 @@ def for_(account: Account, make: Callable[..., Asked[Any]], *args: Any, **named:
 async def test_nothing_begins_under_a_closed_account(any_store: Store, level: Account) -> None:
     """Neither a reservation nor a charge, paid for or not; closed above it is closed too."""
     await ask(any_store, for_(ANALYST, charge, "c", ONE, release_id="rel", query_id="q"))
-    assert LimitsSet(1) == await close(any_store, level)
+    assert LimitsSet(NOON) == await close(any_store, level)
     for number, asked in enumerate(
         (
             for_(ANALYST, reserve, "r", ONE),
@@ -154,7 +155,7 @@ async def test_what_was_asked_before_the_closing_ends_as_it_would(
     free = (await ask(any_store, for_(ANALYST, reserve, "free", ONE, query_id="q"))).outcome
     assert isinstance(free, Reserved)
     assert free.already_paid
-    assert LimitsSet(1) == await close(any_store, ANALYST)
+    assert LimitsSet(NOON) == await close(any_store, ANALYST)
     again = await ask(any_store, for_(ANALYST, charge, "before", ONE, release_id="rel", query_id="q"))
     assert again.replayed
     assert isinstance(again.outcome, Charged)
@@ -177,7 +178,7 @@ async def test_an_account_that_is_opened_again_has_what_it_had_spent(any_store: 
     await close(any_store, ANALYST)
     refused = for_(ANALYST, charge, "refused", ONE)
     assert CLOSED == (await ask(any_store, refused)).outcome
-    assert LimitsSet(2) == await reopen(any_store, ANALYST)
+    assert LimitsSet(NOON + 1) == await reopen(any_store, ANALYST)
     assert CLOSED == (await ask(any_store, refused)).outcome
     too_much = (await ask(any_store, for_(ANALYST, charge, "d", Cost(2, 1)))).outcome
     assert isinstance(too_much, Exhausted)
@@ -190,15 +191,15 @@ async def test_an_account_is_closed_and_opened_once(any_store: Store) -> None:
     """A repeat is the first answer, another request is refused, and one id is one change."""
     closing = CloseAccount(account=ANALYST, request_id="close", reason="left")
     assert Refused(Reason.ACCOUNT_NOT_CLOSED) == await reopen(any_store, ANALYST, "too early")
-    assert Answer(LimitsSet(1), replayed=False) == await any_store.apply(closing, NO_LIMITS)
-    assert Answer(LimitsSet(1), replayed=True) == await any_store.apply(closing, NO_LIMITS)
+    assert Answer(LimitsSet(NOON), replayed=False) == await any_store.apply(closing, NO_LIMITS)
+    assert Answer(LimitsSet(NOON), replayed=True) == await any_store.apply(closing, NO_LIMITS)
     other = replace(closing, reason="another")
     assert Refused(Reason.REQUEST_ID_REUSED) == (await any_store.apply(other, NO_LIMITS)).outcome
     assert CLOSED == await close(any_store, ANALYST, "close again")
     # Only what is closed itself is opened.
-    assert LimitsSet(2) == await close(any_store, COMPANY, "all")
+    assert LimitsSet(NOON + 1) == await close(any_store, COMPANY, "all")
     assert Refused(Reason.ACCOUNT_NOT_CLOSED) == await reopen(any_store, COLLEAGUE)
-    assert LimitsSet(3) == await reopen(any_store, ANALYST, "one")
+    assert LimitsSet(NOON + 2) == await reopen(any_store, ANALYST, "one")
     assert CLOSED == (await ask(any_store, for_(ANALYST, charge, "c", ONE))).outcome
     entries = [entry for _, entry in await any_store.journal("acme", "", "", 10)]
     assert [
@@ -235,7 +236,7 @@ async def test_a_moved_account_keeps_all_it_had(any_store: Store, clock: Stepped
         held = (await ask(any_store, for_(ANALYST, reserve, name, cost))).outcome
         assert isinstance(held, Reserved)
     before = await any_store.read(ANALYST, on(ANALYST))
-    assert LimitsSet(1) == await move(any_store)
+    assert LimitsSet(clock.now) == await move(any_store)
     assert before.levels == (await any_store.read(NEW, on(NEW))).levels
     (_, old) = (await any_store.read(ANALYST, on(ANALYST))).levels
     assert (NOTHING, NOTHING) == (old.spent, old.reserved)
@@ -246,7 +247,7 @@ async def test_a_moved_account_keeps_all_it_had(any_store: Store, clock: Stepped
     assert isinstance(paid, Reserved)
     assert paid.already_paid
     too_much = (await ask(any_store, for_(NEW, charge, "more", Cost(2, 2)))).outcome
-    assert isinstance(too_much, Exhausted)
+    assert isinstance(too_much, Held)
     settled = (await ask(any_store, for_(NEW, charge, "s", ONE, settles="settled", release_id="new"))).outcome
     assert isinstance(settled, Charged)
     assert Cancelled(ONE, UNIT) == (await ask(any_store, for_(NEW, release, "x", ends="cancelled"))).outcome
@@ -285,7 +286,7 @@ async def test_the_old_name_is_closed_for_good(any_store: Store) -> None:
     again = await any_store.apply(
         MoveAccount(account=ANALYST, target=NEW, request_id="move", reason="a new id"), NO_LIMITS
     )
-    assert Answer(LimitsSet(1), replayed=True) == again
+    assert Answer(LimitsSet(NOON), replayed=True) == again
     states = (await any_store.all_limits("acme")).states
     assert {ANALYST: MOVED, NEW: AccountState(former_names=("ann",))} == dict(states)
     await assert_sound(any_store)
@@ -310,8 +311,8 @@ async def test_an_account_moves_only_where_nothing_is(any_store: Store) -> None:
     assert Refused(Reason.HAS_ACCOUNTS_BELOW) == await move(any_store, above, NEW, "above")
     assert Refused(Reason.NOTHING_TO_MOVE) == await move(any_store, THIRD, NEW, "unused")
     assert CLOSED == await move(any_store, closed, NEW, "of a closed one")
-    assert LimitsSet(3) == await move(any_store, pattern, Account(("acme", "y*")), "a pattern")
-    assert LimitsSet(4) == await close(any_store, COMPANY, "all")
+    assert LimitsSet(NOON + 2) == await move(any_store, pattern, Account(("acme", "y*")), "a pattern")
+    assert LimitsSet(NOON + 3) == await close(any_store, COMPANY, "all")
     assert CLOSED == await move(any_store, id_="under a closed one")
     for target in (COMPANY, Account(("acme", "x", "ann")), Account(("other", "ann"))):
         with pytest.raises(ValueError, match="same level"):
@@ -324,7 +325,7 @@ async def test_a_stored_limit_moves_with_its_account(any_store: Store) -> None:
     own = limit(3, 3, period=Period.DAY)
     setting = SetLimits(account=COMPANY, request_id="set", changes=((ANALYST, own), (COMPANY, ABOVE)))
     await any_store.apply(setting, NO_LIMITS)
-    assert LimitsSet(2) == await move(any_store)
+    assert LimitsSet(NOON + 1) == await move(any_store)
     stored = await any_store.all_limits("acme")
     assert {NEW: own, COMPANY: ABOVE} == dict(stored.limits)
     assert {NEW: own, COMPANY: ABOVE} == dict((await any_store.limits(NEW)).limits)
@@ -377,7 +378,7 @@ async def test_an_account_has_a_bounded_number_of_names(any_store: Store) -> Non
     name = ANALYST
     for number in range(MAX_FORMER_NAMES):
         target = Account(("acme", f"name {number}"))
-        assert LimitsSet(number + 1) == await move(any_store, name, target, f"move {number}")
+        assert LimitsSet(NOON + number) == await move(any_store, name, target, f"move {number}")
         name = target
     assert Refused(Reason.MOVED_TOO_OFTEN) == await move(any_store, name, NEW, "one too many")
     assert MAX_FORMER_NAMES == len((await any_store.limits(name)).states[name].former_names)
@@ -393,11 +394,11 @@ async def test_what_is_stored_of_accounts_is_bounded_with_their_limits(any_store
     moving = MoveAccount(account=ANALYST, target=NEW, request_id="move", reason="x")
     closing = CloseAccount(account=COLLEAGUE, request_id="close", reason="x")
     assert too_many == (await any_store.apply(moving, replace(few, most_stored=2))).outcome
-    assert LimitsSet(2) == (await any_store.apply(replace(moving, request_id="m"), few)).outcome
+    assert LimitsSet(NOON + 1) == (await any_store.apply(replace(moving, request_id="m"), few)).outcome
     assert too_many == (await any_store.apply(closing, few)).outcome
     assert too_many == (await any_store.apply(replace(setting, request_id="s"), few)).outcome
     own = replace(closing, account=NEW, request_id="own")
-    assert LimitsSet(3) == (await any_store.apply(own, few)).outcome
+    assert LimitsSet(NOON + 2) == (await any_store.apply(own, few)).outcome
 
 
 async def test_a_move_and_what_is_asked_with_it_come_one_after_the_other(any_store: Store) -> None:
@@ -444,9 +445,9 @@ async def test_of_many_moves_to_one_name_one_wins(any_store: Store) -> None:
     outcomes = await asyncio.gather(
         *(move(any_store, account, NEW, f"move {number}") for number, account in enumerate(accounts))
     )
-    assert 1 == outcomes.count(LimitsSet(1))
+    assert 1 == outcomes.count(LimitsSet(NOON))
     assert 7 == outcomes.count(Refused(Reason.TARGET_USED))
-    winner = outcomes.index(LimitsSet(1))
+    winner = outcomes.index(LimitsSet(NOON))
     assert Cost(winner, 1) == (await spent(any_store, NEW))[-1]
     await assert_sound(any_store)
 

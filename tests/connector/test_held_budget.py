@@ -77,23 +77,23 @@ async def held_account(world: World, client: AsyncPrivateClient, account: str) -
         await holder.calls.close()
 
 
-async def test_twelve_large_questions_at_once_of_a_fresh_account_are_all_answered(
+async def test_many_large_questions_at_once_of_a_fresh_account_are_all_answered(
     world: World, engine: DuckDBEngine
 ) -> None:
-    """Each may cost 2,001 of 3,000 units, and costs a few: no second one fits while one is open."""
-    days = [datetime.date(2019, 3, day) for day in range(1, 14)]
+    """Their worst cases are more than the 3,000 units of the account, and what they cost is a few hundred."""
+    days = [datetime.date(2019, 3, day) for day in range(1, 32)]
     async with client_of(world, engine, new_account()) as client:
         worst = await client.explain(
             "SELECT article_id, COUNT(DISTINCT member_id) AS c FROM feedback "
             "GROUP BY article_id ORDER BY c DESC LIMIT 1000"
         )
-        assert 12 * worst.worst_case_cost.information > 3000 > worst.worst_case_cost.information
+        assert 30 * worst.worst_case_cost.information > 2 * 3000
         results = await asyncio.gather(
             *(client.top_k("feedback", "article_id", 1000, time_range=each) for each in pairwise(days))
         )
         (*_, level) = await client.remaining()
     charged = sum(result.charged.information for result in results)
-    assert len({result.release_id for result in results}) == 12
+    assert len({result.release_id for result in results}) == 30
     assert (charged, 0) == (level.spent.information, level.reserved.information)
 
 

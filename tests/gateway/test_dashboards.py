@@ -111,6 +111,7 @@ def test_every_time_out_of_the_configuration_reaches_its_place(tmp_path: Path) -
         budget_attempt=1.5,
         budget=stated["budget"],
         budget_silence=stated["budget_silence"],
+        budget_held=stated["budget_held"],
         reservation=99,
     )
     assert question == timeouts.of_a_question()

@@ -22,7 +22,7 @@ elseif names == '' then
 else
   redis.call('HSET', accounts_key, request.account, 'open' .. names)
 end
-limits_version = time_text(math.max(tonumber(limits_version) + 1, now))
+limits_version = next_limits_version()
 table.insert(journal, {
   kind = request.act, account = request.account, information = '0', calls = '0', unit_id = '',
   request_id = request.request_id, release_id = '', query_id = '', time = time_text(now), holds = {},

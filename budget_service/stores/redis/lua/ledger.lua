@@ -106,6 +106,11 @@ if next_unit_id ~= '' and now >= next_since then
   unit_id, currency_since, next_unit_id, next_since = next_unit_id, next_since, '', 0
 end
 
+-- RootRecord.next_limits_version
+local function next_limits_version()
+  return time_text(math.max(tonumber(limits_version) + 1, now))
+end
+
 local remembered = redis.call('HMGET', outcome_key, 'keep_until', 'fingerprint', 'outcome')
 if remembered[1] and now < tonumber(remembered[1]) then
   if remembered[2] ~= request.fingerprint then return {'reused', ''} end

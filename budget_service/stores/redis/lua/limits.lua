@@ -7,8 +7,7 @@ end
 if added > 0 and count + added > tonumber(request.most_limits) then
   return finish({'refused', 'TOO_MANY_LIMITS'})
 end
--- Not the next number: a ledger that was set back would give it again, to other limits.
-limits_version = time_text(math.max(tonumber(limits_version) + 1, now))
+limits_version = next_limits_version()
 for _, change in ipairs(request.changes) do
   local before = redis.call('HGET', limits_key, change[1]) or ''
   table.insert(journal, {

@@ -75,7 +75,7 @@ move_field(limits_key, limit)
 if redis.call('EXISTS', past_key(source)) == 1 then redis.call('RENAME', past_key(source), past_key(target)) end
 move_reservations()
 redis.call('HSET', accounts_key, source, 'moved', target, 'open' .. names .. '/' .. request.name)
-limits_version = time_text(math.max(tonumber(limits_version) + 1, now))
+limits_version = next_limits_version()
 table.insert(journal, {
   kind = 'move', account = source, information = '0', calls = '0', unit_id = '',
   request_id = request.request_id, release_id = '', query_id = '', time = time_text(now), holds = {},
