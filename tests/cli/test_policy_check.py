@@ -318,3 +318,100 @@ def test_a_broken_promise_is_told_with_how_many_members_break_it(
     assert (2, 1) == (promises["columns.kept.delta"]["found"], promises["columns.kept.delta"]["members"])
     assert (3, 1) == (promises["measures.events.tau"]["found"], promises["measures.events.tau"]["members"])
     assert "BROKEN, measures.events.tau 2: no member has more than 3 rows in one element of" in text
+
+
+TIMES = {
+    "a timestamp declared as a date": (
+        "type: date",
+        "TIMESTAMP '2026-03-29 10:00:00'",
+        "at to be of the policy's type, date; the data have TIMESTAMP: declare type: timestamp, without a unit",
+    ),
+    "a timestamp with a zone declared as an integer": (
+        "type: int64, unit: seconds",
+        "TIMESTAMPTZ '2026-03-29 10:00:00+00'",
+        "type, int64; the data have TIMESTAMP WITH TIME ZONE: declare type: timestamp",
+    ),
+    "integers declared as the engine's own type": (
+        "type: timestamp",
+        "1774778400000::BIGINT",
+        "type, timestamp; the data have BIGINT: declare the unit that they count since 1970",
+    ),
+    "milliseconds declared as seconds": (
+        "type: timestamp, unit: seconds",
+        "1774778400000::BIGINT",
+        "type, timestamp in seconds; the data have what looks like milliseconds",
+    ),
+    "seconds declared as microseconds": (
+        "type: timestamp, unit: microseconds",
+        "1774778400",
+        "type, timestamp in microseconds; the data have what looks like seconds",
+    ),
+    "timestamps that one row can break": (
+        "type: timestamp",
+        "TIMESTAMP_MS '2026-03-29 10:00:00'",
+        "the data have a type that one row can break, as timestamps in milliseconds are in a Parquet file",
+    ),
+    "an enumeration, whose values are not told": (
+        "type: timestamp",
+        "'secret'::ENUM('secret')",
+        "type, timestamp; the data have ",
+    ),
+}
+
+
+def _check_time(written: Path, time: str, value: str) -> int:
+    """Check a policy with this time column against one row of data; return the exit code."""
+    old = "time: {column: day, type: date, zone: Europe/Berlin, refresh: week, delay_minutes: 1}"
+    written.write_text(POLICY.replace(old, f"time: {{column: at, {time}}}"))
+    path = written.parent / "visits.parquet"
+    row = f"""SELECT 'm1' AS m, 'p' AS page, 'a' AS app, {value} AS "at\""""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
+    return main(["policy", "check", str(written), "--data", f"visits={path}"])
+
+
+@pytest.mark.parametrize(("time", "value", "expected"), TIMES.values(), ids=TIMES)
+def test_a_time_column_of_another_type_or_unit_is_told(
+    written: Path, capsys: pytest.CaptureFixture[str], *, time: str, value: str, expected: str
+) -> None:
+    """The column, what the policy says, what the data have, and what to declare instead."""
+    assert _check_time(written, time, value) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert expected in told
+    assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("time", "value"),
+    [
+        ("type: timestamp", "TIMESTAMP '2026-03-29 10:00:00'"),
+        ("type: timestamp", "TIMESTAMPTZ '2026-03-29 10:00:00+00'"),
+        ("type: timestamp", "TIMESTAMP_NS '2026-03-29 10:00:00'"),
+        ("type: timestamp, unit: seconds", "1774778400"),
+        ("type: timestamp, unit: milliseconds", "1774778400000"),
+        ("type: timestamp, unit: milliseconds", "NULL::BIGINT"),
+    ],
+)
+def test_timestamps_as_they_are_declared_are_sound(
+    written: Path, capsys: pytest.CaptureFixture[str], time: str, value: str
+) -> None:
+    """The engine's own types, and integers in the unit that is stated."""
+    assert _check_time(written, time, value) == 0
+    assert "visits: 1 row" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("'infinity'::TIMESTAMP", "a timestamp outside the years 1700 to 2261"),
+        ("TIMESTAMPTZ '1650-01-01 00:00:00+00'", "a timestamp outside the years 1700 to 2261"),
+        ("TIMESTAMP '1970-01-01 00:00:00'", "NULL, which is dropped"),
+        ("NULL::TIMESTAMP", "NULL, which is dropped"),
+    ],
+)
+def test_rows_with_other_timestamps_are_counted(
+    written: Path, capsys: pytest.CaptureFixture[str], value: str, reason: str
+) -> None:
+    """Questions that restrict the column leave them out."""
+    assert _check_time(written, "type: timestamp", value) == 0
+    assert reason in " ".join(capsys.readouterr().out.split())
