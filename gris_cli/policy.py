@@ -66,7 +66,7 @@ def draft(
 
 
 @app.command("check")
-def check(
+def check(  # noqa: PLR0917 - typer calls it by name
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file (YAML).")],
     data: Annotated[
         list[str],
@@ -77,6 +77,16 @@ def check(
             "alone. Repeatable.",
         ),
     ] = [],  # noqa: B006 - typer copies a list before it hands it over
+    pinot: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Also compare the policy with the schemas of its tables in a Pinot, at its controller.",
+        ),
+    ] = "",
+    pinot_authorization_file: PinotAuthorizationFlag = None,
+    pinot_ca_file: PinotCaFlag = None,
+    pinot_certificate_file: PinotCertificateFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show every fault of a policy file with its line; of a valid one, what it allows, promises and leaves out.
@@ -102,10 +112,32 @@ def check(
     except UnusableParametersError as error:
         print_faults((found.document.problem(("epsilon_per",), str(error)),), content, as_json=as_json)
         raise typer.Exit(EXIT_USAGE) from None
+    if pinot:
+        _require_schemas(
+            found.policy, pinot, (pinot_authorization_file, pinot_ca_file, pinot_certificate_file)
+        )
     reports = _examined(found.policy, data)
     print_report(found, reports, as_json=as_json)
     if any(not promise.is_kept for report in reports for promise in report.promises):
         raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _require_schemas(
+    policy: Policy, controller: str, files: tuple[Path | None, Path | None, Path | None]
+) -> None:
+    """Refuse a policy that says of Pinot's tables what their schemas do not."""
+    try:
+        from gris_cli.clients import PinotAccess  # noqa: PLC0415 - `gris --help` should be quick
+        from gris_cli.policy_pinot import faults_of_schemas  # noqa: PLC0415 - pinotdb is an extra
+        from gris_cli.table_schema import SchemaError  # noqa: PLC0415 - duckdb is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--pinot needs pip install 'gris-dp[dp,duckdb,pinot,cli]'") from None
+    try:
+        faults = list(faults_of_schemas(policy, controller, PinotAccess(*files)))
+    except SchemaError as error:
+        raise typer.BadParameter(f"--pinot: {error}") from None
+    if faults:
+        raise typer.BadParameter(f"--pinot: {'; '.join(faults)}")
 
 
 def _examined(policy: Policy, data: list[str]) -> list[DataReport]:

@@ -5,13 +5,14 @@ What a draft says may be read by everyone who reads the policy, so it must not d
 
 from __future__ import annotations
 
+import datetime
 import re
 import shlex
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import duckdb
@@ -24,6 +25,9 @@ from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.parquet import BREAKABLE, breakable_columns, columns_of, literal, quoted
 from pinot_connector.errors import GrisError
+
+if TYPE_CHECKING:
+    from pinot_connector.engines.pinot.columns import PinotColumn
 
 PARQUET = ".parquet"
 DATABASES = (".duckdb", ".db")
@@ -172,9 +176,25 @@ def pinot_schema(controller: str, table: str, access: PinotAccess) -> TableSchem
     Raises:
         SchemaError: The controller cannot be reached, or has no such table.
     """
+    columns = pinot_columns(controller, table, access)
+    return TableSchema(table, tuple(_pinot_column(name, held) for name, held in columns.items()), "")
+
+
+def pinot_columns(controller: str, table: str, access: PinotAccess) -> Mapping[str, PinotColumn]:
+    """Return the columns of a table of Pinot, as its controller describes them.
+
+    Args:
+        controller: The controller's URL.
+        table: The table's name.
+        access: The credentials.
+
+    Raises:
+        SchemaError: The controller cannot be reached, or has no such table.
+    """
+    from pinot_connector.engines.pinot.columns import columns_of as described  # noqa: PLC0415 - an extra
+
     try:
-        schema = _pinot_answer(controller, f"/tables/{table}/schema", access)
-        return TableSchema(table, _pinot_columns(schema), "")
+        return described(_pinot_answer(controller, f"/tables/{table}/schema", access))
     except GrisError as error:
         problem = f"{error} ({controller}, table {table})"
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -198,12 +218,6 @@ def _pinot_answer(controller: str, path: str, access: PinotAccess) -> Mapping[st
         return answer
 
 
-def _pinot_columns(schema: Mapping[str, Any]) -> tuple[TableColumn, ...]:
-    from pinot_connector.engines.pinot.columns import columns_of as held_columns  # noqa: PLC0415 - an extra
-
-    return tuple(_pinot_column(name, held) for name, held in held_columns(schema).items())
-
-
 _PINOT_TYPES = {
     "STRING": ColumnType.STRING,
     "INT": ColumnType.INT64,
@@ -223,19 +237,21 @@ _TIMES = re.compile(
 )
 
 
-def _pinot_column(name: str, held: Any) -> TableColumn:
+def _pinot_column(name: str, held: PinotColumn) -> TableColumn:
     kind = _PINOT_TYPES.get(held.type)
     time = _TIMES.fullmatch(held.format or "")
     unit = "" if time is None or kind is not ColumnType.INT64 else (time.group(1) or time.group(2)).lower()
     fault = "" if held.is_single else "one row has several values in it"
-    null_value = held.null_value
     if unit == "days":
-        # The smallest integer, which Pinot stores by default, is no day: there is nothing to state.
-        is_day = isinstance(null_value, int) and FIRST_DAY <= null_value <= LAST_DAY
-        stated = date_of(null_value) if is_day else None
-        return TableColumn(name, ColumnType.DATE, held.type, held.is_single, stated, "", fault)
-    stated = None if kind is None or null_value == _USUAL_NULLS[kind] else null_value
+        day = _day(held.null_value)
+        return TableColumn(name, ColumnType.DATE, held.type, held.is_single, day, "", fault)
+    stated = None if kind is None or held.null_value == _USUAL_NULLS[kind] else held.null_value
     can_be_member = kind not in (None, ColumnType.TIMESTAMP) and held.is_single
     return TableColumn(
         name, ColumnType.TIMESTAMP if unit else kind, held.type, can_be_member, stated, unit, fault
     )
+
+
+def _day(stored: object) -> datetime.date | None:
+    """Return the day that Pinot stores for NULL; its default, the smallest integer, is none and need not be stated."""
+    return date_of(stored) if isinstance(stored, int) and FIRST_DAY <= stored <= LAST_DAY else None

@@ -260,6 +260,30 @@ def test_a_table_of_pinot_is_drafted_by_its_schema(capsys: pytest.CaptureFixture
     assert "score cannot be asked about: DOUBLE" in text
 
 
+def test_a_policy_is_compared_with_the_schemas_of_pinot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The draft of a schema agrees with it; a column that has changed since is named, and so is a missing table."""
+    fake = FakePinot()
+    fake.replies["/tables/visits/schema"] = SCHEMA
+    path = tmp_path / "policy.yaml"
+    with fake.serving():
+        assert main(["policy", "draft", "--pinot", fake.url, "--table", "visits", "--out", str(path)]) == 0
+        check = ["policy", "check", str(path), "--pinot", fake.url]
+        assert main([*check, "--json"]) == 0
+        capsys.readouterr()
+        fields = [{"name": "userId", "dataType": "LONG"}, {"name": "page", "dataType": "BOOLEAN"}]
+        fake.replies["/tables/visits/schema"] = {"dimensionFieldSpecs": fields}
+        assert main(check) == 2
+        said = capsys.readouterr().err
+        del fake.replies["/tables/visits/schema"]
+        assert main(check) == 2
+        assert "Pinot has no such table" in capsys.readouterr().err
+    assert "visits: column page: Pinot holds BOOLEAN, and the policy says string" in said
+    assert "visits: column userId: Pinot stores -9223372036854775808 where a value is missing" in said
+    assert "visits: Pinot's table has no column day" in said
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
