@@ -17,6 +17,7 @@ from gris_gateway import messages, rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
+from gris_gateway.kept_history import KeptHistory
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.page_tokens import PageTokens
 from gris_gateway.rpc_errors import RequestError
@@ -48,7 +49,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     """
 
     def __init__(
-        self, client: AsyncPrivateClient, history: History, limits: GatewayLimits = DEFAULT_LIMITS
+        self,
+        client: AsyncPrivateClient,
+        history: History | KeptHistory,
+        limits: GatewayLimits = DEFAULT_LIMITS,
     ) -> None:
         self._client = client
         self._history = history
