@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,9 @@ from gris_api.app.v1 import app_pb2
 from gris_gateway.history import VERSION, HistoryError, Page, sameness
 from pinot_connector.release_store import Receipt, ReleaseStore
 from pinot_connector.release_store.receipts import without_elements
+
+MAX_NOTED = 10_000
+DAY_SECONDS = 86_400
 
 
 class KeptHistory:
@@ -25,9 +29,24 @@ class KeptHistory:
 
     def __init__(self, store: ReleaseStore) -> None:
         self._store = store
+        # Repeats that are listed already, in the order in which they were noted.
+        self._noted: OrderedDict[tuple[tuple[str, ...], str, int], None] = OrderedDict()
 
     async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
-        """Note a result. If its release is kept, only what was shown of it is noted."""
+        """Note a result. If its release is kept, only what was shown of it is noted.
+
+        A repeat without a request id adds nothing to the list: it is noted once a day, and need not wait for a disk.
+        """
+        noted = (tuple(account), sameness(release), release.released_at.seconds // DAY_SECONDS)
+        if release.request_id == "" and noted in self._noted:
+            return
+        await self._note(account, release)
+        if release.request_id == "":
+            self._noted[noted] = None
+            while len(self._noted) > MAX_NOTED:
+                self._noted.popitem(last=False)
+
+    async def _note(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         query_id = release.result.query_id
         found = await self._store.find(query_id, tuple(account))
         is_kept = found is not None and found.kept.release_id == release.result.release_id

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
@@ -29,8 +30,10 @@ from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
 
 MAX_REQUEST_ID = 128
+SMALL_ROWS = 1000
 
 Account = tuple[str, ...]
+_Converted = TypeVar("_Converted")
 
 log = logging.getLogger(__name__)
 
@@ -153,13 +156,13 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def _finished(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
     ) -> _Answer:
-        answer = await asyncio.to_thread(_Answer.of, result)
+        answer = await _converted(result, lambda: _Answer.of(result))
         past = app_pb2.PastRelease(
             question=request.question, request_id=request.request_id, result=answer.end
         )
         past.released_at.GetCurrentTime()
         if sum(chunk.ByteSize() for chunk in answer.chunks) <= MAX_ELEMENT_BYTES:
-            past.elements.CopyFrom(await asyncio.to_thread(messages.all_elements, result))
+            past.elements.CopyFrom(await _converted(result, lambda: messages.all_elements(result)))
         else:
             past.elements_omitted = True
         try:
@@ -205,6 +208,11 @@ class _Answer:
     @classmethod
     def of(cls, result: PrivateResult) -> _Answer:
         return cls(tuple(messages.element_chunks(result)), messages.result_message(result))
+
+
+async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -> _Converted:
+    """Convert a result off the event loop, unless it is so small that a thread would take longer."""
+    return convert() if len(result.rows) <= SMALL_ROWS else await asyncio.to_thread(convert)
 
 
 def _replay(known: app_pb2.PastRelease) -> _Answer:
