@@ -2,7 +2,7 @@
 
 The release was drawn and returned before, as a whole. What happens here is post-processing: it needs neither data nor
 noise. The ticket of the release proves that this deployment made it for the plan's question; its elements and counts
-need no proof, because they only come back to whoever sent them.
+need no proof, because they only come back to the caller that sent them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A repeated question is answered from here and not from the data. Otherwise its answer would say, without noise and as
 often as asked, whether the rows behind it are what they were: the digest of the rows is in the seed of the noise.
 
-- A release is kept under its `query_id`, for all accounts. The first one that is kept stays: whoever asks, in whatever
+- A release is kept under its `query_id`, for all accounts. The first one that is kept stays: every account, in every
   window, is given that one.
 - A second list says which account paid for it, and until when its window lasts.
 - A third list, the receipts, is the history of what each account was shown.

@@ -100,6 +100,8 @@ class StoredReleases(ReleaseStore):
     async def mark_paid(self, query_id: str, account: Account, payment: Payment) -> None:
         """Notes that an account paid."""
         await self._run("mark paid", lambda execute: self._mark_paid(execute, query_id, account, payment))
+        with self._lock:
+            self._payments.pop((query_id, account), None)
 
     async def add_receipt(self, account: Account, receipt: Receipt) -> None:
         """Notes what an account was shown."""
