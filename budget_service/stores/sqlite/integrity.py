@@ -15,7 +15,16 @@ from time import perf_counter
 from budget_service.stores.interface import StoreUnusableError
 
 # What every decision rests on comes first; what grows with each charge comes last.
-_FIRST = ("ledger", "roots", "limits", "checkpoints", "checkpoint_sums", "reservations", "balances")
+_FIRST = (
+    "ledger",
+    "roots",
+    "limits",
+    "accounts",
+    "checkpoints",
+    "checkpoint_sums",
+    "reservations",
+    "balances",
+)
 _LAST = ("payments", "outcomes", "journal")
 
 log = logging.getLogger(__name__)
