@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bounded bench-bound bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test test-fast
+.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test test-fast
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -166,6 +166,9 @@ fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its str
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
 	$(BIN)/python -m bench.path --engine $(ENGINE) $(BENCH)
 
+bench-repeats: $(VENV)/.dev ## a repeated question at a gateway beside an empty call
+	$(BIN)/python -m bench.repeats $(BENCH)
+
 bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and memory at 10^7
 	$(BIN)/python -m bench.noise
 
@@ -177,6 +180,9 @@ bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf
 
 bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain discovery; BENCH="--pairs 100000000"
 	$(BIN)/python -m bench.domains $(BENCH)
+
+bench-bounded: $(VENV)/.dev ## what one look and two looks find of a top 50, beside UnkGumb; BENCH="--data FILE MEMBER ELEMENT"
+	$(BIN)/python -m bench.bounded $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
 	$(BIN)/python -m bench.bound $(BENCH)

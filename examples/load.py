@@ -32,9 +32,12 @@ TABLES = {
 VERSION_KEY = "gris.data_version"
 
 # A date is stored as its number of days since 1 January 1970, and known to Pinot as a time.
+# Integers of every size become LONG, whose value for NULL is the one that a policy takes for granted.
+_LONG = ("dimensionFieldSpecs", {"dataType": "LONG"})
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "VARCHAR": ("dimensionFieldSpecs", {"dataType": "STRING"}),
-    "BIGINT": ("dimensionFieldSpecs", {"dataType": "LONG"}),
+    **dict.fromkeys(_INTEGERS, _LONG),
     "BOOLEAN": ("dimensionFieldSpecs", {"dataType": "BOOLEAN"}),
     "DATE": ("dateTimeFieldSpecs", {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}),
 }
@@ -59,7 +62,7 @@ def load(parquet: Path, table: str, *, controller: str, broker: str, segments: i
     """Make the table `table` of a Pinot hold exactly the rows of `parquet`; return its data version.
 
     Row i goes to segment i modulo `segments`, so that every server holds a part of every element. Returns when
-    all rows can be queried. Columns keep their names; types are string, 64-bit integer, Boolean and date.
+    all rows can be queried. Columns keep their names; types are string, integer of up to 64 bits, Boolean and date.
     """
     version = data_version(parquet)
     with httpx.Client(timeout=60.0) as http:
@@ -285,8 +288,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for table, parquet in _chosen_tables(chosen.table, chosen.parquet).items():
             load(parquet, table, controller=chosen.controller, broker=chosen.broker, segments=chosen.segments)
             print(f"{table} is loaded")
-    except (LoadError, OSError, httpx.HTTPError) as error:
-        parser.exit(1, f"{type(error).__name__}: {error}\n")
+    except (LoadError, OSError, httpx.HTTPError, duckdb.Error) as error:
+        parser.exit(1, f"{_problem(error)}\n")
+
+
+def _problem(error: Exception) -> str:
+    """Return what went wrong, without the words of the libraries: DuckDB's may quote the data."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, httpx.HTTPError):
+        return "Pinot gives no answer; --controller and --broker say where it is"
+    if isinstance(error, duckdb.Error):
+        return "the file cannot be read as Parquet"
+    return str(error)
 
 
 def _chosen_tables(names: Sequence[str] | None, parquet: Path | None) -> Mapping[str, Path]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 
 
@@ -16,4 +18,7 @@ def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> 
     asked = question_of(question)
     with connected(connection) as client:
         result = client.ask(asked)
+        if not result.remaining:
+            # It was paid for before, and the ledger was not asked.
+            result = replace(result, remaining=client.remaining())
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)

@@ -16,14 +16,20 @@ from gris_cli.flags import (
     ExamplesFlag,
     GatewayFlag,
     JsonFlag,
+    OwnBudgetsFlag,
+    OwnPolicyFlag,
+    require_used,
 )
 
 
 def catalog(  # noqa: PLR0917 - typer calls it by name
+    context: typer.Context,
     table: Annotated[str, typer.Option(help="Only this table.")] = "",
     dp: DpFlag = DEFAULT_DP,
     gateway: GatewayFlag = "",
     embedded: EmbeddedFlag = False,
+    policy: OwnPolicyFlag = None,
+    budget_config: OwnBudgetsFlag = None,
     directory: DirectoryFlag = DEFAULT_DIRECTORY,
     examples: ExamplesFlag = None,
     as_json: JsonFlag = False,
@@ -32,5 +38,14 @@ def catalog(  # noqa: PLR0917 - typer calls it by name
     from gris_cli.catalog_tables import print_catalog  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.clients import listed  # noqa: PLC0415
 
-    flags = ConnectionFlags(dp=dp, gateway=gateway, embedded=embedded, directory=directory, examples=examples)
+    flags = ConnectionFlags(
+        dp=dp,
+        gateway=gateway,
+        embedded=embedded,
+        policy=policy,
+        budget_config=budget_config,
+        directory=directory,
+        examples=examples,
+    )
+    require_used(context, flags)
     print_catalog(listed(flags, table), as_json=as_json)

@@ -14,7 +14,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.caching import cache_directory
 from gris_cli.connection_options import credentials, protected_address, remember_address
-from gris_cli.examples import find_examples
+from gris_cli.examples import find_examples, location_of, require_tables, service_files
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
@@ -161,7 +161,9 @@ async def _levels(budget: Address, account: str) -> tuple[Level, ...]:
 
 
 def _account(flags: ConnectionFlags) -> str:
-    return flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
+    # Only the budgets of the examples are known to have this account.
+    has_examples = flags.embedded and flags.budget_config is None
+    return flags.account or (EMBEDDED_ACCOUNT if has_examples else "")
 
 
 def gateway_of(flags: ConnectionFlags) -> Address:
@@ -185,10 +187,12 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
             protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET"),
         )
         return
-    examples = find_examples(flags.examples)
+    files = service_files(flags.policy, flags.budget_config, flags.examples)
+    # Before the services start, and for questions that are only priced too: no flag is ignored.
+    require_tables(files.policy, dict(map(location_of, flags.data)))
     with EmbeddedServices(
-        policy=examples.policy,
-        budget_config=examples.budget,
+        policy=files.policy,
+        budget_config=files.budget,
         directory=flags.directory,
         adaptive_tables=cache_directory(),
     ) as services:
@@ -307,15 +311,8 @@ def _files(flags: ConnectionFlags) -> dict[str, Path]:
 
 def _locations(flags: ConnectionFlags) -> dict[str, str]:
     """Return the location of each table, as the engine takes it."""
-    if not flags.data:
-        if flags.embedded:
-            return {table: str(path) for table, path in find_examples(flags.examples).tables.items()}
-        raise typer.BadParameter("--data TABLE=PATH says where the data are")
-    return dict(_location(text) for text in flags.data)
-
-
-def _location(text: str) -> tuple[str, str]:
-    table, equals, location = text.partition("=")
-    if not equals or not table or not location:
-        raise typer.BadParameter("--data expects TABLE=PATH")
-    return table, location
+    if flags.data:
+        return dict(map(location_of, flags.data))
+    if flags.embedded and flags.policy is None:
+        return {table: str(path) for table, path in find_examples(flags.examples).tables.items()}
+    raise typer.BadParameter("--data TABLE=PATH says where the data are")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,3 +53,62 @@ def find_examples(given: Path | None) -> Examples:
     raise typer.BadParameter(
         "the example data are not here; run this in a checkout of the project, or name their directory with --examples"
     )
+
+
+@dataclass(frozen=True)
+class ServiceFiles:
+    """The policy and the budgets that services are started with."""
+
+    policy: Path
+    budget: Path
+
+
+def service_files(policy: Path | None, budget: Path | None, examples: Path | None) -> ServiceFiles:
+    """Return the files that are named; in place of one that is not, that of the examples.
+
+    Args:
+        policy: The policy of `--policy`, if it is given.
+        budget: The budgets of `--budget-config`, if they are given.
+        examples: The directory of the examples, if it is named.
+
+    Raises:
+        typer.BadParameter: A file is not there, or the examples are needed and not there.
+    """
+    for flag, path in (("--policy", policy), ("--budget-config", budget)):
+        if path is not None and not path.is_file():
+            raise typer.BadParameter(f"{flag}: there is no file {path}")
+    if policy is not None and budget is not None:
+        return ServiceFiles(policy, budget)
+    found = find_examples(examples)
+    return ServiceFiles(policy or found.policy, budget or found.budget)
+
+
+def location_of(text: str) -> tuple[str, str]:
+    """Return table and location of `--data TABLE=PATH`.
+
+    Raises:
+        typer.BadParameter: It is not of that form.
+    """
+    table, equals, location = text.partition("=")
+    if not equals or not table or not location:
+        raise typer.BadParameter(f"--data expects TABLE=PATH, got {text}")
+    return table, location
+
+
+def require_tables(policy: Path, tables: Collection[str]) -> None:
+    """Check that a policy lists the tables of `--data`: without that, no question could be about them.
+
+    Raises:
+        typer.BadParameter: The policy has faults, or does not list a table; the message names the table.
+    """
+    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+
+    if not tables:
+        return
+    listed = [table.name for table in policy_of(policy).tables]
+    for table in tables:
+        if table not in listed:
+            raise typer.BadParameter(
+                f"--data {table}: the policy {policy} lists no such table, only {', '.join(listed)}; "
+                "--policy FILE names yours"
+            )

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
+from dp_service.accounting.accuracy import (
+    GumbelThreshold,
+    LaplaceThreshold,
+    found_of_equals,
+    mean_gaussian_error,
+    mean_laplace_error,
+)
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.mechanisms.unk_lap import threshold_shift
@@ -17,28 +25,84 @@ ALPHA = 1 - MOSTLY
 
 
 @dataclass(frozen=True)
+class Price:
+    """What a top-k costs on average, if k elements lie `above` the count at rank d_bar + 1 and nothing else does.
+
+    `found` is how many of them it finds on average.
+    """
+
+    above: int
+    found: float
+    information: float
+
+
+@dataclass(frozen=True)
 class Expectation:
-    """How large a count has to be, and how exact it will be.
+    """How large a count has to be, how exact it will be, and what the question costs on average.
+
+    All of it follows from the question's public parameters: anyone who may ask may know it. What the data make of it
+    is a count of them, which only a paid answer may show; the owner of the data plans with `gris plan found --data`.
 
     `found_half` and `found_mostly` are how far a count must lie above the count at rank d_bar + 1 (0 if there are no
     more elements) for its element to pass the threshold with 50 % and 95 % probability; None where there is no
     threshold. UnkGumb may put its threshold at an earlier rank if that finds more. `half_width` is that of a 95 %
-    interval of plain noise; None without counts.
+    interval of plain noise, and `mean_error` how far a count is off on average; None without counts.
+
+    `ordered_mostly` is how far two counts must lie apart to be ranked in their true order with 95 %; None where the
+    noise in the counts alone decides. `prices` are for counts of `found_half` and `found_mostly`; empty where the price
+    is the same whatever is found.
     """
 
     found_half: int | None
     found_mostly: int | None
     half_width: int | None
+    mean_error: float | None = None
+    ordered_mostly: int | None = None
+    prices: tuple[Price, ...] = ()
 
 
 def expectation_of(parameters: Parameters) -> Expectation:
     """Return what to expect of a question that has been resolved to these parameters."""
     threshold = _threshold(parameters)
+    needed = [] if threshold is None else [threshold.needed(HALF), threshold.needed(MOSTLY)]
     return Expectation(
-        found_half=threshold.needed(HALF) if threshold else None,
-        found_mostly=threshold.needed(MOSTLY) if threshold else None,
+        found_half=needed[0] if needed else None,
+        found_mostly=needed[1] if needed else None,
         half_width=_half_width(parameters),
+        mean_error=_mean_error(parameters),
+        ordered_mostly=_ordered_mostly(parameters),
+        prices=tuple(_prices(parameters, threshold, needed)),
     )
+
+
+def _prices(
+    parameters: Parameters, threshold: GumbelThreshold | LaplaceThreshold | None, heights: Sequence[int]
+) -> Iterator[Price]:
+    """Yield what UnkGumb costs: a unit for the threshold, for each element and bottom, and for each count."""
+    if not isinstance(threshold, GumbelThreshold) or parameters.k is None:
+        return
+    of_element = 1 if parameters.noise_scale is None else 2
+    for above in heights:
+        found = found_of_equals(threshold, parameters.k, above)
+        # Bottom is not met if all are found.
+        information = of_element * found.elements + 2 - found.all_of_them
+        yield Price(above, round(found.elements, 3), round(information, 3))
+
+
+def _ordered_mostly(parameters: Parameters) -> int | None:
+    """Return the gap at which the exponential mechanism ranks two counts rightly: the law is logistic."""
+    if parameters.mechanism not in (Mechanism.UNK_GUMB, Mechanism.KNOWN_GUMB):
+        return None
+    odds = math.log(MOSTLY / (1 - MOSTLY))
+    return math.ceil(odds * parameters.tau / float(parameters.epsilon_per))
+
+
+def _mean_error(parameters: Parameters) -> float | None:
+    scale = parameters.noise_scale
+    if scale is None:
+        return None
+    is_gaussian = parameters.count_noise is CountNoise.DISCRETE_GAUSSIAN
+    return round((mean_gaussian_error if is_gaussian else mean_laplace_error)(float(scale)), 3)
 
 
 def gumbel_threshold(mechanism: UnkGumb) -> GumbelThreshold:

@@ -48,7 +48,12 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return what is reported of an error: of an internal error only its type, because its text can hold anything."""
+    """Return what is reported of an error: of an internal error only its type, because its text can hold anything.
+
+    Of a file that cannot be used, its name and the reason.
+    """
+    if isinstance(error, OSError) and isinstance(error.filename, str) and error.strerror:
+        return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"{error.filename}: {error.strerror}")
     if not isinstance(error, GrisError):
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
     return Failure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -37,6 +37,28 @@ GatewayFlag = Annotated[
 ]
 DEFAULT_DP = "localhost:50051"
 DEFAULT_BUDGET = "localhost:50052"
+PinotAuthorizationFlag = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="PINOT_AUTHORIZATION_FILE",
+        metavar="FILE",
+        help='Holds the header "Authorization" for Pinot, such as "Basic ..." or "Bearer ...".',
+    ),
+]
+PinotCaFlag = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="PINOT_CA_FILE", metavar="PEM", help="The authority that signs Pinot's certificates."
+    ),
+]
+PinotCertificateFlag = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="PINOT_CERTIFICATE_FILE",
+        metavar="PEM",
+        help="The certificate to show to Pinot, with its key.",
+    ),
+]
 PinotServerAdminFlag = Annotated[
     bool,
     typer.Option(
@@ -63,7 +85,25 @@ PinotSettleSecondsFlag = Annotated[
 ]
 DEFAULT_SETTLE_SECONDS = 60.0
 EmbeddedFlag = Annotated[
-    bool, typer.Option("--embedded", help="Run both services on this machine, on the example data.")
+    bool,
+    typer.Option(
+        "--embedded",
+        help="Run both services on this machine: on the example data, or with --policy on yours.",
+    ),
+]
+OwnPolicyFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", metavar="FILE", help="With --embedded: your policy, instead of that of the examples."
+    ),
+]
+OwnBudgetsFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--budget-config",
+        metavar="FILE",
+        help="With --embedded: your budgets, instead of those of the examples.",
+    ),
 ]
 DirectoryFlag = Annotated[Path, typer.Option(help="Where --embedded keeps noise key, ledger and logs.")]
 ExamplesFlag = Annotated[Path | None, typer.Option(help="The directory of the examples.")]
@@ -139,32 +179,15 @@ class ConnectionFlags:
     pinot_controller: Annotated[
         str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
     ] = ""
-    pinot_authorization_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="PINOT_AUTHORIZATION_FILE",
-            metavar="FILE",
-            help='Holds the header "Authorization" for Pinot, such as "Basic ..." or "Bearer ...".',
-        ),
-    ] = None
-    pinot_ca_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="PINOT_CA_FILE", metavar="PEM", help="The authority that signs Pinot's certificates."
-        ),
-    ] = None
-    pinot_certificate_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="PINOT_CERTIFICATE_FILE",
-            metavar="PEM",
-            help="The certificate to show to Pinot, with its key.",
-        ),
-    ] = None
+    pinot_authorization_file: PinotAuthorizationFlag = None
+    pinot_ca_file: PinotCaFlag = None
+    pinot_certificate_file: PinotCertificateFlag = None
     pinot_server_admin: PinotServerAdminFlag = False
     pinot_server_admin_port: PinotServerAdminPortFlag = None
     pinot_settle_seconds: PinotSettleSecondsFlag = DEFAULT_SETTLE_SECONDS
     embedded: EmbeddedFlag = False
+    policy: OwnPolicyFlag = None
+    budget_config: OwnBudgetsFlag = None
     directory: DirectoryFlag = DEFAULT_DIRECTORY
     examples: ExamplesFlag = None
 
@@ -172,15 +195,62 @@ class ConnectionFlags:
 def with_flags(command: Callable[[QuestionFlags, ConnectionFlags, bool], None]) -> Callable[..., None]:
     """Turn a command on flag groups into one that typer can read: one parameter for each flag, and `--json`."""
 
-    def flat(**values: Any) -> None:
-        command(_group(QuestionFlags, values), _group(ConnectionFlags, values), values["as_json"])
+    def flat(context: typer.Context, **values: Any) -> None:
+        connection = _group(ConnectionFlags, values)
+        require_used(context, connection)
+        command(_group(QuestionFlags, values), connection, values["as_json"])
 
-    parameters = [*_parameters(QuestionFlags), *_parameters(ConnectionFlags)]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *_parameters(QuestionFlags), *_parameters(ConnectionFlags)]
     parameters.append(_parameter("as_json", JsonFlag, default=False))
     flat.__doc__ = command.__doc__
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return flat
+
+
+_OF_SERVICES = ("dp", "budget")
+_OF_EMBEDDED = ("policy", "budget_config", "directory", "examples")
+_OF_FILES = ("data",)
+_OF_SPARK = ("spark",)
+_OF_PINOT = tuple(each.name for each in fields(ConnectionFlags) if each.name.startswith("pinot_"))
+
+
+def require_used(context: typer.Context, flags: ConnectionFlags) -> None:
+    """Refuse flags of the command line that the others leave without a meaning: none is ignored in silence.
+
+    Args:
+        context: The command's; it knows which flags were typed. What the environment says is not refused, for it is
+            there for other commands too.
+        flags: Their values.
+
+    Raises:
+        typer.BadParameter: It names the flag, and the one that it does not go with.
+    """
+    for names, without in _unused(flags):
+        for name in names:
+            # By its name: typer brings a click of its own, or takes the one that is installed.
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                raise typer.BadParameter(f"--{name.replace('_', '-')} has no meaning {without}")
+
+
+def _unused(flags: ConnectionFlags) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield flags that have no meaning, and the reason."""
+    if flags.gateway:
+        services = (*_OF_SERVICES, *_OF_EMBEDDED, "engine", *_OF_FILES, *_OF_SPARK, *_OF_PINOT)
+        yield services, "with --gateway or GRIS_GATEWAY: a gateway has its own services and data"
+        return
+    if flags.embedded:
+        yield _OF_SERVICES, "with --embedded, which runs services of its own"
+    else:
+        yield _OF_EMBEDDED, "without --embedded: services that run already have their own"
+    if flags.engine is not EngineName.PINOT:
+        yield _OF_PINOT, f"with --engine {flags.engine.value}; it is of --engine pinot"
+    if flags.engine is not EngineName.SPARK:
+        yield _OF_SPARK, f"with --engine {flags.engine.value}; it is of --engine spark"
+    if flags.engine is EngineName.PINOT:
+        yield _OF_FILES, "with --engine pinot, which has the tables itself"
 
 
 def _group(kind: type[Any], values: dict[str, Any]) -> Any:

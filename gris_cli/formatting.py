@@ -120,7 +120,34 @@ def format_width(expectation: Expectation) -> str:
     """Return how exact counts will be, empty without counts."""
     if expectation.half_width is None:
         return ""
-    return f"a count lies within {expectation.half_width} of the truth with 95 %; close to a threshold less surely"
+    mean = (
+        "" if expectation.mean_error is None else f", and is off by {expectation.mean_error:.3g} on average"
+    )
+    within = f"a count lies within {expectation.half_width} of the truth with 95 %"
+    return f"{within}{mean}; close to a threshold less surely"
+
+
+def format_expected_prices(explanation: Explanation, expectation: Expectation) -> str:
+    """Return what a question costs on average, as far as that does not depend on the data."""
+    if not expectation.prices:
+        return "the same, whatever is found"
+    parameters = explanation.parameters
+    each = 1 if parameters.noise_scale is None else 2
+    price = f"2 information and {each} for each element found"
+    unknown = "how many that are is in the data, which only an answer shows"
+    cases = (
+        f"if all {parameters.k} counts lie {case.above} above the count at rank d_bar + 1, {case.found:.3g} are found "
+        f"and {case.information:.3g} information paid"
+        for case in expectation.prices
+    )
+    return "; ".join((price, unknown, *cases))
+
+
+def format_order(expectation: Expectation) -> str:
+    """Return how reliable the order is, empty where the counts alone decide it."""
+    if expectation.ordered_mostly is None:
+        return ""
+    return f"two counts that lie {expectation.ordered_mostly} apart are ranked in their true order with 95 %"
 
 
 def format_cost(cost: Cost) -> str:
@@ -174,6 +201,8 @@ def format_guarantee(guarantee: AccountGuarantee) -> str:
             f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts, or "
             "more was spent there than its limit is now"
         )
+    if holds.guarantee.delta >= 1:
+        return f"nothing bounds what {account} is shown: delta reaches 1 for {_format_limit(holds.limit)}"
     private = f"all that {account} is shown is {_format_privacy(holds.guarantee)}"
     if guarantee.sharing is Sharing.NONE:
         return f"{private}, for {_format_limit(holds.limit)}"
@@ -195,6 +224,8 @@ def format_own_guarantee(guarantee: AccountGuarantee) -> str:
         return "recorded but not enforced"
     if own.guarantee is None:
         return "more was spent than its limit is now"
+    if own.guarantee.delta >= 1:
+        return f"{_format_limit(own.limit)}; delta reaches 1, so nothing is promised for its own results"
     return f"{_format_limit(own.limit)}; its own results alone are {_format_privacy(own.guarantee)}"
 
 

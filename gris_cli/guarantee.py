@@ -19,6 +19,9 @@ from gris_cli.flags import (
     ExamplesFlag,
     GatewayFlag,
     JsonFlag,
+    OwnBudgetsFlag,
+    OwnPolicyFlag,
+    require_used,
 )
 
 # typer copies a list before it hands it over.
@@ -26,6 +29,7 @@ NO_DOMAINS: list[str] = []
 
 
 def guarantee(  # noqa: PLR0917 - typer calls it by name
+    context: typer.Context,
     domains: Annotated[
         list[str],
         typer.Option(
@@ -39,6 +43,8 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
     gateway: GatewayFlag = "",
     account: AccountFlag = "",
     embedded: EmbeddedFlag = False,
+    policy: OwnPolicyFlag = None,
+    budget_config: OwnBudgetsFlag = None,
     directory: DirectoryFlag = DEFAULT_DIRECTORY,
     examples: ExamplesFlag = None,
     as_json: JsonFlag = False,
@@ -53,7 +59,10 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
         gateway=gateway,
         account=account,
         embedded=embedded,
+        policy=policy,
+        budget_config=budget_config,
         directory=directory,
         examples=examples,
     )
+    require_used(context, flags)
     print_guarantee(promised(flags, domains), as_json=as_json)

@@ -1,4 +1,4 @@
-"""Which rows no question sees: counts for `gris policy check --data`.
+"""Which rows no question sees, and whether the data keep a policy's promises: counts for `gris policy check --data`.
 
 They are true counts, of the owner's data and for the owner alone. No service imports this.
 """
@@ -15,10 +15,12 @@ from typing import Any
 import duckdb
 
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
+from dp_service.queries.policy_review import is_promise
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
-from dp_service.queries.tables import Column, Nulls, Table
+from dp_service.queries.tables import Column, Nulls, Table, TauIs
 from dp_service.terms import ColumnType
 from gris_cli.policy_types import fault_of_type, fault_of_unit, stored_unit
+from gris_cli.table_schema import SchemaError, file_types
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
 from pinot_connector.errors import EngineError
@@ -43,13 +45,38 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """A promise of the policy that nothing checks when a question is asked, and what the data hold.
+
+    Attributes:
+        key: The policy's key: `columns.C.delta`, or `measures.events.tau`.
+        promised: The most that a member may have.
+        found: The most that a member has: values of the column, or rows in one element of `column`.
+        column: The column that `found` is of.
+        members: How many members have more than is promised.
+    """
+
+    key: str
+    promised: int
+    found: int
+    column: str
+    members: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no member has more."""
+        return self.found <= self.promised
+
+
+@dataclass(frozen=True)
 class DataReport:
-    """A table's rows, how many of them no question sees, and what else is left out, column by column."""
+    """A table's rows, how many of them no question sees, what else is left out, and the promises about it."""
 
     table: str
     rows: int
     rows_in_no_question: int
     left_out: tuple[LeftOut, ...]
+    promises: tuple[Promise, ...] = ()
 
 
 def examined(table: Table, path: Path) -> DataReport:
@@ -80,7 +107,21 @@ def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> 
     found = [LeftOut(column, "a text that is not UTF-8", rows, EVERY) for column, rows in texts.items()]
     found.extend(_counted(connection, table))
     seen = _count(connection, table, "TRUE")
-    return DataReport(table.name, seen + unseen, unseen, tuple(each for each in found if each.rows))
+    left_out = tuple(each for each in found if each.rows)
+    return DataReport(table.name, seen + unseen, unseen, left_out, tuple(_promises(connection, table)))
+
+
+def require_matching(table: Table, path: Path) -> None:
+    """Check that a file has the columns of a table, of the policy's types; no row is read.
+
+    Raises:
+        DataError: The file cannot be read, or a column is missing or of another type.
+    """
+    try:
+        types = file_types(table.name, path)
+    except SchemaError as error:
+        raise DataError(str(error)) from None
+    _require_columns({name.casefold(): held for name, held in types.items()}, table)
 
 
 def _require_columns(types: Mapping[str, str], table: Table) -> None:
@@ -156,3 +197,55 @@ def _count(connection: duckdb.DuckDBPyConnection, table: Table, condition: str, 
     sql = f"SELECT count(*) FROM {quoted(table.name)} WHERE {condition}"  # noqa: S608 - names of the policy
     found = connection.execute(sql, list(values)).fetchone()
     return 0 if found is None else int(found[0])
+
+
+def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Promise]:
+    """Count what the policy promises of every member and no query enforces."""
+    for column in table.columns:
+        if column.delta is not None and is_promise(column, table):
+            values = _Counted("count(DISTINCT element)", "member", column.delta)
+            found, members = _most(connection, table, column, values)
+            yield Promise(f"columns.{column.name}.delta", column.delta, found, column.name, members)
+    events = table.events
+    grouped = [column for column in table.columns if column.group_by]
+    if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
+        rows = _Counted("count(*)", "member, element", events.tau)
+        # An element of several columns has no more rows of a member than each of its values.
+        found, members, name = max((*_most(connection, table, each, rows), each.name) for each in grouped)
+        yield Promise("measures.events.tau", events.tau, found, name, members)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What is counted of a member, by which key, and how much the policy promises."""
+
+    aggregate: str
+    key: str
+    promised: int
+
+
+def _most(
+    connection: duckdb.DuckDBPyConnection, table: Table, column: Column, counted: _Counted
+) -> tuple[int, int]:
+    """Return the largest count, and how many members have one above what is promised."""
+    listed = table.member_column()
+    missing = None if listed is None else listed.null_value
+    member, name = quoted(table.member), quoted(column.name)
+    element, held = (
+        name,
+        f"{name} IS NOT NULL" + ("" if column.null_value is None else f" AND {name} <> $null"),
+    )
+    if column.value_for_null is not None:
+        element, held = f"coalesce({name}, $null)", "TRUE"
+    known = f"{member} IS NOT NULL" + ("" if missing is None else f" AND {member} <> $missing")
+    found = connection.execute(
+        "SELECT coalesce(max(counted), 0), count(DISTINCT member) FILTER (counted > $promised) FROM ("  # noqa: S608
+        f"SELECT member, {counted.aggregate} AS counted FROM (SELECT {member} AS member, {element} AS element "
+        f"FROM {quoted(table.name)} WHERE {known} AND {held}) GROUP BY {counted.key})",
+        {
+            "promised": counted.promised,
+            **({} if missing is None else {"missing": _parameter(missing)}),
+            **({} if column.null_value is None else {"null": _parameter(column.null_value)}),
+        },
+    ).fetchone()
+    return (0, 0) if found is None else (int(found[0]), int(found[1]))

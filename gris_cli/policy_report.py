@@ -22,7 +22,7 @@ from gris_cli.formatting import format_count
 from gris_cli.printing import console_of_width, print_json, printable, say
 
 if TYPE_CHECKING:
-    from gris_cli.policy_data import DataReport
+    from gris_cli.policy_data import DataReport, Promise
 
 CODE = "policy"
 
@@ -45,7 +45,7 @@ def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: 
     """Print what a valid policy allows, its defaults, warnings, and what of the data is left out."""
     found = review(file)
     if as_json:
-        counted = {"data": [asdict(each) for each in data]} if data else {}
+        counted = {"data": [_plain_data(each) for each in data]} if data else {}
         print_json({**_plain(file, found), **counted})
         return
     console = console_of_width()
@@ -64,6 +64,11 @@ def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: 
         _print_data(console, report)
 
 
+def _plain_data(report: DataReport) -> dict[str, Any]:
+    kept = [{**asdict(each), "is_kept": each.is_kept} for each in report.promises]
+    return {**asdict(report), "promises": kept}
+
+
 def _print_data(console: Console, report: DataReport) -> None:
     console.print()
     say(
@@ -79,6 +84,20 @@ def _print_data(console: Console, report: DataReport) -> None:
         grid.add_row(*(Text(printable(cell)) for cell in (each.column, str(each.rows), each.reason, each.of)))
     if report.left_out:
         console.print(grid)
+    for promise in report.promises:
+        say(console, "promise", _format_promise(promise))
+
+
+def _format_promise(promise: Promise) -> str:
+    """Return whether the data keep a promise of the policy."""
+    what = "values" if promise.key.endswith("delta") else f"rows in one element of {promise.column}"
+    held = f"{promise.key} {promise.promised}: no member has more than {promise.found} {what}"
+    if promise.is_kept:
+        return f"{held}; kept by these data, and to be kept by those to come"
+    return (
+        f"BROKEN, {held}, and {format_count(promise.members, 'member')} more than {promise.promised}: the guarantee "
+        "does not hold for them"
+    )
 
 
 def _defaults_by_location(found: Review) -> Iterator[tuple[str, list[str]]]:

@@ -17,12 +17,14 @@ from gris_cli.failures import Failure
 from gris_cli.formatting import (
     format_cost,
     format_ending,
+    format_expected_prices,
     format_guarantee,
     format_interval_kind,
     format_level,
     format_lowered_k,
     format_mechanism,
     format_more_questions,
+    format_order,
     format_own_guarantee,
     format_parameters,
     format_questions_left,
@@ -111,6 +113,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         return
     console = console_of_width()
     say(console, "cost at most", format_cost(explanation.worst_case_cost))
+    say(console, "expected", format_expected_prices(explanation, expectation))
     for share in explanation.shares:
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
@@ -118,6 +121,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))
     say(console, "threshold", format_threshold(expectation))
+    say(console, "order", format_order(expectation))
     say(console, "intervals", format_width(expectation))
     for query in explanation.queries:
         say(console, f"SQL, {query.dialect}", query.sql)
@@ -151,7 +155,7 @@ def _table(result: PrivateResult) -> Table:
     table = Table(show_edge=False, header_style="bold")
     table.add_column("#", justify="right")
     for column in result.columns:
-        table.add_column(column.name)
+        table.add_column(Text(printable(column.title)))
     if result.rows and result.rows[0].interval is not None:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")

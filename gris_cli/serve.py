@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
+import socket
 import threading
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.examples import ServiceFiles, location_of, require_tables, service_files
 from gris_cli.flags import DEFAULT_DIRECTORY, JsonFlag
 
+if TYPE_CHECKING:
+    from dp_service.queries.tables import Policy
+    from pinot_connector.embedded import EmbeddedServices
+
 LOOK_SECONDS = 0.5
+# The ports that `gris ask` and `gris budget` expect.
+DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
+LARGEST_PORT = 65535
+SHOWN = 5
 
 
-def serve(
+def _port(name: str, what: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        name, min=0, max=LARGEST_PORT, metavar="PORT", help=f"The port of {what}; 0 takes a free one."
+    )
+    return option
+
+
+def serve(  # noqa: PLR0917 - typer calls it by name
     policy: Annotated[
         Path | None, typer.Option(help="The policy of dp_service; by default that of the examples.")
     ] = None,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TABLE=PATH",
+            help="A table's file, Parquet or DuckDB, to compare with the policy before the services start. Anyone who "
+            "asks names it again: the services see no data. Repeatable.",
+        ),
+    ] = [],  # noqa: B006 - typer copies a list before it hands it over
     budget_config: Annotated[
         Path | None,
         typer.Option(help="The configuration of budget_service; by default that of the examples."),
@@ -25,35 +52,138 @@ def serve(
     directory: Annotated[
         Path, typer.Option(help="Where noise key, ledger and logs are kept.")
     ] = DEFAULT_DIRECTORY,
+    dp_port: Annotated[int, _port("--dp-port", "dp_service")] = DP_PORT,
+    budget_port: Annotated[int, _port("--budget-port", "budget_service")] = BUDGET_PORT,
+    admin_port: Annotated[int, _port("--admin-port", "budget_service's administration")] = ADMIN_PORT,
     examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run both services in the foreground until Ctrl-C."""
+    """Run both services and the ledger's administration on this machine, until Ctrl-C."""
     from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.examples import find_examples  # noqa: PLC0415
-    from pinot_connector.embedded import EmbeddedServices  # noqa: PLC0415
+    from pinot_connector.embedded import EmbeddedServices, Ports  # noqa: PLC0415
 
-    if policy is None or budget_config is None:
-        found = find_examples(examples)
-        policy, budget_config = policy or found.policy, budget_config or found.budget
+    files = service_files(policy, budget_config, examples)
+    tables = {table: Path(path) for table, path in map(location_of, data)}
+    require_tables(files.policy, tables)
+    _require_matching(files.policy, tables)
+    _require_free({"--dp-port": dp_port, "--budget-port": budget_port, "--admin-port": admin_port})
     stopped = threading.Event()
     with EmbeddedServices(
-        policy=policy, budget_config=budget_config, directory=directory, adaptive_tables=cache_directory()
+        policy=files.policy,
+        budget_config=files.budget,
+        directory=directory,
+        adaptive_tables=cache_directory(),
+        ports=Ports(dp_port, budget_port, admin_port),
     ) as services:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
-        _announce(services.dp_address, services.budget_address, as_json=as_json)
+        _announce(services, files, tables, as_json=as_json)
         while not stopped.wait(LOOK_SECONDS):
             services.ensure_running()
 
 
-def _announce(dp: str, budget: str, *, as_json: bool) -> None:
+def _require_matching(policy: Path, tables: dict[str, Path]) -> None:
+    """Refuse data of another shape than the policy says."""
+    if not tables:
+        return
+    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+
+    try:
+        from gris_cli.policy_data import DataError, require_matching  # noqa: PLC0415 - duckdb is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
+    for table in policy_of(policy).tables:
+        if table.name in tables:
+            try:
+                require_matching(table, tables[table.name])
+            except DataError as error:
+                raise typer.BadParameter(f"--data {table.name}: {error}") from None
+
+
+def _require_free(ports: dict[str, int]) -> None:
+    """Refuse a port that another program listens on, by the flag that sets it."""
+    for flag, port in ports.items():
+        with socket.socket() as found:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                found.bind(("127.0.0.1", port))
+            except OSError as error:
+                raise typer.BadParameter(
+                    f"{flag}: 127.0.0.1:{port}: {(error.strerror or 'cannot be used').lower()}; {flag} 0 takes a free "
+                    "port"
+                ) from None
+
+
+@dataclass(frozen=True)
+class _Commands:
+    """What somebody types next: the environment of the other terminal, and a first question of each table of data."""
+
+    environment: dict[str, str]
+    questions: list[str]
+
+
+def _announce(
+    services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool
+) -> None:
     from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
 
+    addresses = {
+        "dp": services.dp_address,
+        "budget": services.budget_address,
+        "admin": services.admin_address,
+    }
     if as_json:
-        print_json({"dp": dp, "budget": budget})
+        print_json(addresses)
         return
     console = console_of_width()
-    say(console, "dp_service", f"{dp}  (export GRIS_DP={dp})")
-    say(console, "budget", f"{budget}  (export GRIS_BUDGET={budget})")
-    say(console, "", "Ctrl-C stops both.")
+    say(console, "dp_service", f"{services.dp_address}, policy {files.policy}")
+    say(console, "budget", f"{services.budget_address}, budgets {files.budget}")
+    say(console, "admin", f"{services.admin_address}, for gris budget")
+    commands = _commands(services, files, tables)
+    typer.echo("\nIn another terminal:")
+    for name, value in commands.environment.items():
+        # Not by the console, which would break a line that is to be copied.
+        typer.echo(f"  export {name}={shlex.quote(value)}")
+    for question in commands.questions:
+        typer.echo(f"  {question}")
+    typer.echo("  gris budget verify\n\nCtrl-C stops them.")
+
+
+def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path]) -> _Commands:
+    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+
+    environment = {
+        "GRIS_DP": services.dp_address,
+        "GRIS_BUDGET": services.budget_address,
+        "GRIS_BUDGET_ADMIN": services.admin_address,
+        "GRIS_ACCOUNT": _some_account(files.budget),
+    }
+    policy = policy_of(files.policy)
+    questions = [_question(policy, table, path) for table, path in tables.items()]
+    return _Commands(
+        {name: value for name, value in environment.items() if value}, questions or ["gris catalog"]
+    )
+
+
+def _some_account(path: Path) -> str:
+    """Return an account that the budgets allow: of those with the longest path, rather one that a wildcard makes."""
+    from budget_service.configuration.budget_file import ConfigurationError, load_configuration  # noqa: PLC0415
+
+    try:
+        entries = load_configuration(path).accounts
+    except ConfigurationError:
+        # The service has read the file; if it was changed since, somebody knows what it says.
+        return ""
+    deepest = max(len(entry.path) for entry in entries)
+    found = max((each for each in entries if len(each.path) == deepest), key=lambda each: each.has_wildcard)
+    return "/".join("ana" if segment == "*" else segment for segment in found.path)
+
+
+def _question(policy: Policy, table: str, path: Path) -> str:
+    """Return the command of a first question: the largest elements of the first column that may be grouped by."""
+    named = policy.table(table)
+    column = next((each.name for each in named.usable_columns if each.group_by), None)
+    if column is None:
+        return "gris catalog"
+    data = shlex.quote(f"{table}={path.resolve()}")
+    return f"gris ask --data {data} --table {table} --by {column} --k {SHOWN}"

@@ -16,7 +16,8 @@
         audience: gris-gateway
         accounts:
           - {claim: org, equals: acme, prefix: [app, acme], append: sub}
-    history: {file: /var/lib/gris/history.sqlite, retention_days: 35}
+    releases: {file: /var/lib/gris/releases.sqlite, key_file: releases.key}
+    history: {retention_days: 35}
     limits: {per_second: 50, burst: 200, concurrent: 32, waiting: 64}
     timeouts: {engine: 45, budget_silence: 0.2}
 
@@ -212,12 +213,34 @@ class IdentityRules(Strict):
 
 
 class HistorySettings(Strict):
-    """How results are kept; without a `file` they are lost when the gateway ends."""
+    """How results are listed. They are a view of the releases; a `file` keeps them where releases are in memory."""
 
     file: str | None = None
     retention_days: int = Field(default=35, ge=1, le=3660)
     per_account: int = Field(default=1000, ge=1, le=100_000)
     megabytes: int = Field(default=1024, ge=16, le=1_000_000)
+
+
+class ReleaseSettings(Strict):
+    """Where releases are kept, encrypted: in a SQLite `file`, or in the PostgreSQL database of `connection_file`.
+
+    Without either they are kept in memory.
+    """
+
+    file: str | None = None
+    connection_file: str | None = None
+    key_file: str | None = None
+    previous_key_files: list[str] = Field(default_factory=list, max_length=3)
+
+    @model_validator(mode="after")
+    def _is_encrypted(self) -> ReleaseSettings:
+        if self.file is not None and self.connection_file is not None:
+            raise ValueError("expected one of file, connection_file")
+        if (self.file is None and self.connection_file is None) != (self.key_file is None):
+            raise ValueError("expected key_file with file or connection_file, and only then")
+        if self.previous_key_files and self.key_file is None:
+            raise ValueError("previous_key_files: expected key_file too")
+        return self
 
 
 class LimitSettings(Strict):
@@ -243,6 +266,7 @@ class TimeoutSettings(Strict):
     budget_silence: float = Field(default=_QUESTION.budget_silence, ge=0.05, le=60)
     budget_held: float = Field(default=_QUESTION.budget_held, ge=0, le=3600)
     reservation: int = Field(default=_QUESTION.reservation, ge=1, le=600)
+    data_version: float = Field(default=_QUESTION.data_version, ge=0, le=60)
     caller: float = Field(default=DEFAULT_LIMITS.caller_timeout_seconds, ge=1, le=3600)
     handshake: float = Field(default=DEFAULT_LIMITS.handshake_seconds, ge=1, le=120)
     unfinished: float = Field(default=DEFAULT_LIMITS.slowest_call_seconds, ge=1, le=86_400)
@@ -270,6 +294,7 @@ class TimeoutSettings(Strict):
             budget_silence=self.budget_silence,
             budget_held=self.budget_held,
             reservation=self.reservation,
+            data_version=self.data_version,
         )
 
     def applied_to(self, limits: GatewayLimits) -> GatewayLimits:
@@ -299,6 +324,7 @@ class GatewayConfiguration(Strict):
     reflection: bool = False
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     history: HistorySettings = HistorySettings()
+    releases: ReleaseSettings = ReleaseSettings()
     limits: LimitSettings = LimitSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
     reserve_first: bool = True

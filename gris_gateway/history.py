@@ -1,7 +1,7 @@
-"""The history: results that were paid for, kept for the accounts that paid, in a SQLite file or in memory.
+"""The history in a SQLite file of its own: results that were paid for, kept for the accounts that paid.
 
-Only what the account was shown is kept, never a true count. A file belongs to one gateway: each of several gateways
-has a history of its own.
+Only what the account was shown is kept, never a true count. A file belongs to one gateway. Where a release store is
+configured, the history is a view of it instead (`kept_history`), and this file is moved there.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class History:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _add(self, account: str, release: app_pb2.PastRelease) -> None:
-        same, now = _sameness(release), self._clock()
+        same, now = sameness(release), self._clock()
         row = (account, same, release.request_id, now, release.SerializeToString())
         with self._connection as db:
             db.execute("DELETE FROM releases WHERE released_at < ?", (self._oldest(),))
@@ -208,7 +208,7 @@ def _make_private(file: str) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _sameness(release: app_pb2.PastRelease) -> str:
+def sameness(release: app_pb2.PastRelease) -> str:
     """Return a key that two results share if the second adds nothing to the first."""
     question = release.question.SerializeToString(deterministic=True)
     return f"{release.result.release_id}:{hashlib.sha256(question).hexdigest()}"

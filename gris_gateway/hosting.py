@@ -18,13 +18,17 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.history import History, Keeping
+from gris_gateway.kept_history import KeptHistory, move_history
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+from gris_gateway.offered_tables import ListingEngine, OfferedTables
 from gris_gateway.rate_limits import Limiter
+from gris_gateway.release_stores import connection_of, release_store_of, store_keys_of
 from gris_gateway.rpc_errors import ORDINARY_REASONS
 from gris_gateway.service import PrivateQueryServicer
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.listening import ListeningError, require_free
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.slow_callers import handshake_options, keepalive_options
@@ -33,8 +37,8 @@ from gris_serving.tls import is_loopback, server_credentials
 from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.engines.base import Engine
-from pinot_connector.errors import EngineError
+from pinot_connector.errors import EngineError, ReleaseStoreFailed
+from pinot_connector.release_store import ReleaseStore
 
 # The client asks for one account unless another is named; the gateway always names one.
 NOBODY = ("gateway",)
@@ -62,6 +66,8 @@ class Gateway:
         )
         configuration.dp.require_readable("dp")
         configuration.budget.require_readable("budget")
+        store_keys_of(configuration.releases)
+        connection_of(configuration.releases)
         self._engine = engine_of(configuration.engine)
 
     def close(self) -> None:
@@ -81,12 +87,16 @@ class Gateway:
 
         Raises:
             HistoryError: The history cannot be opened.
+            ReleaseStoreFailed: The release store cannot be opened.
             SecurityError: The gateway cannot listen on the address.
         """
         configuration = self._configuration
-        kept = configuration.history
-        keeping = Keeping(kept.retention_days, kept.per_account, kept.megabytes)
-        history = History(kept.file, keeping, lambda: time.time_ns() // 1000)
+        releases = await asyncio.to_thread(release_store_of, configuration)
+        try:
+            history = await _history(configuration, releases)
+        except BaseException:
+            await releases.close()
+            raise
         client = AsyncPrivateClient(
             dp=configuration.dp.to_address(),
             budget=configuration.budget.to_address(),
@@ -95,15 +105,21 @@ class Gateway:
             confidence=configuration.confidence,
             timeouts=configuration.timeouts.of_a_question(),
             reserve_first=configuration.reserve_first,
+            releases=releases,
         )
-        servicer = PrivateQueryServicer(client, history, self._limits)
+        offered = OfferedTables(self._engine.tables)
+        servicer = PrivateQueryServicer(client, history, self._limits, offered=offered)
         try:
-            async with self._served(servicer, process_telemetry, drain_seconds) as address:
+            async with (
+                _measured(releases, process_telemetry, self._limits),
+                self._served(servicer, process_telemetry, drain_seconds) as address,
+            ):
                 yield address
         finally:
             await client.close()
             await servicer.finish()
             await history.close()
+            await releases.close()
 
     @asynccontextmanager
     async def _served(
@@ -163,15 +179,59 @@ class Gateway:
     def _bind(self, server: grpc.aio.Server) -> str:
         listen = self._configuration.listen
         try:
+            require_free(listen)
             if self._credentials is None:
                 if not is_loopback(listen):
                     warn_of_missing_protection(listen, ["tls"])
                 port = server.add_insecure_port(listen)
             else:
                 port = server.add_secure_port(listen, self._credentials)
+        except ListeningError as error:
+            raise SecurityError(f"listen: cannot listen on {listen}: {error}") from None
         except RuntimeError:
             raise SecurityError(f"listen: cannot listen on {listen}") from None
         return f"{listen.rpartition(':')[0]}:{port}"
+
+
+async def _history(configuration: GatewayConfiguration, releases: ReleaseStore) -> History | KeptHistory:
+    """Open the history: a view of the releases, or a file of its own where those are in memory."""
+    kept = configuration.history
+    if kept.file is None:
+        return KeptHistory(releases)
+    if configuration.releases.key_file is None:
+        keeping = Keeping(kept.retention_days, kept.per_account, kept.megabytes)
+        return History(kept.file, keeping, lambda: time.time_ns() // 1000)
+    await move_history(Path(kept.file), releases)
+    return KeptHistory(releases)
+
+
+@asynccontextmanager
+async def _measured(
+    releases: ReleaseStore, process_telemetry: Telemetry, limits: GatewayLimits
+) -> AsyncIterator[None]:
+    """Count what the release store keeps while the block runs."""
+    if process_telemetry.registry is None:
+        yield
+        return
+    # Its library is loaded only where metrics are counted.
+    from gris_gateway.metrics import ReleaseStoreMetrics  # noqa: PLC0415
+
+    metrics = ReleaseStoreMetrics(process_telemetry.registry)
+
+    async def measure() -> None:
+        while True:
+            try:
+                metrics.report(await releases.statistics())
+            except ReleaseStoreFailed:
+                metrics.report(None)
+            await asyncio.sleep(limits.store_interval_seconds)
+
+    measuring = asyncio.create_task(measure())
+    try:
+        yield
+    finally:
+        measuring.cancel()
+        await asyncio.gather(measuring, return_exceptions=True)
 
 
 def _options(limits: GatewayLimits) -> tuple[tuple[str, int], ...]:
@@ -193,7 +253,7 @@ def _options(limits: GatewayLimits) -> tuple[tuple[str, int], ...]:
     )
 
 
-def engine_of(choice: EngineChoice) -> Engine:
+def engine_of(choice: EngineChoice) -> ListingEngine:
     """Open the configured engine.
 
     Raises:
@@ -213,7 +273,7 @@ def engine_of(choice: EngineChoice) -> Engine:
         raise SecurityError(f"engine.duckdb: {error}") from None
 
 
-def _pinot(pinot: Pinot) -> Engine:
+def _pinot(pinot: Pinot) -> ListingEngine:
     from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - an extra
 
     try:

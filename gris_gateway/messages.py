@@ -50,7 +50,9 @@ def result_message(result: PrivateResult) -> app_pb2.Result:
     """Return everything about a result except its elements."""
     return app_pb2.Result(
         columns=[
-            histogram_pb2.Column(name=column.name, type=_number(COLUMN_TYPES, column.type))
+            histogram_pb2.Column(
+                name=column.name, type=_number(COLUMN_TYPES, column.type), alias=column.alias
+            )
             for column in result.columns
         ],
         count_alias=result.count_alias or "",

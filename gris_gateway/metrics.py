@@ -5,9 +5,34 @@ Labels are constants of the connector, never something that a caller or an engin
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gris_serving.metrics import SECONDS
+from pinot_connector.release_store import StoreStatistics
+
+
+class ReleaseStoreMetrics:
+    """Says how much the release store keeps."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._releases = Gauge(
+            "gris_release_store_releases",
+            "Releases that are kept, by whether anyone has paid.",
+            ("state",),
+            registry=registry,
+        )
+        self._bytes = Gauge(
+            "gris_release_store_bytes", "Bytes that releases, payments and receipts take.", registry=registry
+        )
+        self._up = Gauge("gris_release_store_up", "Whether the release store can be read.", registry=registry)
+
+    def report(self, statistics: StoreStatistics | None) -> None:
+        """Report how much is kept; None: the store cannot be read."""
+        self._up.set(statistics is not None)
+        if statistics is not None:
+            self._releases.labels("unpaid").set(statistics.unpaid)
+            self._releases.labels("paid").set(statistics.releases - statistics.unpaid)
+            self._bytes.set(statistics.size_bytes)
 
 
 class QuestionMetrics:
@@ -35,6 +60,13 @@ class QuestionMetrics:
             registry=registry,
         )
 
+        self._lookups = Counter(
+            "gris_release_lookups",
+            "Questions by what the release store has for them.",
+            ("outcome",),
+            registry=registry,
+        )
+
     def question(self, outcome: str, seconds: float) -> None:
         """Count a question."""
         self._questions.labels(outcome).inc()
@@ -47,3 +79,7 @@ class QuestionMetrics:
     def budget_wait(self, outcome: str, seconds: float) -> None:
         """Count a question that waited for budget."""
         self._budget_waits.labels(outcome).observe(seconds)
+
+    def release_lookup(self, outcome: str) -> None:
+        """Count a question by what the release store has for it."""
+        self._lookups.labels(outcome).inc()

@@ -186,6 +186,7 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
     ),
     (errors.ServiceRefused, _service_refused),
     (errors.ServiceError, _UNAVAILABLE),
+    (errors.ReleaseStoreFailed, _UNAVAILABLE),
     (
         errors.EngineRefused,
         _logged(

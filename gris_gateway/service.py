@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
@@ -18,7 +19,9 @@ from gris_gateway import messages, rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
+from gris_gateway.kept_history import KeptHistory
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+from gris_gateway.offered_tables import OfferedTables
 from gris_gateway.page_tokens import PageTokens
 from gris_gateway.rate_limits import TooManyError, current_call
 from gris_gateway.rpc_errors import RequestError
@@ -32,8 +35,10 @@ from pinot_connector.results import PrivateResult
 MAX_REQUEST_ID = 128
 # What is left of a call's time for the answer that its budget is held.
 ANSWERING_SECONDS = 1.0
+SMALL_ROWS = 1000
 
 Account = tuple[str, ...]
+_Converted = TypeVar("_Converted")
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +54,21 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         client: Asks the questions.
         history: Keeps the results.
         limits: How long pages are.
+        offered: Which tables the catalogue lists; None: all of the policy.
     """
 
     def __init__(
-        self, client: AsyncPrivateClient, history: History, limits: GatewayLimits = DEFAULT_LIMITS
+        self,
+        client: AsyncPrivateClient,
+        history: History | KeptHistory,
+        limits: GatewayLimits = DEFAULT_LIMITS,
+        *,
+        offered: OfferedTables | None = None,
     ) -> None:
         self._client = client
         self._history = history
         self._limits = limits
+        self._offered = offered
         self._page_tokens = PageTokens()
         self._answering: set[tuple[Account, str]] = set()
         self._finishing: set[asyncio.Task[_Answer]] = set()
@@ -109,7 +121,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 table=request.table, page_size=request.page_size, page_token=request.page_token
             )
             await current_call.get().turn()
-            return app_pb2.GetCatalogResponse(page=await self._client.catalog_page(page))
+            found = await self._client.catalog_page(page)
+            if self._offered is not None:
+                found = await self._offered.of_page(found, request.table)
+            return app_pb2.GetCatalogResponse(page=found)
 
     async def ListReleases(
         self, request: app_pb2.ListReleasesRequest, context: Context
@@ -144,7 +159,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
-            asking = self._client.on_behalf_of(account, turn=turn)
+            asking = self._client.on_behalf_of(account, admission=turn)
             await asking.ask(question, paid=paid, wait_seconds=wait_seconds)
         return await asyncio.shield(finishing[0])
 
@@ -164,13 +179,13 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def _finished(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
     ) -> _Answer:
-        answer = await asyncio.to_thread(_Answer.of, result)
+        answer = await _converted(result, lambda: _Answer.of(result))
         past = app_pb2.PastRelease(
             question=request.question, request_id=request.request_id, result=answer.end
         )
         past.released_at.GetCurrentTime()
         if sum(chunk.ByteSize() for chunk in answer.chunks) <= MAX_ELEMENT_BYTES:
-            past.elements.CopyFrom(await asyncio.to_thread(messages.all_elements, result))
+            past.elements.CopyFrom(await _converted(result, lambda: messages.all_elements(result)))
         else:
             past.elements_omitted = True
         try:
@@ -216,6 +231,11 @@ class _Answer:
     @classmethod
     def of(cls, result: PrivateResult) -> _Answer:
         return cls(tuple(messages.element_chunks(result)), messages.result_message(result))
+
+
+async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -> _Converted:
+    """Convert a result off the event loop, unless it is so small that a thread would take longer."""
+    return convert() if len(result.rows) <= SMALL_ROWS else await asyncio.to_thread(convert)
 
 
 def _replay(known: app_pb2.PastRelease) -> _Answer:

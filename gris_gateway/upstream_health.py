@@ -82,6 +82,9 @@ class UpstreamHealth:
     def budget_wait(self, outcome: str, seconds: float) -> None:
         """Do nothing: budget that others hold says nothing of an upstream."""
 
+    def release_lookup(self, outcome: str) -> None:
+        """Do nothing: the release store is part of the gateway."""
+
     async def _check(self, upstream: str, name: str, stub: Any) -> None:
         check: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = stub.Check
         try:

@@ -35,7 +35,7 @@ def read_document(path: Path, schema: type[Document]) -> Document:
     except UnicodeDecodeError:
         raise SecurityError(f"{path}: expected UTF-8") from None
     except yaml.YAMLError as error:
-        raise SecurityError(f"{path}: {_yaml_problem(error)}") from None
+        raise SecurityError(f"{path}: {yaml_problem(error)}") from None
     except ValidationError as error:
         problems = (_problem(each["loc"], expected(each["type"], each["msg"])) for each in error.errors())
         raise SecurityError(f"{path}: {'; '.join(problems)}") from None
@@ -82,6 +82,7 @@ class UniqueKeyLoader(yaml.SafeLoader):
 
 
 _NUMBER = re.compile("^Input should be (?=greater|less|a multiple)")
+_SIZE = re.compile(r"^[A-Z][a-z]+ should have (at (?:least|most) \d+ (?:character|item)s?).*")
 # What pydantic says of these is about this program and not about the document.
 _EXPECTED = {
     "missing": "expected this key",
@@ -96,6 +97,7 @@ _EXPECTED = {
     "bool_type": "expected true or false",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
+    "string_pattern_mismatch": "expected a text of another form",
 }
 
 
@@ -107,12 +109,14 @@ def expected(kind: str, message: str) -> str:
         message: Its text.
     """
     own = message.removeprefix("Value error, ")
+    if (size := _SIZE.fullmatch(own)) is not None:
+        return f"expected {size[1]}"
     return _EXPECTED.get(
         kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected ")
     )
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
+def yaml_problem(error: yaml.YAMLError) -> str:
     """Return where the text is wrong; the parser's own message would repeat a piece of it."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return "expected YAML"

@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gris_serving.listening import ListeningError, require_free
 from gris_serving.reloading_files import SecurityError
 from gris_serving.slow_callers import handshake_options
 
@@ -112,7 +113,10 @@ async def served_alone(health: Health, listen: str, *, shares_port: bool = False
     )
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     try:
+        require_free(listen)
         port = server.add_insecure_port(listen)
+    except ListeningError as error:
+        raise SecurityError(f"--health-listen: cannot listen on {listen}: {error}") from None
     except RuntimeError:
         raise SecurityError(f"--health-listen: cannot listen on {listen}") from None
     await server.start()

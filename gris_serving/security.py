@@ -15,6 +15,7 @@ import grpc
 
 from gris_serving.authorisation import Authorisation, Callers, Methods
 from gris_serving.instrumentation import Instrumentation
+from gris_serving.listening import require_free
 from gris_serving.options import address_option
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import TlsFiles, is_loopback, server_credentials
@@ -108,9 +109,11 @@ class Security:
 
         Raises:
             SecurityError: Other machines could call, and no option permits that.
-            RuntimeError: GRPC cannot listen there.
+            ListeningError: The address is in use, or none of this machine.
+            RuntimeError: GRPC cannot listen there for another reason.
         """
         self.demand_safe(listen)
+        require_free(listen)
         missing = [
             name for name, given in (("tls", self._credentials), ("access", self._callers)) if given is None
         ]

@@ -6,6 +6,8 @@ Files are checked for changes on each handshake. Open connections are not affect
 from __future__ import annotations
 
 import ipaddress
+import logging
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509 import load_pem_x509_certificates
 
 from gris_serving.reloading_files import ReloadingFiles, SecurityError, read_bytes
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
 
 def _require_pair(files: TlsFiles, chain: bytes, key: bytes) -> None:
     """Refuse a key of another certificate: with gRPC every handshake would fail without a message."""
+    _warn_of_readers(files.key)
     certified = _certificates(files.certificate, chain)
     try:
         private = load_pem_private_key(key, password=None)
@@ -87,6 +92,15 @@ def _require_pair(files: TlsFiles, chain: bytes, key: bytes) -> None:
         raise SecurityError(f"{files.key}: expected a PEM private key without a password") from None
     if private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) != certified:
         raise SecurityError(f"{files.key}: expected the key of the certificate {files.certificate}")
+
+
+def _warn_of_readers(key: Path) -> None:
+    """Warn of a private key that everybody on the machine may read; many orchestrators mount secrets so."""
+    if key.stat().st_mode & stat.S_IRWXO:
+        log.warning(
+            "A private key can be read by everybody on this machine: use mode 0400 or 0440.",
+            extra={"event": "key.readable", "fields": {"file": str(key)}},
+        )
 
 
 def _certificates(path: Path, content: bytes) -> bytes:

@@ -41,8 +41,9 @@ class Timeouts:
     `dp` bounds a call to dp_service and `engine` a call to the engine. `budget_attempt` bounds one call to
     budget_service, and `budget` a charge with all its retries. `budget_silence` is how long budget_service may answer
     neither calls nor heartbeats before questions are refused; it must be several round trips. `budget_held` is how long
-    a question waits for budget that other questions hold. `reservation` is how long the worst
-    case is held: it must be longer than `engine`.
+    a question waits for budget that other questions hold. `reservation` is how long the worst case is held: it must be
+    longer than `engine`. `data_version` is how old a reading of the engine's version may be by which a release is
+    looked up again, at most 60; where the policy fixes the version, none is needed.
     """
 
     dp: float = 30.0
@@ -52,6 +53,7 @@ class Timeouts:
     budget_silence: float = 0.2
     budget_held: float = 60.0
     reservation: int = 60
+    data_version: float = 60.0
 
 
 def open_channel(

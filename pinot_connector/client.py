@@ -19,8 +19,9 @@ from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
-from pinot_connector.query_pipeline import Paid, QueryPipeline, Turn
+from pinot_connector.query_pipeline import Admission, Paid, QueryPipeline
 from pinot_connector.questions import checked_texts, sql_question
+from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
 
@@ -34,6 +35,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     It sees true counts: run it on the application's server, and never give it to an analyst. Use it in one event loop,
     with any number of questions at a time. It does not close the engine.
 
+    A question that the account has paid for in the window is answered from `releases`: without a charge, and without
+    asking the engine.
+
     Args:
         dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service, in the same forms.
@@ -43,6 +47,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         timeouts: how long each part of a question may take.
         reserve_first: whether the engine is asked only once the budget is reserved, even if the policy does not say so:
             slower by one call, and a question that the budget refuses costs the engine nothing.
+        releases: where releases are kept, shared with every client that should give the same answers; the client does
+            not close it. None: in memory, for this client and those of `on_behalf_of`.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -60,32 +66,42 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         confidence: float = DEFAULT_CONFIDENCE,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         reserve_first: bool = False,
+        releases: ReleaseStore | None = None,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         _require_confidence(confidence)
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
+        kept = MemoryReleaseStore() if releases is None else releases
         self._pipeline = QueryPipeline(
-            self._noise, self._budget, engine, timeouts, confidence, reserve_first=reserve_first
+            self._noise,
+            self._budget,
+            engine,
+            timeouts,
+            confidence=confidence,
+            releases=kept,
+            reserve_first=reserve_first,
         )
 
-    def on_behalf_of(self, account: Sequence[str], *, turn: Turn | None = None) -> AsyncPrivateClient:
+    def on_behalf_of(
+        self, account: Sequence[str], *, admission: Admission | None = None
+    ) -> AsyncPrivateClient:
         """Returns a client whose questions another account pays for.
 
         Both clients share connections; closing one closes both.
 
         Args:
             account: the path of the other account.
-            turn: awaited before a question asks the ledger or has the engine run a query, by a server that bounds how
-                many do so at a time. What it raises ends the question.
+            admission: awaited before a question asks the ledger or has the engine run a query, by a server that bounds
+                how many do so at a time. What it raises ends the question.
 
         Raises:
             InvalidQuestion: the account is no text.
         """
         other = copy.copy(self)
         other._budget = self._budget.for_account(checked_texts("account", account))
-        other._pipeline = self._pipeline.paid_by(other._budget, turn)
+        other._pipeline = self._pipeline.paid_by(other._budget, admission)
         return other
 
     async def ask(

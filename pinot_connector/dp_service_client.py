@@ -32,7 +32,14 @@ MAX_UNARY_BYTES = 3 * 2**20
 _SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 _RETRIED_BY_GRPC = [
     f"{_SERVICE}/{method}"
-    for method in ("TranslateQuery", "EstimateCost", "AddNoiseUnary", "GetCatalog", "DescribeGuarantee")
+    for method in (
+        "TranslateQuery",
+        "EstimateCost",
+        "AddNoiseUnary",
+        "ShowRelease",
+        "GetCatalog",
+        "DescribeGuarantee",
+    )
 ]
 
 _Columns = tuple[ExpectedColumn, ...]
@@ -94,6 +101,10 @@ class DpServiceClient:
         except InvalidQuestion:
             # The question was accepted when it was translated; what is wrong now is the histogram.
             raise IncompleteAnswer("the engine's answer is not one that the query can have") from None
+
+    async def show(self, request: dp_pb2.ShowReleaseRequest) -> dp_pb2.ShowReleaseResponse:
+        """Returns how a question shows a kept release."""
+        return await self._call(self._stub.ShowRelease, request)
 
     async def close(self) -> None:
         """Closes the connection."""

@@ -27,8 +27,23 @@ KEY_FILE = "noise.key"
 LEDGER_FILE = "ledger.sqlite"
 
 
+@dataclass(frozen=True)
+class Ports:
+    """The ports of this machine to listen on; 0 takes a free one.
+
+    `admin` None: the administrator's service of budget_service is not started.
+    """
+
+    dp: int = 0
+    budget: int = 0
+    admin: int | None = None
+
+
+ANY_PORTS = Ports()
+
+
 class EmbeddedServices:
-    """Runs dp_service and budget_service on free ports of this machine while the block runs.
+    """Runs dp_service and budget_service on this machine while the block runs.
 
     The directory keeps what must outlive the services: the noise key (created if there is none), the ledger, and their
     logs. With the same directory the same questions get the same answers and paid ones stay paid.
@@ -38,6 +53,7 @@ class EmbeddedServices:
         budget_config: budget_service's configuration file.
         directory: where key, ledger and logs are kept; created if it does not exist.
         adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
+        ports: where the services listen; by default on free ports, without the administrator's service.
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
@@ -50,25 +66,31 @@ class EmbeddedServices:
         budget_config: Path | str,
         directory: Path | str,
         adaptive_tables: Path | str | None = None,
+        ports: Ports = ANY_PORTS,
     ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
         self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
+        self._ports = ports
         self._processes: list[_Process] = []
         self.dp_address = ""
         self.budget_address = ""
+        self.admin_address = ""
 
     def __enter__(self) -> EmbeddedServices:
         self._directory.mkdir(parents=True, exist_ok=True)
         key = noise_key(self._directory)
         try:
-            dp = self._start(Service.DP, "--policy", str(self._policy), "--key-file", str(key), *self._tables)
+            policy = ("--policy", str(self._policy), "--key-file", str(key))
+            dp = self._start(Service.DP, *policy, *self._tables, *_listen(self._ports.dp))
             store = f"sqlite:{self._directory / LEDGER_FILE}"
-            budget = self._start(Service.BUDGET, "--config", str(self._budget_config), "--store", store)
+            ledger = ("--config", str(self._budget_config), "--store", store)
+            budget = self._start(Service.BUDGET, *ledger, *_listen(self._ports.budget), *self._admin())
             # Both start at the same time; only then is either waited for.
-            self.dp_address = dp.wait_until_healthy()
-            self.budget_address = budget.wait_until_healthy()
+            self.dp_address = dp.wait_until_healthy().address
+            announced = budget.wait_until_healthy()
+            self.budget_address, self.admin_address = announced.address, announced.admin_address
         except BaseException:
             self.stop()
             raise
@@ -97,10 +119,17 @@ class EmbeddedServices:
             process.end()
         self._processes.clear()
 
+    def _admin(self) -> tuple[str, ...]:
+        return () if self._ports.admin is None else _listen(self._ports.admin, "--admin-listen")
+
     def _start(self, service: Service, *arguments: str) -> _Process:
         process = _Process.start(service, arguments, self._directory)
         self._processes.append(process)
         return process
+
+
+def _listen(port: int, option: str = "--listen") -> tuple[str, str]:
+    return option, f"127.0.0.1:{port}"
 
 
 def noise_key(directory: Path) -> Path:
@@ -117,6 +146,14 @@ def noise_key(directory: Path) -> Path:
 
 
 @dataclass(frozen=True)
+class _Announced:
+    """Where a service listens, as its first line says; `admin_address` is empty without an administrator's service."""
+
+    address: str
+    admin_address: str
+
+
+@dataclass(frozen=True)
 class _Process:
     service: Service
     popen: subprocess.Popen[bytes]
@@ -129,7 +166,7 @@ class _Process:
         with announced.open("wb") as stdout, log.open("ab") as stderr:
             popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
                 # -P: nothing in the current directory is imported as a module.
-                [sys.executable, "-P", "-m", service, *arguments, "--listen", "127.0.0.1:0"],
+                [sys.executable, "-P", "-m", service, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -138,12 +175,12 @@ class _Process:
             )
         return cls(service, popen, announced, log)
 
-    def wait_until_healthy(self) -> str:
+    def wait_until_healthy(self) -> _Announced:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.popen.poll() is None:
-            address = self._address()
-            if address and _serving(address):
-                return address
+            announced = self._announced()
+            if announced is not None and _serving(announced.address):
+                return announced
             time.sleep(POLL_SECONDS)
         raise ServiceUnavailable(self.service, f"did not start: {self.last_log_line()}")
 
@@ -154,9 +191,12 @@ class _Process:
             self.popen.kill()
             self.popen.wait()
 
-    def _address(self) -> str:
+    def _announced(self) -> _Announced | None:
         line, newline, _ = self.announced.read_text().partition("\n")
-        return str(json.loads(line)["address"]) if newline else ""
+        if not newline:
+            return None
+        said = json.loads(line)
+        return _Announced(str(said["address"]), str(said.get("admin_address", "")))
 
     def last_log_line(self) -> str:
         lines = self.log.read_text(errors="replace").split("\n")

@@ -8,6 +8,7 @@
     ├── AccountUnknown         this account has no budget
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
     │   └── ReleaseNotRecorded the ledger holds another release of this question
+    ├── ReleaseStoreFailed     what was released before cannot be looked up or kept
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
     │   ├── ServiceFailed      it has an internal error
@@ -160,6 +161,12 @@ class ReleaseNotRecorded(IntegrityError):
             "the release could not be recorded; a new data_version of the table in the policy, which is for its owner "
             "to declare, lets the question be asked again"
         )
+
+
+class ReleaseStoreFailed(GrisError):
+    """The release store cannot be read or written, so nothing is charged or shown."""
+
+    code = ErrorCode.UNAVAILABLE
 
 
 class ServiceError(GrisError):

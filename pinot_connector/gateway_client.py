@@ -300,7 +300,10 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
     Raises:
         IntegrityError: they do not belong together, or say something that this version does not know.
     """
-    columns = tuple(ExpectedColumn(column.name, known(COLUMN_TYPES, column.type)) for column in end.columns)
+    columns = tuple(
+        ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)
+        for column in end.columns
+    )
     noisy: Noisy = merged(columns, chunks, dp_pb2.Release(element_count=end.element_count))
     return PrivateResult(
         columns=columns,

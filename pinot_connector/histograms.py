@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gris_api.common.v1 import histogram_pb2
 
@@ -44,6 +44,17 @@ def histogram(columns: tuple[ExpectedColumn, ...], answer: EngineAnswer) -> hist
         IncompleteAnswer: a value is not of its column's type.
     """
     return _slice(columns, answer, 0, len(answer.counts))
+
+
+def element_columns(
+    columns: tuple[ExpectedColumn, ...], elements: Sequence[Sequence[Element]]
+) -> list[histogram_pb2.ElementColumn]:
+    """Returns the values of each column as messages."""
+    messages = []
+    for column, values in zip(columns, elements, strict=True):
+        messages.append(histogram_pb2.ElementColumn(name=column.name))
+        _fill(messages[-1], column.type, values)
+    return messages
 
 
 def chunks(
@@ -97,7 +108,7 @@ def _slice(
     return message
 
 
-def _fill(message: histogram_pb2.ElementColumn, kind: ColumnType, values: list[Element]) -> None:
+def _fill(message: histogram_pb2.ElementColumn, kind: ColumnType, values: Sequence[Element]) -> None:
     match kind:
         case ColumnType.STRING:
             message.strings.SetInParent()

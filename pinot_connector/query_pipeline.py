@@ -1,24 +1,31 @@
 """The query pipeline: the steps from a question to a result, in the one order that keeps the promise.
 
-    1. have the policy accept the table, read the engine's version of its data, and have the question translated for it
-    2. reserve the worst case, and run the query on that version
-    3. add noise, prepare everything of the result that can fail, and have the engine confirm that the answer was whole
-    4. charge what the release cost; only then is there a result
+    1. have the question translated under the policy of now, and look up its release
+    2. if one is kept and paid for, it is the result; if one is kept, reserve the worst case and go on with step 5
+    3. otherwise read the engine's version of the data, reserve the worst case, and run the query on that version
+    4. add noise, prepare everything of the result that can fail, have the engine confirm that the answer was whole, and
+       keep the release
+    5. charge what the release cost; only then is there a result
 
-The two parts of step 2 run at the same time, unless the policy or the client's `reserve_first` wants the reservation
+The two parts of step 3 run at the same time, unless the policy or the client's `reserve_first` wants the reservation
 made before the engine is asked; so do noise and confirmation. If either part fails, both end, and noise is drawn only
 once the reservation is made. Each step raises rather than go on with less than it needs, and an error after step 1
-cancels the reservation. True counts exist only in steps 2 and 3, in local variables.
+cancels the reservation. True counts exist only in steps 3 and 4, in local variables.
+
+A question whose release is kept does not read the data: what changed there since must not show. So the engine is asked
+once for a question on one version of the data, by one task at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import datetime
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from gris_api.common.v1 import histogram_pb2
@@ -26,7 +33,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import largest_k
+from pinot_connector.budgets import Charge, Cost, Level, largest_k
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import (
@@ -41,29 +48,54 @@ from pinot_connector.engines.base import (
 from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
+    EngineError,
     EngineRefused,
     EngineUnavailable,
     IntegrityError,
     PlanExpired,
+    ReleaseNotRecorded,
+    ReleaseStoreFailed,
+    ServiceFailed,
+    ServiceUnavailable,
 )
 from pinot_connector.histograms import checked
+from pinot_connector.release_store.interface import KeptRelease, Payment, ReleaseStore
+from pinot_connector.release_store.memory import wall_clock
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
-from pinot_connector.results import COLUMN_TYPES, TIME_UNITS, PrivateResult, known, prepared
+from pinot_connector.results import COLUMN_TYPES, TIME_UNITS, PrivateResult, known
+from pinot_connector.rpc_errors import Service
+from pinot_connector.shown_releases import Shown, ShownReleases, kept_release
+from pinot_connector.single_flight import SingleFlight, Turn
+from pinot_connector.translations import Translated, Translator
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
 MAX_ENGINE_CALLS = 32
-MAX_TEXTS = 256
 
-# dp_service needs a version to report which table a question is about and whether it may be asked.
-NO_VERSION_YET = "none"
-
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 _FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 Paid: TypeAlias = Callable[[PrivateResult], None]
-Turn: TypeAlias = Callable[[], Awaitable[None]]
+Admission: TypeAlias = Callable[[], Awaitable[None]]
 _Answer = TypeVar("_Answer")
 _Other = TypeVar("_Other")
+
+
+class _KeptMeanwhileError(Exception):
+    """The release is not the one that is kept for its question by now."""
+
+    def __init__(self, kept: KeptRelease) -> None:
+        super().__init__("another release is kept for this question")
+        self.kept = kept
+
+
+@dataclass(frozen=True)
+class _Purchase:
+    """Who hears of the charge for a question, and until when its caller waits at the latest."""
+
+    paid: Paid | None
+    latest: float
 
 
 class QueryPipeline:
@@ -75,8 +107,9 @@ class QueryPipeline:
         budget: BudgetServiceClient,
         engine: Engine,
         timeouts: Timeouts,
-        confidence: float,
         *,
+        confidence: float,
+        releases: ReleaseStore,
         reserve_first: bool = False,
     ) -> None:
         self._noise = noise
@@ -85,21 +118,24 @@ class QueryPipeline:
         self._timeouts = timeouts
         self._confidence = confidence
         self._reserve_first = reserve_first
-        self._turn: Turn = _at_once
-        # Tables that the policy lists; the engine is asked about no others.
-        self._accepted: set[str] = set()
-        self._tables_of_texts: dict[str, str] = {}
+        self._admission: Admission = _at_once
+        self._releases = releases
+        self._shown = ShownReleases(noise, confidence)
+        self._translator = Translator(noise, engine, self._read_version, timeouts.data_version)
+        # One task at a time pays for an account's question, and one has the engine asked for a question.
+        self._paying: SingleFlight[tuple[tuple[str, ...], str]] = SingleFlight(_is_everyones)
+        self._drawing: SingleFlight[str] = SingleFlight(_is_everyones)
         self._running: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
-    def paid_by(self, budget: BudgetServiceClient, turn: Turn | None = None) -> QueryPipeline:
+    def paid_by(self, budget: BudgetServiceClient, admission: Admission | None = None) -> QueryPipeline:
         """Returns a pipeline that another account pays for; everything else, including `close`, is shared.
 
-        It awaits `turn` before it asks ledger or engine.
+        It awaits `admission` before a question that is not given from what is kept goes to ledger or engine.
         """
         other = copy.copy(self)
         other._budget = budget
-        other._turn = turn or _at_once
+        other._admission = admission or _at_once
         return other
 
     async def ask(
@@ -151,6 +187,7 @@ class QueryPipeline:
             try:
                 return await self._ask_once(question, paid, latest)
             except (DataChanged, PlanExpired):
+                self._translator.forget_versions()
                 # A replacement of data takes a while to finish.
                 await asyncio.sleep(PAUSE_SECONDS)
         return await self._ask_once(question, paid, latest)
@@ -158,72 +195,156 @@ class QueryPipeline:
     async def _ask_once(
         self, question: question_pb2.Question, paid: Paid | None, latest: float
     ) -> PrivateResult:
-        translation, data_version = await self._translate(question)
+        asked = await self._translator.translated(question)
+        purchase = _Purchase(paid, latest)
+        if not asked.may_be_repeated:
+            await self._admission()
+            return await self._drawn(asked, purchase)
+        key = (self._budget.account, asked.query_id)
+        while True:
+            if (given := await self._given(asked)) is not None:
+                telemetry.release_looked_up("given")
+                if paid is not None:
+                    paid(given)
+                return given
+            turn = self._paying.turn(key)
+            if turn is not None:
+                break
+            await self._paying.wait(key)
+        with turn:
+            # What is given needs no admission: it has returned by now.
+            await self._admission()
+            return await self._bought(asked, purchase)
+
+    async def _given(self, asked: Translated) -> PrivateResult | None:
+        """Returns what the account has paid for in a window that still lasts; neither engine nor ledger is asked."""
+        found = await self._releases.find(asked.query_id, self._budget.account)
+        if found is None or found.payment is None or not found.payment.covers(wall_clock()):
+            return None
+        columns = _columns(asked.translation)
+        completed = await self._shown.completed(columns, asked.translation, found.kept)
+        unit_id = found.kept.content.release.cost.unit_id
+        return completed(Charge(Cost(0, 0, unit_id), ()))
+
+    async def _bought(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
+        """Returns the release of a question that the account has yet to pay for, by the ledger's word."""
+        try:
+            return await self._bought_once(asked, purchase)
+        except _KeptMeanwhileError as other:
+            kept = other.kept
+        try:
+            return await self._sold(asked, kept, purchase)
+        except _KeptMeanwhileError:
+            raise ReleaseNotRecorded from None
+
+    async def _bought_once(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
+        while True:
+            found = await self._releases.find(asked.query_id, self._budget.account)
+            if found is not None:
+                telemetry.release_looked_up("charged")
+                return await self._sold(asked, found.kept, purchase)
+            turn = self._drawing.turn(asked.query_id)
+            if turn is None:
+                await self._drawing.wait(asked.query_id)
+                continue
+            with turn:
+                # The task that had the last turn may have kept it since it was looked up.
+                if await self._releases.find(asked.query_id, self._budget.account) is not None:
+                    continue
+                present = await self._translator.on_present_version(asked)
+                if present.query_id == asked.query_id:
+                    telemetry.release_looked_up("missed")
+                    return await self._drawn(present, purchase, turn)
+                asked = present
+
+    async def _sold(self, asked: Translated, kept: KeptRelease, purchase: _Purchase) -> PrivateResult:
+        """Charges the account for a release that is kept."""
+        async with self._reserving(asked.translation, purchase) as reservation:
+            await reservation.made()
+            shown = await self._shown.shown(_columns(asked.translation), asked.translation, kept)
+            return await self._charged(reservation, shown, purchase.paid)
+
+    async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
+        """Asks the engine, draws a release, and charges the account for it or for the one kept meanwhile."""
+        asked = await self._translator.on_present_version(asked)
+        translation = asked.translation
         query = _engine_query(translation, self._engine.dialect)
-        # What was answered without ledger and engine has returned by now: it does not wait for a turn.
-        await self._turn()
         if query.requires:
             await self._on_engine("check", lambda: self._engine.check(query))
-        deadline = min(latest, _now() + self._timeouts.budget_held)
-        reserving = Reservation(self._budget, translation, deadline)
-        async with _naming_the_largest_k(translation), reserving as reservation:
+        async with self._reserving(translation, purchase) as reservation:
             if translation.reserve_first or self._reserve_first:
                 await reservation.made()
-            running = self._on_engine("run", lambda: self._engine.run(query, data_version))
+            running = self._on_engine("run", lambda: self._engine.run(query, asked.data_version))
             answer, _ = await _together(running, reservation.made())
             answer = checked(query, answer)
             confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
-            completed = prepared(
-                query.columns, translation.count_alias or None, noisy, translation.requested_k or None
-            )
+            shown = await self._kept(translation, query.columns, noisy)
+            if turn is not None:
+                turn.end()
+            return await self._charged(reservation, shown, purchase.paid)
 
-            async def settled() -> PrivateResult:
-                result = completed(await reservation.charge(noisy.release))
-                if paid is not None:
-                    paid(result)
-                return result
+    @asynccontextmanager
+    async def _reserving(
+        self, translation: dp_pb2.TranslateQueryResponse, purchase: _Purchase
+    ) -> AsyncIterator[Reservation]:
+        deadline = min(purchase.latest, _now() + self._timeouts.budget_held)
+        reserving = Reservation(self._budget, translation, deadline)
+        async with _naming_the_largest_k(translation), reserving as reservation:
+            yield reservation
 
-            return await finished(settled())
+    async def _kept(
+        self, translation: dp_pb2.TranslateQueryResponse, columns: tuple[ExpectedColumn, ...], noisy: Noisy
+    ) -> Shown:
+        """Keeps a new release, and returns the one that is kept for the question: the first."""
+        shown = self._shown.of_noisy(columns, translation, noisy)
+        made = kept_release(columns, noisy, version_is_fixed=translation.version_is_fixed)
+        if made is None:
+            return shown
+        first = await self._releases.keep(translation.query_id, made)
+        if first.release_id == made.release_id:
+            return shown
+        return await self._shown.shown(columns, translation, first)
+
+    async def _charged(self, reservation: Reservation, shown: Shown, paid: Paid | None) -> PrivateResult:
+        async def settled() -> PrivateResult:
+            try:
+                charge = await reservation.charge(shown.release)
+            except ReleaseNotRecorded:
+                await self._raise_if_another_is_kept(shown.release)
+                raise
+            await self._mark_paid(shown.release.query_id, charge)
+            result = shown.completed(charge)
+            if paid is not None:
+                paid(result)
+            return result
+
+        return await finished(settled())
+
+    async def _raise_if_another_is_kept(self, refused: dp_pb2.Release) -> None:
+        """Looks up once more what the ledger refused: others may have kept the release that the account paid for."""
+        found = await self._releases.find(refused.query_id, self._budget.account)
+        if found is not None and found.kept.release_id != refused.release_id:
+            raise _KeptMeanwhileError(found.kept) from None
+
+    async def _mark_paid(self, query_id: str, charge: Charge) -> None:
+        # It is paid for and will be shown. If the mark is lost, the ledger still knows that the account has paid.
+        with suppress(ReleaseStoreFailed):
+            if (payment := _payment(charge.remaining)) is not None:
+                await self._releases.mark_paid(query_id, self._budget.account, payment)
 
     async def _add_noise(
         self, translation: dp_pb2.TranslateQueryResponse, query: EngineQuery, answer: EngineAnswer
     ) -> Noisy:
         header = dp_pb2.ReleaseHeader(
-            plan=translation.plan, data_version=answer.data_version, confidence=self._confidence
+            plan=translation.plan, data_version=answer.data_version, confidence=self._confidence, whole=True
         )
         noisy = await self._noise.add_noise(header, query.columns, answer)
         verify(noisy, translation)
         return noisy
 
-    async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
-        table = await self._accepted_table(question)
-        data_version = await self._on_engine("version", lambda: self._engine.data_version(table))
-        translation = await self._noise.translate(question, data_version, self._engine.dialect)
-        if translation.table != table:
-            raise IntegrityError("dp_service translated a question about another table")
-        return translation, data_version
-
-    async def _accepted_table(self, question: question_pb2.Question) -> str:
-        """Returns the table of a question once the policy has accepted it.
-
-        Each table, and each text of SQL, is looked up only once: only dp_service knows which table a text is about.
-        """
-        named = question.structured.table or self._tables_of_texts.get(question.sql, "")
-        if named in self._accepted:
-            return named
-        table = (await self._noise.translate(question, NO_VERSION_YET, self._engine.dialect)).table
-        if named not in ("", table):
-            raise IntegrityError("dp_service translated a question about another table")
-        self._accepted.add(table)
-        if question.sql:
-            self._remember_text(question.sql, table)
-        return table
-
-    def _remember_text(self, text: str, table: str) -> None:
-        if len(self._tables_of_texts) >= MAX_TEXTS:
-            del self._tables_of_texts[next(iter(self._tables_of_texts))]
-        self._tables_of_texts[text] = table
+    async def _read_version(self, table: str) -> str:
+        return await self._on_engine("version", lambda: self._engine.data_version(table))
 
     async def _on_engine(self, step: str, call: Callable[[], _Answer]) -> _Answer:
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)
@@ -247,7 +368,7 @@ async def _naming_the_largest_k(translation: dp_pb2.TranslateQueryResponse) -> A
 
 
 async def _at_once() -> None:
-    """Nobody waits for a turn."""
+    """Admit everybody."""
 
 
 def _now() -> float:
@@ -269,7 +390,7 @@ def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> E
     found = [query for query in translation.engine_queries if query.dialect == dialect]
     if len(found) != 1:
         raise EngineRefused("this engine cannot answer the question")
-    columns = tuple(_expected(column) for column in translation.columns)
+    columns = _columns(translation)
     requires = frozenset(_required(feature) for feature in found[0].requires)
     reads = tuple(_read(column) for column in translation.reads)
     if not reads:
@@ -277,6 +398,10 @@ def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> E
             "dp_service does not say which columns a query names; it is older than this connector"
         )
     return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires, reads)
+
+
+def _columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:
+    return tuple(_expected(column) for column in translation.columns)
 
 
 def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
@@ -302,4 +427,27 @@ def _required(feature: dp_pb2.EngineFeature) -> Feature:
 
 
 def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
-    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type))
+    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)
+
+
+def _payment(levels: Sequence[Level]) -> Payment | None:
+    """Returns the window that a charge was made in: that of the level closest to the account.
+
+    Of a sliding window the ledger reports the end at which its oldest charge leaves, which is not later than that of
+    this one; afterwards the ledger is asked again.
+    """
+    if not levels or levels[-1].window_start is None:
+        return None
+    end = levels[-1].window_end
+    return Payment(_microseconds(levels[-1].window_start), None if end is None else _microseconds(end))
+
+
+def _microseconds(timestamp: datetime.datetime) -> int:
+    return (timestamp - _EPOCH) // _MICROSECOND
+
+
+def _is_everyones(error: BaseException) -> bool:
+    """Whether a failure is that of the engine or of dp_service, and so of all who ask the same at the same time."""
+    if isinstance(error, EngineError):
+        return True
+    return isinstance(error, ServiceUnavailable | ServiceFailed) and error.service == Service.DP

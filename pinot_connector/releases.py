@@ -23,7 +23,8 @@ _FIELDS = {
 class Noisy:
     """Released elements, column by column, and the rest of the release.
 
-    `noisy_counts`, `lower` and `upper` are as long as each column, or all empty where counts were omitted.
+    `noisy_counts`, `lower` and `upper` are as long as each column, or all empty where counts were omitted. Of a whole
+    release, `noisy_counts` has all there are, and the intervals are those of the first `release.shown_count` elements.
     """
 
     columns: tuple[list[Element], ...]
@@ -55,6 +56,22 @@ def merged(
     return noisy
 
 
+def part_shown(noisy: Noisy) -> Noisy:
+    """Returns the part of a whole release that the question shows."""
+    release = noisy.release
+    if not release.HasField("shown_count"):
+        return noisy
+    count = release.shown_count
+    part = dp_pb2.Release()
+    part.CopyFrom(release)
+    part.element_count = count
+    part.ended_in_bottom = release.ended_in_bottom and count == release.element_count
+    has_counts = release.interval_kind != dp_pb2.INTERVAL_KIND_NONE
+    counts = noisy.noisy_counts[:count] if has_counts else []
+    columns = tuple(list(column[:count]) for column in noisy.columns)
+    return Noisy(columns, counts, noisy.lower, noisy.upper, part)
+
+
 def verify(noisy: Noisy, translation: dp_pb2.TranslateQueryResponse) -> None:
     """Verifies a release against its plan: nothing else may be charged or shown.
 
@@ -64,6 +81,7 @@ def verify(noisy: Noisy, translation: dp_pb2.TranslateQueryResponse) -> None:
     release = noisy.release
     if release.query_id != translation.query_id or not release.release_id:
         raise IntegrityError("dp_service answered another question")
+    _require_lengths(noisy)
     if not _covers(translation.worst_case_cost, release.cost):
         raise IntegrityError("dp_service asks for more than the worst case")
 
@@ -88,10 +106,16 @@ def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) 
 
 
 def _require_lengths(noisy: Noisy) -> None:
-    rows = noisy.release.element_count
+    release = noisy.release
+    rows, counts, intervals = release.element_count, len(noisy.noisy_counts), len(noisy.lower)
     if any(len(column) != rows for column in noisy.columns):
         raise IntegrityError("dp_service sent another number of elements than it says")
-    if {len(noisy.noisy_counts), len(noisy.lower), len(noisy.upper)} not in ({rows}, {0}):
+    with_intervals = counts
+    if release.HasField("shown_count"):
+        with_intervals = 0 if release.interval_kind == dp_pb2.INTERVAL_KIND_NONE else release.shown_count
+        if not max(with_intervals, release.shown_count) <= rows or (with_intervals and not counts):
+            raise IntegrityError("dp_service shows more of a release than it has")
+    if counts not in (0, rows) or {intervals, len(noisy.upper)} != {with_intervals}:
         raise IntegrityError("dp_service sent counts and intervals that do not belong together")
 
 

@@ -20,6 +20,7 @@ from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
+from pinot_connector.release_store import ReleaseStore
 from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.shared_budgets import DEFAULT_SLACK
 
@@ -192,6 +193,8 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         engine: the engine that holds the data.
         confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
         timeouts: how long each part of a question may take.
+        releases: where releases are kept, shared with every client that should give the same answers; the client does
+            not close it. None: in memory, for this client.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -208,10 +211,17 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         engine: Engine,
         confidence: float = DEFAULT_CONFIDENCE,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        releases: ReleaseStore | None = None,
     ) -> None:
         super().__init__(
             lambda: AsyncPrivateClient(
-                dp=dp, budget=budget, account=account, engine=engine, confidence=confidence, timeouts=timeouts
+                dp=dp,
+                budget=budget,
+                account=account,
+                engine=engine,
+                confidence=confidence,
+                timeouts=timeouts,
+                releases=releases,
             )
         )
 

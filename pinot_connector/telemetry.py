@@ -11,6 +11,8 @@ Metrics:
                              Pinot whose answers are not whole, `run` and `confirm` have the outcome incomplete_answer
     gris.budget.wait         seconds that questions waited for budget that others held, by `outcome`: answered, or the
                              kind of error, such as budget_held; questions that need not wait are not in it
+    gris.release.lookups     questions by what the release store has for them: given (paid for already), charged (kept,
+                             and paid for now), missed (drawn anew)
 """
 
 from __future__ import annotations
@@ -84,6 +86,9 @@ class Counting(Protocol):
 
     def budget_wait(self, outcome: str, seconds: float) -> None:
         """Counts a question that waited for budget."""
+
+    def release_lookup(self, outcome: str) -> None:
+        """Counts a question by what the release store has for it."""
         ...
 
 
@@ -123,6 +128,19 @@ def engine_call(engine: str, step: str) -> Iterator[None]:
             each.engine_call(engine, step, outcome)
 
     with _span(f"engine {step}", {"gris.engine": engine}), _counted(count):
+        yield
+
+
+def release_looked_up(outcome: str) -> None:
+    """Records what the release store has for a question: given, charged or missed."""
+    for each in _COUNTING:
+        each.release_lookup(outcome)
+
+
+@contextmanager
+def release_store_call(step: str) -> Iterator[None]:
+    """Records one call to the release store."""
+    with _span(f"release store {step}"):
         yield
 
 
@@ -233,6 +251,9 @@ class Meters:
         self._budget_waits = meter.create_histogram(
             "gris.budget.wait", unit="s", description="How long questions waited for budget that others held."
         )
+        self._lookups = meter.create_counter(
+            "gris.release.lookups", description="Questions by what the release store has for them."
+        )
 
     def question(self, outcome: str, seconds: float) -> None:
         """Counts a question."""
@@ -246,6 +267,10 @@ class Meters:
     def budget_wait(self, outcome: str, seconds: float) -> None:
         """Counts a question that waited for budget."""
         self._budget_waits.record(seconds, {"outcome": outcome})
+
+    def release_lookup(self, outcome: str) -> None:
+        """Counts a question by what the release store has for it."""
+        self._lookups.add(1, {"outcome": outcome})
 
 
 _COUNTING: list[Counting] = []

@@ -46,8 +46,9 @@ def write_pages(target: Path) -> None:
     contract = _contract()
     index = [
         "# The RPCs\n\nThese pages are generated from the protos, which are the contract, and from programs that the"
-        " tests run. The programs\nread addresses from the environment: `GRIS_DP`, `GRIS_BUDGET` and `GRIS_ADMIN`; for"
-        " the gateway `GRIS_GATEWAY` and the PEM\nfiles `GRIS_CA_FILE`, `GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`.\n"
+        " tests run. The programs\nread addresses from the environment: `GRIS_DP`, `GRIS_BUDGET` and"
+        " `GRIS_BUDGET_ADMIN`; for the gateway `GRIS_GATEWAY` and\nthe PEM files `GRIS_CA_FILE`,"
+        " `GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`.\n"
     ]
     for name, service in contract.services.items():
         index.append(

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support import rings
+from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
 
@@ -105,3 +106,11 @@ def engine(world: World) -> Iterator[DuckDBEngine]:
     engine = DuckDBEngine(world.tables)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="session")
+@needs("postgres")
+def release_postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL in which tests of release stores make databases of their own."""
+    with postgres_server() as server:
+        yield server

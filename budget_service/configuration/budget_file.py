@@ -46,7 +46,7 @@ from budget_service.ledger.values import (
     Mode,
 )
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
-from gris_serving.documents import UniqueKeyLoader
+from gris_serving.documents import UniqueKeyLoader, expected, yaml_problem
 
 INTEGER_TAG = "tag:yaml.org,2002:int"
 # Levels above accounts; a few megabytes.
@@ -305,10 +305,19 @@ def load_configuration(path: Path) -> Configuration:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
         return Configuration.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{path}: {_one_line(str(error))}", faults_of(error)) from None
+        raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:
-        problems = (_problem(each["loc"], each["msg"]) for each in error.errors())
+        problems = (_problem(each["loc"], expected(each["type"], each["msg"])) for each in error.errors())
         raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)) from None
+
+
+def _unread(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
+    """Return why there is no document, without the words of Python and its libraries."""
+    if isinstance(error, OSError):
+        return error.strerror or "cannot be read"
+    if isinstance(error, UnicodeDecodeError):
+        return "expected UTF-8"
+    return _one_line(str(error)) if isinstance(error, PlainError) else yaml_problem(error)
 
 
 class _PlainLoader(UniqueKeyLoader):

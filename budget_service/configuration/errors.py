@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import yaml
 from pydantic import ValidationError
 
+from gris_serving.documents import expected
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -36,7 +38,7 @@ class RuleError(ValueError):
         self.fault = fault
 
 
-# Pydantic's messages of other types name types and bounds, and quote nothing.
+# What is said of other types names types and bounds, and quotes nothing.
 _UNKNOWN_KEY = "extra_forbidden"
 _OWN_RULE = "value_error"
 _EXPECTED: Mapping[str, str] = {
@@ -72,4 +74,5 @@ def _of_fields(error: ValidationError) -> Iterator[Fault]:
             pattern = ".".join("*" if isinstance(part, int) else part for part in location)
             yield Fault(".".join(map(str, location)), _EXPECTED[pattern])
         else:
-            yield Fault(".".join(map(str, location)), each["msg"])
+            what = expected(kind, each["msg"]).removeprefix("expected ")
+            yield Fault(".".join(map(str, location)), what)

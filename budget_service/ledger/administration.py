@@ -75,7 +75,7 @@ def change_currency(
     draft = Draft(snapshot, (), now)
     root = replace(snapshot.root, currency=draft.currency, last_time=now)
     if snapshot.due_further:
-        return Decision(None, _ending(draft, _change(root, remembered=None)))
+        return Decision(None, _ending(draft, _change(root, None)))
     outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
         return decision(root, request, outcome, draft=draft)
@@ -157,22 +157,22 @@ def decision(
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
-    draft: Draft | None = None,
     states: Mapping[Account, AccountState] = MappingProxyType({}),
     moved: tuple[Account, Account] | None = None,
+    draft: Draft | None = None,
 ) -> Decision:
     """Return an outcome with the change that remembers it, and what else it writes."""
     kept = REFUSAL_RETENTION if isinstance(outcome, Refused) else RETENTION
     remembered = Remembered(request.fingerprint(), outcome, root.last_time + kept)
-    change = _change(root, remembered=remembered, journal=journal, limits=limits, states=states, moved=moved)
+    change = _change(root, remembered, journal=journal, limits=limits, states=states, moved=moved)
     change = change if draft is None else _ending(draft, change)
     return Decision(Answer(outcome, replayed=False), change)
 
 
 def _change(
     root: RootRecord,
-    *,
     remembered: Remembered | None,
+    *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
     states: Mapping[Account, AccountState] = MappingProxyType({}),

@@ -43,7 +43,7 @@ def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseco
     """
     draft = Draft(snapshot, levels, now)
     root = snapshot.root
-    return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead, now)
+    return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead, time=now)
 
 
 def check(found: Statement, cost: Cost, unit_id: str, account: Account) -> Exhausted | Held | Refused | None:

@@ -10,7 +10,6 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.configuration.budget_file import Configuration
-from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
@@ -21,6 +20,7 @@ from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
 from budget_service.server.account_changes import demand_known
 from budget_service.server.damage import reading_ledger
+from budget_service.server.former_names import names_of
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
@@ -201,10 +201,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)
-        account = listing.account
-        # What it was charged under an earlier name is its own.
-        state = (await self._store.limits(account)).states.get(account, UNTOUCHED)
-        names = {account, *state.former(account)}
+        names = await names_of(self._store, listing.account)
         found: list[pb.ChargeEntry] = []
         position = listing.after
         async for each, entry in audit.entries(

@@ -9,6 +9,7 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint, Difference, Rebuilt, held_by_level
+from budget_service.server.former_names import names_of
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -79,8 +80,9 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:
     """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
+    names = await names_of(store, account)
     async for _, entry in entries(store, account.root, "", "", tuning):
-        if account == entry.account.level(account.depth):
+        if entry.account.level(account.depth) in names:
             usage.add(entry)
 
 

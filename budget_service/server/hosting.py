@@ -30,6 +30,7 @@ from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.instrumentation import NOTHING, CallRecorder, Instrumentation
+from gris_serving.listening import ListeningError
 from gris_serving.options import checked_address
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
@@ -269,6 +270,8 @@ def _bind(server: grpc.aio.Server, listen: str, security: Security) -> str:
         return f"{host}:{security.bind(server, listen)}"
     except SecurityError as error:
         raise ListenError(str(error)) from None
+    except ListeningError as error:
+        raise ListenError(f"cannot listen on {listen}: {error}") from None
     except RuntimeError:
         raise ListenError(f"cannot listen on {listen}") from None
 

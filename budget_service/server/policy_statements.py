@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
-from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
+from budget_service.server.former_names import names_of
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -66,9 +66,7 @@ async def policy_statements_of(
         StoreError: The store failed.
     """
     checkpoint = await store.checkpoint(account.root)
-    # What the account was charged under an earlier name counts too, and the journal still has it under that name.
-    state = (await store.limits(account)).states.get(account, UNTOUCHED)
-    names = (account, *state.former(account))
+    names = await names_of(store, account)
     while True:
         window = _Window(names, levels, tuning.max_statements)
         checkpointed = [await _read(store, window, each, checkpoint, tuning) for each in names]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
+from budget_service.server.former_names import names_of
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -48,8 +48,7 @@ async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) 
     Raises:
         StoreError: The store failed.
     """
-    state = (await store.limits(request.account)).states.get(request.account, UNTOUCHED)
-    names = {request.account, *state.former(request.account)}
+    names = await names_of(store, request.account)
     before = ""
     lost: list[JournalEntry] = []
     while True:

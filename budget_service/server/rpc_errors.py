@@ -39,11 +39,13 @@ ORDINARY_REASONS = frozenset(("BUDGET_HELD",))
 LONGEST_RETRY: Microseconds = 3600 * SECOND
 
 _PRECONDITIONS: Mapping[Reason, str] = {
-    Reason.RESERVATION_OVER: "the reservation is over: settled, released, lapsed, or what made it free was given back",
+    Reason.RESERVATION_OVER: (
+        "the reservation is over: settled, cancelled or lapsed, or the charge that made it free was refunded"
+    ),
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
     # The reason is for the operator's alarm. The caller must learn nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
-    Reason.NOT_PAID: "this account has not paid for the release in a window that counts, or was given it back",
+    Reason.NOT_PAID: "this account has not paid for the release in a window that counts, or was refunded already",
     Reason.UNIT_UNCHANGED: "the root counts in this currency already",
     Reason.CURRENCY_PLANNED: "another currency is planned already: withdraw it first",
     Reason.NO_CURRENCY_PLANNED: "no other currency is planned, or it has begun",

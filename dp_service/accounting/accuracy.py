@@ -56,6 +56,44 @@ class GumbelThreshold:
 
 
 @dataclass(frozen=True)
+class Found:
+    """How many of k elements a top-k finds on average, and with which probability it finds all of them."""
+
+    elements: float
+    all_of_them: float
+
+
+def found_of_equals(threshold: GumbelThreshold, k: int, above: int) -> Found:
+    """Return what UnkGumb finds of k elements that all lie `above` the count at rank index + 1, and nothing else does.
+
+    In a race of exponential times, with rate 1 for bottom and w = exp((above - height) epsilon_per / tau) for each
+    element, an element comes before bottom with probability w / (1 + w). All k do with the product of i w / (i w + 1)
+    over i from 1 to k: each time the next of the i that are left comes before bottom.
+
+    Args:
+        threshold: The threshold.
+        k: How many elements are asked for; from 1 on.
+        above: How far they lie above; 0 or less finds none.
+    """
+    chance = threshold.chance(above)
+    if not 0 < chance < 1:
+        return Found(k * chance, chance)
+    odds = chance / (1 - chance)
+    log_all = sum(-math.log1p(1 / (i * odds)) for i in range(1, k + 1))
+    return Found(k * chance, math.exp(log_all))
+
+
+def mean_laplace_error(scale: float) -> float:
+    """Return E|Z| of discrete Laplace noise, Pr[Z = z] proportional to exp(-|z| / scale): 1 / sinh(1 / scale)."""
+    return 1 / math.sinh(1 / scale)
+
+
+def mean_gaussian_error(sigma: float) -> float:
+    """Return E|Z| of normal noise, which discrete Gaussian noise of a sigma above 1 has to four digits."""
+    return sigma * math.sqrt(2 / math.pi)
+
+
+@dataclass(frozen=True)
 class LaplaceThreshold:
     """The noisy threshold of UnkLap: `shift` (C) above the count at rank d_bar + 1, and noise in both.
 

@@ -15,13 +15,13 @@ def require_epsilon(name: str, value: Fraction, *, at_most: int | None = None) -
     """Raise ValueError unless `value` is a positive exact number, of at most `at_most` if that is given."""
     limit = "" if at_most is None else f" of at most {at_most}"
     if not _is_exact(value) or value <= 0 or (at_most is not None and value > at_most):
-        raise ValueError(f"{name} must be a positive Fraction{limit}, got {_format(value)}")
+        raise ValueError(f"{name} must be a positive exact number{limit}, got {_format(value)}")
 
 
 def require_probability(name: str, value: Fraction) -> None:
     """Raise ValueError unless `value` is an exact number strictly between 0 and 1."""
     if not _is_exact(value) or not 0 < value < 1:
-        raise ValueError(f"{name} must be a Fraction strictly between 0 and 1, got {_format(value)}")
+        raise ValueError(f"{name} must be an exact number strictly between 0 and 1, got {_format(value)}")
 
 
 def require_units(name: str, value: int, *, at_least: int = 0) -> None:

@@ -32,6 +32,7 @@ from dp_service.queries.policy_schema import (
 )
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
+from dp_service.queries.shape_faults import shape_fault
 from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.tables import Column, Currency, Events, Nulls, Operator, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
@@ -155,31 +156,11 @@ def _refuse_long_statement(policy: Policy, fault: _Faults) -> None:
         )
 
 
-_NUMBER = re.compile("^Input should be (?=greater|less|a multiple)")
-# These messages of pydantic are about this program and not about the file.
-_SHAPES = {
-    "extra_forbidden": "there is no such key",
-    "missing": "expected this key",
-    "model_type": "expected keys and their values",
-    "dict_type": "expected keys and their values",
-    "string_type": "expected a text",
-    "int_type": "expected a whole number",
-    "bool_type": "expected true or false",
-    "list_type": "expected a list",
-    "tuple_type": "expected a list",
-}
-
-
 def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
         # pydantic adds names of its own to the path, for a key or a kind of domain; the file has no such keys.
         path = tuple(key for key in each["loc"] if key not in (*DOMAIN_KINDS, "[key]"))
-        yield document.problem(path, _shape(each["type"], each["msg"]))
-
-
-def _shape(kind: str, message: str) -> str:
-    own = message.removeprefix("Value error, ")
-    return _SHAPES.get(kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected "))
+        yield document.problem(path, shape_fault(each["type"], each["msg"]))
 
 
 def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> None:

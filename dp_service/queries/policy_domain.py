@@ -35,10 +35,13 @@ def published_domain(
     domain = read_published(content)
     if (domain.table, domain.column, domain.type) != (table, column, kind):
         raise DomainFileError(f"expected the domain of {table}.{column} with values of type {kind}")
-    if not 0 < len(domain.elements) <= MAXIMUM_DOMAIN_SIZE:
+    if not domain.elements:
         raise DomainFileError(
-            f"expected from 1 to {MAXIMUM_DOMAIN_SIZE} elements, got {len(domain.elements)}"
+            "expected at least one element: the publication found none that is safe to name; without `domain` the "
+            "column's domain is unknown"
         )
+    if len(domain.elements) > MAXIMUM_DOMAIN_SIZE:
+        raise DomainFileError(f"expected at most {MAXIMUM_DOMAIN_SIZE} elements, got {len(domain.elements)}")
     try:
         publication = publication_of(named.integrity, domain.rho, domain.delta)
     except ValueError as error:

@@ -116,7 +116,7 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
     null = column.value_for_null
     # With a domain, only its values are counted.
     counts_null = null is not None and (column.domain is None or null in column.domain)
-    if column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table)):
+    if is_promise(column, table):
         yield (
             (*path, "delta"),
             f"a promise that nothing checks: no member has more than {column.delta} of the column's values"
@@ -130,6 +130,11 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
         )
     if column not in table.usable_columns and column.name != table.member:
         yield path, "listed, but questions may neither group by it nor filter on it"
+
+
+def is_promise(column: Column, table: Table) -> bool:
+    """Return whether the guarantee rests on the column's Delta, which nothing checks when a question is asked."""
+    return column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table))
 
 
 def _is_below_domain(column: Column) -> bool:

@@ -7,8 +7,8 @@ The count is COUNT(DISTINCT member), for which DISTINCTCOUNT(member), APPROX_COU
 DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Conditions compare a column
 with literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one column. GROUP BY may name columns
 by position; ORDER BY may name the count by expression, alias or position. The count may be left out of the selection if
-ORDER BY has it: then the question is about the order alone. A column may have the table's name or alias before it, and
-its own name as alias. Names are case-sensitive, keywords are not.
+ORDER BY has it: then the question is about the order alone. A column may have the table's name or alias before it. It
+may be given an alias behind AS, by which GROUP BY and ORDER BY may name it. Names are case-sensitive, keywords are not.
 
 `sql_tokens` refuses what a parser would misread, and sqlglot parses the rest. Of its tree, only the kinds of nodes and
 arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_grammar` refuses what sqlglot forgives.
@@ -16,6 +16,7 @@ arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -40,11 +41,20 @@ _NO_TABLE = (
 
 @dataclass(frozen=True)
 class _Selection:
-    """What is between SELECT and FROM; `measure` is None if the count was left out."""
+    """What is between SELECT and FROM; `measure` is None if the count was left out, an alias if there is none."""
 
     names: tuple[str, ...]
+    aliases: tuple[str | None, ...]
     measure: Measure | None
     alias: str | None = field(default=None)
+
+    def column_name(self, node: exp.Expr, scope: Scope) -> str:
+        """Return the name of a column that a clause calls by its name or by its alias."""
+        if isinstance(node, exp.Column) and node.args.get("table") is None:
+            named = identifier_name(node.this)
+            if named in self.aliases:
+                return self.names[self.aliases.index(named)]
+        return scope.column_name(node)
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -87,6 +97,7 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
         k=_limit(clauses.get(exp.Limit)),
         omit_counts=selection.measure is None,
         count_alias=selection.alias,
+        aliases=selection.aliases if any(selection.aliases) else (),
         in_sql=True,
     )
 
@@ -139,23 +150,36 @@ def _selection(select: exp.Select, scope: Scope) -> _Selection:
         only(last, "this", "alias")
         last, alias = last.this, alias_name(last.args["alias"])
     counted = _is_count(last)
-    names = tuple(_dimension(each, scope) for each in (head if counted else select.expressions))
+    dimensions = [_dimension(each, scope) for each in (head if counted else select.expressions)]
+    names = tuple(name for name, _ in dimensions)
+    aliases = tuple(other for _, other in dimensions)
     if alias in names:
         refuse("an alias that is the name of a column")
-    return _Selection(names, _measure(last, scope) if counted else None, alias)
+    _check_aliases([each for each in aliases if each is not None], alias, scope)
+    return _Selection(names, aliases, _measure(last, scope) if counted else None, alias)
 
 
-def _dimension(node: exp.Expr, scope: Scope) -> str:
-    """Return the name of a selected column, which may have its own name as alias."""
+def _check_aliases(aliases: Sequence[str], count_alias: str | None, scope: Scope) -> None:
+    """Refuse a column's alias that could stand for something else as well; engines ignore case, and so does this."""
+    columns = {scope.table.member, *(column.name for column in scope.table.columns)}
+    folded = [each.casefold() for each in aliases]
+    if not set(folded).isdisjoint(map(str.casefold, columns)):
+        refuse("an alias that is the name of a column")
+    if len({*folded, (count_alias or "").casefold()}) != len(folded) + 1:
+        refuse("an alias that is given twice")
+
+
+def _dimension(node: exp.Expr, scope: Scope) -> tuple[str, str | None]:
+    """Return the name of a selected column and its alias; None: it has none but its own name."""
     if _is_count(node.this if isinstance(node, exp.Alias) else node):
         refuse("a count before a column, or a second count,")
     if not isinstance(node, exp.Alias):
-        return scope.column_name(node)
+        return scope.column_name(node), None
     only(node, "this", "alias")
     name = scope.column_name(node.this)
-    if identifier_name(node.args["alias"]) != name:
-        refuse_node(node)
-    return name
+    if identifier_name(node.args["alias"]) == name:
+        return name, None
+    return name, alias_name(node.args["alias"])
 
 
 def _is_count(node: exp.Expr) -> bool:
@@ -218,10 +242,10 @@ def _without_grouping(selection: _Selection, table: Table) -> str:
 
 
 def _grouped(node: exp.Expr, selection: _Selection, scope: Scope) -> str:
-    """Return the column that a key of GROUP BY names, by its name or by its position in SELECT."""
+    """Return the column that a key of GROUP BY names, by its name, its alias or its position in SELECT."""
     position = whole_number(node)
     if position is None:
-        return scope.column_name(node)
+        return selection.column_name(node, scope)
     if not 1 <= position <= len(selection.names):
         raise QuestionError("sql", f"expected positions of columns in GROUP BY, 1 to {len(selection.names)}")
     return selection.names[position - 1]
@@ -238,7 +262,7 @@ def _order(node: exp.Expr | None, selection: _Selection, scope: Scope) -> Measur
         key = _ordered(each, descending=False)
         position = whole_number(key)
         names = selection.names
-        if not (1 <= position <= len(names) if position else scope.column_name(key) in names):
+        if not (1 <= position <= len(names) if position else selection.column_name(key, scope) in names):
             raise QuestionError("sql", "expected ORDER BY with the count and then selected columns")
     return measure
 

@@ -1,4 +1,4 @@
-"""The aliases of a question in SQL: of the count, for those who display it, and of the table.
+"""The aliases of a question in SQL: of columns and of the count, for those who display them, and of the table.
 
 An alias in double quotes may hold any visible characters. Without quotes it must not be a word that means something
 after a count or a table: a parser that does not find that meaning takes the word for an alias, and the text would mean

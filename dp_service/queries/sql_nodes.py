@@ -26,7 +26,7 @@ _NAMES: dict[type, str] = {
     exp.Subquery: "a subquery",
     exp.Fetch: "FETCH",
     exp.Star: "*",
-    exp.Alias: "a new name for a column (only the count may have an alias)",
+    exp.Alias: "an alias other than of a selected column or of the count",
     exp.Cast: "a cast or typed literal other than DATE, and TIMESTAMP for a column of timestamps,",
     exp.Neg: "a sign before something other than an integer",
     exp.Window: "a window function",

@@ -183,6 +183,7 @@ class HistogramQuery:
         k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
+        aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
 
@@ -194,6 +195,7 @@ class HistogramQuery:
     k: int | None = None
     omit_counts: bool = False
     count_alias: str | None = field(default=None, compare=False)
+    aliases: tuple[str | None, ...] = field(default=(), compare=False)
     in_sql: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -44,31 +44,60 @@ class IntervalKind(Enum):
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What a question shows of a release: a function of the release, k, and the confidence.
+
+    Attributes:
+        count: How many elements, from the first.
+        intervals: One for each of them; None: counts were not asked for.
+        interval_kind: Under which condition the intervals hold.
+        ended_in_bottom: Whether the list that is shown ends at the noisy threshold.
+    """
+
+    count: int
+    intervals: CountIntervals | None
+    interval_kind: IntervalKind
+    ended_in_bottom: bool
+
+
+@dataclass(frozen=True)
 class Released:
     """What may be shown.
 
     Attributes:
         elements: In descending order.
-        noisy_counts: Shape (n,), one for each element; None: counts were not asked for.
-        intervals: One for each element; None: counts were not asked for.
-        interval_kind: Under which condition the intervals hold.
+        noisy_counts: Shape (n,), one for each element; None: there are none, or they were not asked for.
+        shown: What the question shows of the elements: all of them, unless the release is whole.
         ended_in_bottom: Whether the list ended at the noisy threshold.
         bottom: The released noisy threshold; None: the mechanism releases none.
         cost: What the release costs.
         release_id: The public name of the release.
+        whole: Whether this is everything that was released, whatever part of it the question shows.
     """
 
     elements: list[Element]
     noisy_counts: NDArray[np.int64] | None
-    intervals: CountIntervals | None
-    interval_kind: IntervalKind
+    shown: Shown
     ended_in_bottom: bool
     bottom: int | None
     cost: Cost
     release_id: str
+    whole: bool = False
+
+    @property
+    def intervals(self) -> CountIntervals | None:
+        """One for each element that the question shows; None: counts were not asked for."""
+        return self.shown.intervals
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        """Under which condition the intervals hold."""
+        return self.shown.interval_kind
 
 
-def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float) -> Released:
+def release(
+    plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float, whole: bool = False
+) -> Released:
     """Draw the release that a plan describes from a histogram. The same plan and histogram give the same release.
 
     Args:
@@ -76,29 +105,46 @@ def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: floa
         histogram: The engine's answer.
         key: The key that signed the plan; the seed is derived from it.
         confidence: Of each interval, strictly between 0 and 1.
+        whole: Whether to return every element and noisy count, and not only what the question shows. Both are paid
+            for with the same price: a release is what was drawn, and the question shows a part of it.
 
     Raises:
         HistogramError: The histogram cannot be the answer to the plan's query.
     """
     parameters = plan.parameters
-    whole = counted(plan, histogram)
-    seed = release_seed(key, plan.specification, plan.data_version, whole.digest(), plan.fresh)
+    rows = counted(plan, histogram)
+    seed = release_seed(key, plan.specification, plan.data_version, rows.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
-    counts = Counts.from_element_order(whole.counts)
+    counts = Counts.from_element_order(rows.counts)
     selection = mechanism.run(counts, KeyedNoise(KeyedStream(seed)))
     found = selection.indices.size
-    shown = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
-    intervals, kind = _intervals(parameters, selection, shown, Fraction(str(confidence)))
+    view = shown(parameters, selection, confidence=confidence)
+    listed = found if whole else view.count
+    has_counts = selection.noisy_counts is not None and (whole or view.intervals is not None)
     return Released(
-        elements=[whole.elements[i] for i in selection.indices[:shown].tolist()],
-        noisy_counts=None if intervals is None else _noisy_counts(selection)[:shown],
-        intervals=intervals,
-        interval_kind=kind,
-        ended_in_bottom=selection.ended_in_bottom and shown == found,
+        elements=[rows.elements[i] for i in selection.indices[:listed].tolist()],
+        noisy_counts=_noisy_counts(selection)[:listed] if has_counts else None,
+        shown=view,
+        ended_in_bottom=selection.ended_in_bottom if whole else view.ended_in_bottom,
         bottom=selection.bottom,
         cost=mechanism.cost(found, selection.ended_in_bottom),
         release_id=release_id(seed),
+        whole=whole,
     )
+
+
+def shown(parameters: ReleaseParameters, selection: Selection, *, confidence: float) -> Shown:
+    """Return what a question with these parameters shows of a release. It draws nothing and needs no data.
+
+    Args:
+        parameters: Those of the question; all but k and whether counts are shown are those of the release.
+        selection: The release. Of `indices`, only the order counts: it is that of the elements.
+        confidence: Of each interval, strictly between 0 and 1.
+    """
+    found = selection.indices.size
+    count = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
+    intervals, kind = _intervals(parameters, selection, count, Fraction(str(confidence)))
+    return Shown(count, intervals, kind, selection.ended_in_bottom and count == found)
 
 
 def counted(plan: Plan, histogram: Histogram) -> Histogram:

@@ -62,6 +62,15 @@ class CatalogChangedError(Exception):
         super().__init__("page_token: the policy has been replaced since the first page; begin again")
 
 
+class ReleaseNotAuthenticError(Exception):
+    """A kept release that is not the plan's, or that this deployment did not make."""
+
+    reason = "RELEASE_NOT_AUTHENTIC"
+
+    def __init__(self) -> None:
+        super().__init__("release: expected the release of the plan's question, with its charge_ticket")
+
+
 FORESEEN = (
     QuestionError,
     RefusedByPolicyError,
@@ -72,6 +81,7 @@ FORESEEN = (
     UnusableParametersError,
     UnitMismatchError,
     CatalogChangedError,
+    ReleaseNotAuthenticError,
     OverloadedError,
 )
 
@@ -88,7 +98,13 @@ def status_of(error: Exception) -> grpc.Status:
             return _invalid(error.field, str(error))
         case RefusedByPolicyError():
             return _status(code_pb2.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error), {"rule": error.rule})
-        case UnusableParametersError() | UnitMismatchError() | CatalogChangedError() | DataChangedError():
+        case (
+            UnusableParametersError()
+            | UnitMismatchError()
+            | CatalogChangedError()
+            | DataChangedError()
+            | ReleaseNotAuthenticError()
+        ):
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():
             return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))

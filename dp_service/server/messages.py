@@ -190,9 +190,14 @@ def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
     return [] if required is None else [_FEATURES[required]]
 
 
-def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogram_pb2.Column]:
-    """Return names and types of the element columns."""
-    return [histogram_pb2.Column(name=name, type=COLUMN_TYPES[kind]) for name, kind in columns]
+def expected_columns(
+    columns: Sequence[tuple[str, ColumnType]], aliases: Sequence[str | None]
+) -> list[histogram_pb2.Column]:
+    """Return names and types of the element columns, and their aliases; empty: they have none."""
+    named = zip(columns, aliases or [None] * len(columns), strict=True)
+    return [
+        histogram_pb2.Column(name=name, type=COLUMN_TYPES[kind], alias=alias) for (name, kind), alias in named
+    ]
 
 
 def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:

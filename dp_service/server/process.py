@@ -33,6 +33,7 @@ from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.internal_errors import log_internal_error
+from gris_serving.listening import ListeningError
 from gris_serving.options import (
     OperatingError,
     OperatingOptions,
@@ -59,7 +60,7 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check that is SERVING exactly while the policy file's content is served."""
 EXIT_USAGE = 2
 # What releasing a histogram takes. Only the application's server, which sees true counts anyway, has this role.
-_SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary")
+_SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary", "ShowRelease")
 _READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
 METHODS = Methods(
     DOMAIN,
@@ -68,7 +69,7 @@ METHODS = Methods(
 
 # A plan with the elements of a large domain, or a histogram, takes megabytes; such requests may be as large as gRPC's
 # own limit.
-_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary")
+_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary", "ShowRelease")
 REQUEST_BYTES = {name: QUESTION_LIMIT_BYTES for name in (*_SPEND, *_READ) if name not in _WITH_PLAN}
 
 _log = logging.getLogger(__name__)
@@ -312,6 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except OSError as error:
         print(f"dp_service: {error.filename}: {error.strerror}", file=sys.stderr)
+        return EXIT_USAGE
+    except ListeningError as error:
+        print(f"dp_service: --listen {options.listen}: {error}", file=sys.stderr)
         return EXIT_USAGE
     except RuntimeError:
         # gRPC raises this when it cannot listen on the address; its text is about gRPC.

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from gris_api.dp.v1 import dp_pb2
 
+from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.identity import keyed_data_version
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import count_noise_scale
 from dp_service.releases.plan import Plan
-from dp_service.releases.releasing import IntervalKind, Released
+from dp_service.releases.releasing import IntervalKind, Released, Shown
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns, parameters_message
 
@@ -61,7 +62,34 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         data_version=keyed_data_version(key, plan.table, plan.data_version),
         key_id=key.key_id,
         policy_statement=plan.policy_statement,
+        shown_count=released.shown.count if released.whole else None,
     )
+
+
+def show_response(
+    plan: Plan, kept: dp_pb2.Release, view: Shown, confidence: float, key: NoiseKey
+) -> dp_pb2.ShowReleaseResponse:
+    """Return how a kept release is shown, with a ticket for the plan's policy statement."""
+    release = dp_pb2.Release()
+    release.CopyFrom(kept)
+    release.shown_count = view.count
+    release.parameters.CopyFrom(parameters_message(plan.parameters, count_noise_scale(plan.parameters)))
+    release.interval_kind = _INTERVAL_KINDS[view.interval_kind]
+    release.confidence = confidence
+    release.policy_statement = plan.policy_statement
+    release.charge_ticket = charge_ticket(
+        key,
+        release_id=kept.release_id,
+        query_id=plan.query_id,
+        cost=Cost(kept.cost.information, kept.cost.calls),
+        unit_id=plan.unit_id,
+        policy_statement=plan.policy_statement,
+    )
+    response = dp_pb2.ShowReleaseResponse(release=release)
+    if view.intervals is not None:
+        response.interval_lower.extend(view.intervals.lower.tolist())
+        response.interval_upper.extend(view.intervals.upper.tolist())
+    return response
 
 
 def _elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ReleasedElements:

@@ -30,6 +30,7 @@ from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
+from dp_service.server.kept_releases import show_release
 from dp_service.server.messages import (
     cost_message,
     engine_features,
@@ -153,6 +154,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         end = responses.release_message(assembler.plan, released, assembler.confidence, assembler.key)
         yield dp_pb2.AddNoiseResponse(end=end)
 
+    async def ShowRelease(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.ShowReleaseRequest, context: Context
+    ) -> dp_pb2.ShowReleaseResponse:
+        """Show a kept release under the plan of a question."""
+        now = self._environment.now()
+        return await self._in_thread(context, lambda: show_release(request, self._keys, now=now))
+
     async def GetCatalog(  # noqa: N802 - the contract's name
         self, request: dp_pb2.GetCatalogRequest, context: Context
     ) -> dp_pb2.GetCatalogResponse:
@@ -187,7 +195,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             plan=sign_plan(plan, self._keys.current),
             engine_queries=_engine_queries(resolution, _dialects(request.dialect)),
             table=plan.table,
-            columns=expected_columns(plan.columns),
+            columns=expected_columns(plan.columns, asked.query.aliases),
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
@@ -197,6 +205,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             reads=map(read_column, resolution.reads),
             requested_k=resolution.requested_k or 0,
             information_per_element=information_per_element(plan.parameters),
+            version_is_fixed=resolution.fixed_data_version is not None,
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
@@ -251,7 +260,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
     def _release(self, assembler: StreamAssembler) -> Released:
         histogram = assembler.histogram()
-        return release(assembler.plan, histogram, assembler.key, confidence=assembler.confidence)
+        return release(
+            assembler.plan,
+            histogram,
+            assembler.key,
+            confidence=assembler.confidence,
+            whole=assembler.whole,
+        )
 
 
 def _query(question: question_pb2.Question, policy: Policy) -> HistogramQuery:

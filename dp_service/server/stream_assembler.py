@@ -32,6 +32,7 @@ class StreamAssembler:
     plan: Plan
     key: NoiseKey
     confidence: float
+    whole: bool = False
     columns: list[list[Scalar]] = field(init=False, repr=False)
     counts: list[int] = field(init=False, repr=False, default_factory=list)
 
@@ -80,10 +81,20 @@ def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAsse
     plan = verify_plan(header.plan, key, now=now)
     if header.data_version != plan.engine_data_version:
         raise DataChangedError
-    confidence = header.confidence or DEFAULT_CONFIDENCE
-    if not (math.isfinite(confidence) and 0.5 < confidence < 1):
-        raise RequestError("header.confidence", "expected a number strictly between 0.5 and 1")
-    return StreamAssembler(plan, key, confidence)
+    confidence = checked_confidence("header.confidence", header.confidence)
+    return StreamAssembler(plan, key, confidence, header.whole)
+
+
+def checked_confidence(field_name: str, confidence: float) -> float:
+    """Return the confidence of intervals; 0 stands for the default.
+
+    Raises:
+        RequestError: It is out of range.
+    """
+    chosen = confidence or DEFAULT_CONFIDENCE
+    if not (math.isfinite(chosen) and 0.5 < chosen < 1):
+        raise RequestError(field_name, "expected a number strictly between 0.5 and 1")
+    return chosen
 
 
 async def receive_stream(

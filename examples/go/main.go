@@ -1,7 +1,7 @@
 // Ask asks a gateway one private question, and the budget service what is left.
 //
 //	ask -gateway localhost:50054 -ca ca.pem -certificate ana.pem -key ana.key -token token.jwt \
-//	    -table feedback -by article_id -k 10 -budget localhost:50052 -account app/acme/ana
+//	    -table cofacts_feedback -by article_id -k 10 -budget localhost:50052 -account app/acme/ana
 //
 // The gateway knows the caller by the certificate or the token; nothing else says who pays.
 package main
@@ -38,7 +38,7 @@ var (
 	certificate = flag.String("certificate", "", "the certificate to show (PEM)")
 	key         = flag.String("key", "", "its private key (PEM)")
 	token       = flag.String("token", "", "a file with a token")
-	table       = flag.String("table", "feedback", "a table of the policy")
+	table       = flag.String("table", "cofacts_feedback", "a table of the policy")
 	by          = flag.String("by", "article_id", "the column to group by")
 	k           = flag.Int64("k", 10, "how many elements")
 	account     = flag.String("account", "", "whose budget is asked for, such as app/acme/ana")
@@ -118,6 +118,9 @@ func ask(ctx context.Context, line grpc.DialOption) error {
 			return err
 		}
 		if end := response.GetEnd(); end != nil {
+			if end.RequestedK > 0 {
+				fmt.Printf("at most %d elements of the %d asked for, as the policy says\n", end.Parameters.K, end.RequestedK)
+			}
 			fmt.Printf("cost %d information, %d calls\n", end.Cost.Information, end.Cost.Calls)
 			return nil
 		}

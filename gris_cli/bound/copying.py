@@ -25,6 +25,8 @@ from pinot_connector.engines.parquet import literal, quoted
 METADATA_KEY = "gris_bound"
 RULE = "sha256/v1"
 ONE_PERIOD = "all"
+OWN_MISTAKES = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+"""No input gives these: they are reported as internal errors."""
 
 Work = Callable[[duckdb.DuckDBPyConnection, str, str], None]
 """Runs a statement on a connection; the last argument says what it does, for people."""
@@ -93,6 +95,8 @@ def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bou
             made = _made(connection, source, unfinished, asked, work)
         except duckdb.OutOfMemoryException:
             failure = InputError(f"--memory {asked.memory} is too little for this input")
+        except OWN_MISTAKES:
+            raise
         except duckdb.Error:
             failure = InputError("expected a file that can be read to its end")
         if failure:
@@ -105,7 +109,7 @@ def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bou
 def _made(
     connection: duckdb.DuckDBPyConnection, source: Path, unfinished: Path, asked: Bounding, work: Work
 ) -> Bounded:
-    needed = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in asked.columns.needed)
+    needed = " AND ".join(f"given.{quoted(name)} IS NOT NULL" for name in asked.columns.needed)
     work(connection, _pairs(asked.columns, needed), "reading pairs")
     require_all_read(connection, source)
     rows, complete = _row_counts(connection, needed)
@@ -115,7 +119,7 @@ def _made(
         )
     _salts(connection, asked.table)
     work(connection, _left_out(asked), "choosing elements")
-    copied = f"SELECT kept.* FROM (SELECT * FROM {ROWS} WHERE {needed}) AS kept {_without(asked.columns)}"  # noqa: S608
+    copied = f"SELECT given.* FROM {ROWS} AS given {_without(asked.columns)} WHERE {needed}"  # noqa: S608
     work(
         connection,
         f"COPY ({copied}) TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd, "
@@ -126,19 +130,23 @@ def _made(
 
 
 def _texts(columns: Columns) -> dict[str, str]:
-    """Return SQL for the canonical texts of a row: period, member and each value of the element."""
-    period = f"{quoted(columns.period)}::VARCHAR" if columns.period else literal(ONE_PERIOD)
-    elements = {f"element_{place}": f"{quoted(name)}::VARCHAR" for place, name in enumerate(columns.elements)}
-    return {"period": period, "member": f"{quoted(columns.member)}::VARCHAR", **elements}
+    """Return SQL for the canonical texts of a row of `given`: period, member and each value of the element."""
+    named = {"period": columns.period, "member": columns.member}
+    named |= {f"element_{place}": name for place, name in enumerate(columns.elements)}
+    # Only the period may have no column.
+    return {
+        own: f"given.{quoted(name)}::VARCHAR" if name else literal(ONE_PERIOD) for own, name in named.items()
+    }
 
 
 def _pairs(columns: Columns, needed: str) -> str:
     named = ", ".join(f"{text} AS {name}" for name, text in _texts(columns).items())
-    return f"CREATE TEMP TABLE pairs AS SELECT DISTINCT {named} FROM {ROWS} WHERE {needed}"  # noqa: S608
+    return f"CREATE TEMP TABLE pairs AS SELECT DISTINCT {named} FROM {ROWS} AS given WHERE {needed}"  # noqa: S608
 
 
 def _row_counts(connection: duckdb.DuckDBPyConnection, needed: str) -> tuple[int, int]:
-    rows, complete = _one(connection, f"SELECT count(*), count(*) FILTER (WHERE {needed}) FROM {ROWS}")  # noqa: S608
+    counts = f"SELECT count(*), count(*) FILTER (WHERE {needed}) FROM {ROWS} AS given"  # noqa: S608
+    rows, complete = _one(connection, counts)
     return rows, complete
 
 
@@ -177,10 +185,9 @@ def _length(name: str) -> str:
 
 
 def _without(columns: Columns) -> str:
-    conditions = []
-    for name, text in _texts(columns).items():
-        conditions.append(f"left_out.{name} = {text}")
-    return "ANTI JOIN left_out ON " + " AND ".join(conditions)
+    return "ANTI JOIN left_out ON " + " AND ".join(
+        f"left_out.{name} = {text}" for name, text in _texts(columns).items()
+    )
 
 
 def _summary(connection: duckdb.DuckDBPyConnection, copy: Path, rows: int, complete: int) -> Bounded:
@@ -205,6 +212,9 @@ def _spilling(folder: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
     ):
         connection.execute("SET temp_directory = ?", [spill])
         connection.execute("SET preserve_insertion_order = false")
+        # It knows its progress then, and does not draw it among the results.
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
         try:
             connection.execute("SET memory_limit = ?", [memory])
         except duckdb.Error:

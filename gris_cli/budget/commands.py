@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,13 @@ from gris_cli.plan.flags import OutFlag
 app = typer.Typer(
     help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
 )
+
+
+@app.callback()
+def _refuse_retired_variables() -> None:
+    if "GRIS_ADMIN" in os.environ:
+        raise typer.BadParameter("GRIS_ADMIN is not read; the variable is called GRIS_BUDGET_ADMIN")
+
 
 BudgetFlag = Annotated[
     str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="The address of budget_service.")
@@ -177,7 +185,10 @@ def refund(
     if as_json:
         print_json({"account": account, "information": given.information, "calls": given.calls})
     else:
-        typer.echo(f"{account} was given back {given.information} information and {given.calls} calls")
+        typer.echo(
+            f"{account} was refunded {given.information} information units and {given.calls} calls; "
+            "asking the question again charges it again"
+        )
 
 
 @app.command("close")

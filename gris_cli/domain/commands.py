@@ -237,9 +237,9 @@ def compare(
     except SourceError as error:
         raise typer.BadParameter(f"--data: {error}") from None
     if out:
-        draw_compared(
-            result, out, iterations=ITERATIONS, title=f"delta = {float(delta):g}, {runs} runs a point"
-        )
+        name = f"{column} of {data.name}" if data is not None else f"{synthetic} synthetic members"
+        title = f"{name}: delta = {float(delta):g}, {runs} runs a point"
+        draw_compared(result, out, iterations=ITERATIONS, title=title)
     sheets = {"methods": methods_sheet(result, ITERATIONS), "iterations": iterations_sheet(result)}
     print_sheets(sheets, as_json=as_json)
 

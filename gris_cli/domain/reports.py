@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE
 from dp_service.queries.published import DomainFile, plain_value
 from gris_cli.formatting import format_cost
 from gris_cli.plan.sheets import upwards
@@ -35,10 +36,23 @@ def print_domain(
     say(console, "", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
     say(console, "price", "" if price is None else format_cost(price))
     say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan guarantee")
-    say(console, "policy", f"domain: {{published: FILE, integrity: {integrity}}}")
+    say(console, "policy", _policy_text(domain, integrity))
     if lists_elements:
         for value in domain.elements:
             console.print(printable(str(plain_value(value))), markup=False, highlight=False, soft_wrap=True)
+
+
+def _policy_text(domain: DomainFile, integrity: str) -> str:
+    """Return how a policy names a domain, or why none can."""
+    if not domain.elements:
+        return (
+            "nothing to name: not one element is safe to name at this price. That is an answer too, and was paid for. "
+            "Leave `domain` out of the policy: the column's domain is then unknown. A larger --rho or another --method "
+            "may find elements, and is paid for again"
+        )
+    if len(domain.elements) > MAXIMUM_DOMAIN_SIZE:
+        return f"none can name it: a policy takes at most {MAXIMUM_DOMAIN_SIZE:,} elements"
+    return f"domain: {{published: FILE, integrity: {integrity}}}"
 
 
 def domain_flag(domain: DomainFile) -> str:

@@ -48,8 +48,12 @@ class Budget:
     table: EpsilonTable | None = None
 
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Return its worth by each bound that may be used."""
-        return guarantees(
+        """Return its worth by each bound that may be used.
+
+        Raises:
+            ValueError: An argument is out of range, or the delta of all together reaches 1; the message names it.
+        """
+        found = guarantees(
             self.epsilon_per,
             self.delta,
             information=self.information,
@@ -60,6 +64,14 @@ class Budget:
             call_rule=self.call_rule,
             table=self.table,
         )
+        if any(each.delta >= 1 for each in found):
+            # Even publishing all data is (0, 1)-differentially private.
+            raise ValueError(
+                f"delta of {plainly(self.delta)}, with {self.calls} calls, a slack of {plainly(self.slack)} and "
+                f"{len(self.domains)} published domains, adds up to 1 or more, which promises nothing: expected fewer "
+                "calls or a smaller delta"
+            )
+        return found
 
     def guarantee(self) -> Guarantee:
         """Return the best of them."""

@@ -252,7 +252,7 @@ def compose(
             with progress("drawing", len(epsilons) * len(steps)) as advance:
                 found = list(ratios(epsilons, steps, delta, tables, advance))
             bounds = composed(epsilons[0], steps, delta, tables)
-            title = f"What bounded range gains, delta at most {float(delta):g}"
+            title = f"Composition at a delta of at most {float(delta):g}; no data enter"
             draw_composition(found, epsilons[0], bounds, out, title=title)
     print_sheets({"composition": sheet}, as_json=as_json)
 

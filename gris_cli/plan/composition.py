@@ -75,7 +75,8 @@ def epsilons(portion: Portion, slack: Fraction, tables: Tables) -> dict[Bound, f
 @dataclass(frozen=True)
 class Ratio:
     """The optimal epsilon of general epsilon-DP over that of bounded range, by lemma 4.4, by zCDP and by the adaptive
-    bound; the last is not a number where there is none.
+    bound; the last is not a number where there is none. Without `uses_delta`, delta is too small for any composition to
+    be better than the sum.
     """
 
     epsilon_per: Fraction
@@ -83,6 +84,7 @@ class Ratio:
     lemma_4_4: float
     zcdp: float
     adaptive: float
+    uses_delta: bool = True
 
 
 def ratios(
@@ -106,7 +108,7 @@ def _ratio(portion: Portion, delta: Fraction, tables: Tables) -> Ratio:
     optimal = optimal_composition(portion.epsilon_per, portion.information, delta)
     if not optimal.delta:
         # Without any delta all are the sum.
-        return Ratio(portion.epsilon_per, portion.information, 1.0, 1.0, 1.0)
+        return Ratio(portion.epsilon_per, portion.information, 1.0, 1.0, 1.0, uses_delta=False)
     slack = Fraction(optimal.delta)
     by_bound = epsilons(portion, slack, tables)
     return Ratio(

@@ -10,7 +10,7 @@ from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from gris_cli.expectations import ALPHA, HALF, MOSTLY, gumbel_threshold, laplace_threshold
 from gris_cli.plan.sheets import Cell, Column, Sheet, percent
-from gris_cli.plan.simulation import CurvePoint, FoundElement
+from gris_cli.plan.simulation import CurvePoint, Found
 
 
 def mechanism_of(
@@ -79,7 +79,35 @@ def curve_sheet(points: Sequence[CurvePoint]) -> Sheet:
     )
 
 
-def found_sheet(epsilons: Sequence[Fraction], runs: Sequence[Sequence[FoundElement]]) -> Sheet:
+def expected_sheet(mechanisms: Sequence[UnkLap | UnkGumb], runs: Sequence[Found]) -> Sheet:
+    """Return what a question costs and finds on average, beside the worst case that is reserved for it."""
+    return Sheet(
+        (
+            Column("mechanism", "mechanism", is_text=True),
+            Column("epsilon_per", "epsilon_per"),
+            Column("worst_case", "information at most"),
+            Column("information", "expected"),
+            Column("calls", "calls"),
+            Column("recall", "of the k largest found", percent),
+            Column("error", "a count is off by"),
+        ),
+        [
+            (
+                mechanism.name.value,
+                mechanism.currency.epsilon_per,
+                run.outcome.worst_case,
+                run.outcome.information,
+                run.outcome.calls,
+                run.outcome.recall,
+                run.outcome.error,
+            )
+            for mechanism, run in zip(mechanisms, runs, strict=True)
+        ],
+        (("", "averages over the runs, from true counts: for the owner of the data alone"),),
+    )
+
+
+def found_sheet(epsilons: Sequence[Fraction], runs: Sequence[Found]) -> Sheet:
     """Return how often each element was found, for each epsilon_per."""
     return Sheet(
         (
@@ -93,8 +121,8 @@ def found_sheet(epsilons: Sequence[Fraction], runs: Sequence[Sequence[FoundEleme
         ),
         [
             (epsilon_per, each.rank, each.element, each.count, each.noisy_count, each.share, each.expected)
-            for epsilon_per, elements in zip(epsilons, runs, strict=True)
-            for each in elements
+            for epsilon_per, run in zip(epsilons, runs, strict=True)
+            for each in run.elements
         ],
         (("", "true counts are shown here and are not private"),),
     )

@@ -23,17 +23,18 @@ class CountsFlags:
 
 @dataclass(frozen=True)
 class NamedHistogram:
-    """Elements and their histogram, in the order of the elements."""
+    """Elements and their histogram, in the order of the elements; `source` is what a picture calls the data."""
 
     elements: tuple[str, ...]
     histogram: Histogram
+    source: str
 
     def largest(self, rows: int) -> NamedHistogram:
         """Return the `rows` largest, ties broken by the element: what an engine would be asked for."""
         kept = np.sort(self.histogram.canonical_order[:rows])
         counts = self.histogram.counts_by_element[kept]
         return NamedHistogram(
-            tuple(self.elements[index] for index in kept), Histogram.from_element_order(counts)
+            tuple(self.elements[index] for index in kept), Histogram.from_element_order(counts), self.source
         )
 
 
@@ -55,14 +56,15 @@ def histogram_of(flags: CountsFlags) -> NamedHistogram | None:
 
 
 def _counts_file(path: Path) -> NamedHistogram:
-    lines = [line for line in path.read_text().splitlines() if line.strip()]
     try:
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         counts = [int(line) for line in lines]
         histogram = Histogram.from_element_order(np.array(counts, dtype=np.int64))
     except (ValueError, OverflowError):
         raise typer.BadParameter(f"--counts: {path} must hold one whole count from 0 on each line") from None
     # Elements without names are distinguished by their lines.
-    return NamedHistogram(tuple(f"line {number}" for number in range(1, len(counts) + 1)), histogram)
+    elements = tuple(f"line {number}" for number in range(1, len(counts) + 1))
+    return NamedHistogram(elements, histogram, path.name)
 
 
 def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:
@@ -84,4 +86,5 @@ def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:
     return NamedHistogram(
         tuple(name for name, _ in found),
         Histogram.from_element_order(np.array([n for _, n in found], dtype=np.int64)),
+        f"{by} of {path.name}",
     )

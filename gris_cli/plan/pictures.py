@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
 from dp_service.accounting.composition import Bound
 from gris_cli.plan.composition import Composed, Ratio
-from gris_cli.plan.simulation import CurvePoint, FoundElement
+from gris_cli.plan.simulation import CurvePoint, Found, FoundElement
 from gris_cli.plan.usage import Exhausted
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; markers repeat what they say.
@@ -35,6 +36,10 @@ def check_picture(path: Path | None, *, curves: int = 1) -> None:
         raise typer.BadParameter(f"--out can tell six curves apart by their colours, not {curves}")
     if path.suffix not in _SUFFIXES:
         raise typer.BadParameter(f"--out expects a file named .png or .svg, got {path.name}")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"--out: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise typer.BadParameter(f"--out: {path} cannot be written")
     try:
         import matplotlib  # noqa: F401, PLC0415 - an extra of its own
     except ModuleNotFoundError:
@@ -59,34 +64,57 @@ def draw_curve(points: Sequence[CurvePoint], path: Path, *, k: int, title: str) 
         axes.legend(title="mean; band: 25 % to 75 % of runs")
 
 
-def draw_found(
-    epsilons: Sequence[Fraction], runs: Sequence[Sequence[FoundElement]], path: Path, *, title: str
-) -> None:
-    """Draw true and noisy counts, and how often each element is found, one panel for each epsilon_per."""
-    with drawn(path, width=7.0, height=3.4 * len(runs)) as figure:
+def draw_found(epsilons: Sequence[Fraction], runs: Sequence[Found], path: Path, *, title: str) -> None:
+    """Draw true and noisy counts, and beside them how often each element is found; a row for each epsilon_per.
+
+    All rows have one scale, so that they can be compared.
+    """
+    with drawn(path, width=9.5, height=0.5 + 2.9 * len(runs)) as figure:
         figure.suptitle(title)
-        panels = figure.subplots(len(runs), squeeze=False)[:, 0]
-        for axes, epsilon_per, elements in zip(panels, epsilons, runs, strict=True):
-            _draw_panel(axes, f"epsilon_per = {float(epsilon_per):g}", elements)
+        rows = figure.subplots(len(runs), 2, squeeze=False, sharex=True, sharey="col")
+        for (counts, shares), epsilon_per, run in zip(rows, epsilons, runs, strict=True):
+            _draw_counts(counts, run.elements)
+            _draw_shares(shares, run.elements)
+            for axes in (counts, shares):
+                axes.set_title(f"epsilon_per = {float(epsilon_per):g}")
+                axes.grid(visible=True, alpha=0.3)
+        for axes in rows[-1]:
+            axes.set_xlabel("rank of the element by true count")
+        rows[0][0].legend(loc="upper right")
+        _from_rank_one(rows[0][0], max(len(run.elements) for run in runs))
 
 
-def _draw_panel(axes: Any, name: str, elements: Sequence[FoundElement]) -> None:
+def _draw_counts(axes: Any, elements: Sequence[FoundElement]) -> None:
     ranks = [each.rank for each in elements]
-    shares = axes.twinx()
-    shares.bar(
-        ranks, [100 * each.share for each in elements], color="#D9D9D9", width=0.8, label="found (right)"
-    )
-    shares.set(ylabel="runs that find it [%]", ylim=(0, 105))
     axes.plot(ranks, [each.count for each in elements], label="true count", **_style(0, line="-"))
-    seen = [each for each in elements if each.noisy_count is not None]
-    noisy = [each.noisy_count for each in seen]
-    axes.plot([each.rank for each in seen], noisy, label="noisy count, one run", **_style(1, line=""))
-    # The shares belong behind the counts.
-    axes.set_zorder(shares.get_zorder() + 1)
-    axes.patch.set_visible(False)
-    axes.set(xlabel="rank of the element by true count", ylabel="members", title=name, ylim=(0, None))
-    lines, bars = axes.get_legend_handles_labels(), shares.get_legend_handles_labels()
-    axes.legend(lines[0] + bars[0], lines[1] + bars[1], loc="upper right")
+    seen = [each for each in elements if each.lower is not None and each.upper is not None]
+    middles = [((each.lower or 0.0) + (each.upper or 0.0)) / 2 for each in seen]
+    halves = [((each.upper or 0.0) - (each.lower or 0.0)) / 2 for each in seen]
+    axes.errorbar(
+        [each.rank for each in seen],
+        middles,
+        yerr=halves,
+        color=_COLOURS[1],
+        linestyle="",
+        capsize=2,
+        label="noisy counts, 95 % of the runs that find it",
+    )
+    axes.set(ylabel="members", ylim=(0, None))
+
+
+def _draw_shares(axes: Any, elements: Sequence[FoundElement]) -> None:
+    axes.bar([each.rank for each in elements], [100 * each.share for each in elements], color=_COLOURS[5])
+    axes.set(ylabel="runs that find it [%]", ylim=(0, 105))
+
+
+_MOST_TICKS = 15
+_STEPS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 5))
+
+
+def _from_rank_one(axes: Any, last: int) -> None:
+    """Let ranks begin at 1, with whole numbers below."""
+    step = next(each for each in _STEPS if last <= _MOST_TICKS * each)
+    axes.set(xlim=(0.4, last + 0.6), xticks=sorted({1, *range(step, last + 1, step)}))
 
 
 _BOUND_NAMES = {
@@ -98,13 +126,20 @@ _BOUND_NAMES = {
 }
 
 
+_RATIO_LINES: tuple[tuple[str, Literal["-", "--", ":"]], ...] = (
+    ("lemma 4.4", "-"),
+    ("zCDP", "--"),
+    ("adaptive", ":"),
+)
+
+
 def draw_composition(
     found: Sequence[Ratio], epsilon_per: Fraction, bounds: Sequence[Composed], path: Path, *, title: str
 ) -> None:
     """Draw the ratio of optimal general composition to that of bounded range against the number of mechanisms, and
     the epsilons of all bounds for one epsilon_per.
     """
-    with drawn(path, width=11.0, height=4.5) as figure:
+    with drawn(path, width=11.0, height=5.0) as figure:
         figure.suptitle(title)
         left, right = figure.subplots(1, 2)
         _draw_ratios(left, found)
@@ -114,36 +149,53 @@ def draw_composition(
             right.plot(counts, line, label=name, **(style | {"marker": ""}))
         right.set(
             xlabel="mechanisms composed, k",
-            ylabel=f"epsilon, epsilon_per = {float(epsilon_per):g}",
+            ylabel="epsilon of all k together",
+            title=f"every bound, epsilon_per = {float(epsilon_per):g}",
+            xlim=(1, None),
             ylim=(0, 1.6 * bounds[-1].by_bound[Bound.DURFEE_ROGERS]),
         )
-        right.legend()
+        right.legend(title="bound")
         for axes in (left, right):
             axes.grid(visible=True, alpha=0.3)
 
 
 def _draw_ratios(axes: Any, found: Sequence[Ratio]) -> None:
+    """Draw the ratios, a colour for each epsilon_per and a line style for each bound.
+
+    Where delta is too small to buy anything, all epsilons are the sum, and there is nothing to compare: the lines begin
+    where it does.
+    """
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra of its own
+
     groups = groupby(found, lambda each: each.epsilon_per)
+    handles = []
     for colour, (epsilon_per, group) in zip(_COLOURS, groups, strict=False):
-        line = list(group)
+        line = [each for each in group if each.uses_delta]
         counts = [each.count for each in line]
-        axes.plot(
-            counts,
-            [each.lemma_4_4 for each in line],
-            color=colour,
-            label=f"epsilon_per = {float(epsilon_per):g}",
-        )
-        axes.plot(counts, [each.zcdp for each in line], color=colour, linestyle="--")
-        axes.plot(counts, [each.adaptive for each in line], color=colour, linestyle=":")
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.set(xlabel="mechanisms composed, k", ylabel="optimal epsilon of any DP / of bounded range")
-    # The curves leave no corner free.
-    axes.legend(
-        title="solid: lemma 4.4; dashed: zCDP; dotted: adaptive",
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=3,
+        for values, (_, style) in zip(_ratio_values(line), _RATIO_LINES, strict=True):
+            axes.plot(counts, values, color=colour, linestyle=style)
+        handles.append(Line2D([], [], color=colour, label=f"epsilon_per = {float(epsilon_per):g}"))
+    axes.set(
+        xlabel="mechanisms composed, k (left of a line's beginning k is too small\n"
+        "for delta to buy anything: every epsilon is the sum, the ratio 1)",
+        ylabel="best epsilon of any DP / epsilon of bounded range",
+        title="what bounded range gains",
+        xlim=(1, None),
+        ylim=(1, None),
     )
+    handles += [Line2D([], [], color="black", linestyle=style, label=name) for name, style in _RATIO_LINES]
+    # The lines leave no corner free.
+    axes.legend(
+        handles=handles,
+        title="colours: epsilon_per; line styles: the bound of bounded range",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.2),
+        ncols=4,
+    )
+
+
+def _ratio_values(line: Sequence[Ratio]) -> tuple[list[float], list[float], list[float]]:
+    return [each.lemma_4_4 for each in line], [each.zcdp for each in line], [each.adaptive for each in line]
 
 
 def draw_usage(

@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+# After this long it is known how long the rest will take; what takes less than NOTED_SECONDS needs no word.
+MEASURED_SECONDS = 1.0
+NOTED_SECONDS = 10.0
+
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yield a function to be called after each of `total` steps."""
+    """Yield a function to be called after each of `total` steps.
+
+    On a terminal there is a bar with the time that is left. Elsewhere one line on standard error says how long it will
+    take, if that is longer than ten seconds.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        # A pipe or a file gets no progress: what it keeps should be results and errors only.
+        # A pipe or a file gets no bar: what it keeps should be results and errors only.
         bar.disable = not bar.console.is_terminal
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        estimate = _Estimate(what, total, time.monotonic(), is_said=not bar.disable)
+
+        def advance() -> None:
+            bar.advance(task)
+            estimate.step()
+
+        yield advance
+
+
+class _Estimate:
+    """Says once how long a piece of work will take."""
+
+    def __init__(self, what: str, total: int, begun: float, *, is_said: bool) -> None:
+        self._what = what
+        self._total = total
+        self._begun = begun
+        self._is_said = is_said
+        self._done = 0
+
+    def step(self) -> None:
+        """Count a step; the first one after a second shows how long all will take."""
+        self._done += 1
+        spent = time.monotonic() - self._begun
+        if self._is_said or spent < MEASURED_SECONDS:
+            return
+        self._is_said = True
+        seconds = spent * self._total / self._done
+        if seconds >= NOTED_SECONDS:
+            sys.stderr.write(f"{self._what} takes about {_format_seconds(seconds)}\n")
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 2 * 60 else f"{seconds / 60:.0f} minutes"

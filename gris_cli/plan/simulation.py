@@ -16,7 +16,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.encoding import length_prefixed
 from gris_cli.expectations import laplace_threshold
@@ -76,9 +77,11 @@ def curve(
 
 @dataclass(frozen=True)
 class FoundElement:
-    """How often an element was found, and its noisy count in the first run if that found it.
+    """How often an element was found, and its noisy counts in the runs that found it.
 
-    `share` is of the runs; `expected` is the closed form where there is one.
+    `share` is of the runs; `expected` is the closed form where there is one. `noisy_count` is that of the first run, if
+    that found it. `lower` and `upper` are the quantiles of 2.5 % and 97.5 % of the noisy counts of the first runs, at
+    most BAND_RUNS of them; None where none of these found it.
     """
 
     rank: int
@@ -87,6 +90,81 @@ class FoundElement:
     noisy_count: int | None
     share: float
     expected: float | None
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a question costs and finds, on average over the runs.
+
+    `worst_case` and `information` are units; `calls` is the same in every run. `recall` is the share of the k elements
+    of the largest counts, or of all if there are fewer, that was found. `error` is how far a noisy count that was shown
+    lay from the true one; None if none was shown.
+    """
+
+    worst_case: int
+    information: float
+    calls: int
+    recall: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the runs of one mechanism found: element by element, and as a whole."""
+
+    elements: tuple[FoundElement, ...]
+    outcome: Outcome
+
+
+BAND_RUNS = 1000
+"""How many runs the bands of noisy counts are made of: more would only take memory."""
+
+
+class _Tally:
+    """Adds up runs."""
+
+    def __init__(
+        self, mechanism: UnkLap | UnkGumb, histogram: Histogram, ranked: NDArray[np.int64], trials: int
+    ) -> None:
+        self.times = np.zeros(len(histogram), dtype=np.int64)
+        self.first: dict[int, int] = {}
+        self.noisy = np.full((min(trials, BAND_RUNS), ranked.size), np.nan)
+        self._mechanism = mechanism
+        self._counts = histogram.counts_by_element
+        self._columns = {int(index): column for column, index in enumerate(ranked)}
+        self._top = ranked[self._counts[ranked] > 0]
+        self._information = self._hits = self._errors = self._shown = 0
+        self._trials = trials
+
+    def add(self, trial: int, selection: Selection) -> None:
+        """Add a run."""
+        self.times[selection.indices] += 1
+        self._information += self._mechanism.cost(
+            selection.indices.size, selection.ended_in_bottom
+        ).information
+        self._hits += int(np.isin(self._top, selection.indices).sum())
+        if selection.noisy_counts is None:
+            return
+        self._errors += int(np.abs(selection.noisy_counts - self._counts[selection.indices]).sum())
+        self._shown += selection.indices.size
+        if trial < BAND_RUNS:
+            counts = dict(zip(selection.indices.tolist(), selection.noisy_counts.tolist(), strict=True))
+            self.first = counts if trial == 0 else self.first
+            for index in counts.keys() & self._columns.keys():
+                self.noisy[trial, self._columns[index]] = counts[index]
+
+    def outcome(self) -> Outcome:
+        """Return the averages."""
+        worst = self._mechanism.worst_case_cost()
+        return Outcome(
+            worst_case=worst.information,
+            information=self._information / self._trials,
+            calls=worst.calls,
+            recall=self._hits / (self._trials * self._top.size) if self._top.size else 0.0,
+            error=self._errors / self._shown if self._shown else None,
+        )
 
 
 def found(
@@ -97,33 +175,38 @@ def found(
     shown: int,
     trials: int,
     advance: Advance,
-) -> list[FoundElement]:
-    """Return the `shown` elements of the largest counts, with how often each was found in `trials` runs."""
+) -> Found:
+    """Return the `shown` elements of the largest counts, how often each was found in `trials` runs, and averages."""
     fetched = named.largest(mechanism.d_bar + 1)
-    size = len(fetched.histogram)
-    times = np.zeros(size, dtype=np.int64)
-    noisy: dict[int, int] = {}
+    histogram = fetched.histogram
+    ranked = histogram.canonical_order[: min(shown, mechanism.d_bar)]
+    tally = _Tally(mechanism, histogram, ranked, trials)
     for trial in range(trials):
-        selection = mechanism.run(
-            fetched.histogram, draws.noise(str(mechanism.currency.epsilon_per), str(trial))
-        )
-        times[selection.indices] += 1
-        if trial == 0 and selection.noisy_counts is not None:
-            noisy = dict(zip(selection.indices.tolist(), selection.noisy_counts.tolist(), strict=True))
+        noise = draws.noise(str(mechanism.currency.epsilon_per), str(trial))
+        tally.add(trial, mechanism.run(histogram, noise))
         advance()
-    expected = _expected(mechanism, fetched.histogram.descending_counts)
-    ranked = fetched.histogram.canonical_order[: min(shown, mechanism.d_bar)].tolist()
-    return [
+    expected = _expected(mechanism, histogram.descending_counts)
+    elements = tuple(
         FoundElement(
             rank=rank + 1,
             element=fetched.elements[index],
-            count=int(fetched.histogram.counts_by_element[index]),
-            noisy_count=noisy.get(index),
-            share=int(times[index]) / trials,
+            count=int(histogram.counts_by_element[index]),
+            noisy_count=tally.first.get(index),
+            share=int(tally.times[index]) / trials,
             expected=None if expected is None else expected(rank),
+            **_band(tally.noisy[:, rank]),
         )
-        for rank, index in enumerate(ranked)
-    ]
+        for rank, index in enumerate(ranked.tolist())
+    )
+    return Found(elements, tally.outcome())
+
+
+def _band(noisy: NDArray[np.float64]) -> dict[str, float | None]:
+    seen = noisy[~np.isnan(noisy)]
+    if not seen.size:
+        return {"lower": None, "upper": None}
+    lower, upper = np.percentile(seen, [2.5, 97.5])
+    return {"lower": float(lower), "upper": float(upper)}
 
 
 def _expected(mechanism: UnkLap | UnkGumb, counts: NDArray[np.int64]) -> Callable[[int], float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -26,7 +27,7 @@ from pinot_connector.dbapi.errors import (
     dbapi_error,
 )
 from pinot_connector.dbapi.parameters import Parameters, bound
-from pinot_connector.dbapi.tables import Column, Values, described, tabulated
+from pinot_connector.dbapi.tables import ONE_DESCRIBED, Column, Values, described, tabulated
 from pinot_connector.results import PrivateResult
 
 
@@ -129,11 +130,15 @@ class Connection:
 
 @dataclass(frozen=True)
 class _Result:
-    """The result of a question; `rows` are those that have not been fetched."""
+    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: nothing was asked."""
 
-    release: PrivateResult
+    release: PrivateResult | None
     description: tuple[Column, ...]
     rows: Iterator[Values]
+    row_count: int
+
+
+_LIVENESS_CHECK = re.compile(r"\s*SELECT\s+1\s*;?\s*", re.IGNORECASE)
 
 
 class Cursor:
@@ -171,15 +176,21 @@ class Cursor:
     @property
     def rowcount(self) -> int:
         """How many rows the result has; -1 before a result."""
-        return -1 if self._result is None else len(self._result.release.rows)
+        return -1 if self._result is None else self._result.row_count
 
     @property
     def release(self) -> PrivateResult | None:
-        """The release that the rows come from: mechanism, cost, remaining budget, whether it ended in bottom."""
+        """The release that the rows come from: mechanism, cost, remaining budget, whether it ended in bottom.
+
+        None before a result, and after `SELECT 1`.
+        """
         return None if self._result is None else self._result.release
 
     def execute(self, operation: str, parameters: Parameters | None = None) -> Cursor:
         """Asks a question and pays for it.
+
+        `SELECT 1`, by which programs test a connection, is answered here: it asks no service, reads no data and costs
+        nothing.
 
         Args:
             operation: SQL of the accepted subset, with `%(name)s` for values and `%%` for a per cent sign.
@@ -198,6 +209,9 @@ class Cursor:
         self._require_open()
         self._result = None
         self.messages = []
+        if isinstance(operation, str) and _LIVENESS_CHECK.fullmatch(operation):
+            self._result = _Result(None, ONE_DESCRIBED, iter([(1,)]), row_count=1)
+            return self
         with dbapi_error():
             release = self._connection.ask(bound(operation, parameters))
         if release.requested_k is not None:
@@ -207,6 +221,7 @@ class Cursor:
             release,
             description=described(release, intervals=self._intervals),
             rows=tabulated(release, intervals=self._intervals),
+            row_count=len(release.rows),
         )
         return self
 

@@ -14,15 +14,17 @@ Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
 Values: TypeAlias = tuple[Any, ...]
 
 COUNT_NAME = "count"
+ONE_DESCRIBED: tuple[Column, ...] = (("1", NUMBER, None, None, None, None, False),)
+"""The description of the one column of SELECT 1."""
 
 
 def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     """Returns the columns: those of the elements as selected, the count, and the ends of its interval.
 
-    The count has the question's alias, or is called `count`, its interval `<count>_lower` and `<count>_upper`. A name
-    that another column has already gets underscores at its end.
+    Columns and the count have the question's aliases. Without one the count is called `count`; its interval is
+    `<count>_lower` and `<count>_upper`. A name that another column has already gets underscores at its end.
     """
-    columns = {column.name: TYPE_OF_COLUMN[column.type] for column in release.columns}
+    columns = {column.title: TYPE_OF_COLUMN[column.type] for column in release.columns}
     if release.interval_kind is not IntervalKind.NONE:
         count = release.count_alias or COUNT_NAME
         for name in (count, f"{count}_lower", f"{count}_upper") if intervals else (count,):

@@ -39,10 +39,19 @@ class Feature(Enum):
 
 @dataclass(frozen=True)
 class ExpectedColumn:
-    """A column of the answer: the name under which dp_service selected it, and its type in the policy."""
+    """A column of the answer: the name under which dp_service selected it, and its type in the policy.
+
+    `alias` is what a question in SQL calls it, None where it gives no name.
+    """
 
     name: str
     type: ColumnType
+    alias: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What to call the column where a result is displayed."""
+        return self.alias or self.name
 
 
 @dataclass(frozen=True)

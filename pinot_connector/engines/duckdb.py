@@ -94,6 +94,10 @@ class DuckDBEngine:
         """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
         return self._file(table).version()
 
+    def tables(self) -> frozenset[str]:
+        """Returns the names of the tables."""
+        return frozenset(self._files)
+
     def check(self, query: EngineQuery) -> None:
         """Refuses every requirement: a query for DuckDB has none; see `Engine.check`."""
         if query.requires:
@@ -246,23 +250,32 @@ class _ParquetTable:
         self._shared = shared
         self._lock = threading.Lock()
         self._lists = 0
-        self._listed: tuple[str, str] | None = None
+        self._listed: tuple[str, str, list[str]] | None = None
 
     @contextmanager
     def opened(self, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
         """Gives a connection on which the table's name stands for the rows that questions see."""
         with self._shared.cursor() as connection:
-            unreadable = self._list(connection, data_version)
-            view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable)}"
+            unreadable, unread = self._list(connection, data_version)
+            view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable, unread)}"
             _execute_all(connection, view, to_error=_refused)
             yield connection
 
-    def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
-        """Returns the list of this version. No deadline ends it: if the question times out, later ones use the list."""
+    def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
+        """Returns the list of this version, and the columns that no question may read.
+
+        No deadline ends it: if the question times out, later ones use the list.
+        """
         with self._lock:
             if self._listed is None or self._listed[0] != data_version:
-                self._listed = (data_version, self._new_list(connection, data_version))
-            return self._listed[1]
+                listed = self._new_list(connection, data_version)
+                self._listed = (data_version, listed, self._unread(connection))
+            return self._listed[1:]
+
+    def _unread(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
+        breakable = _translated(partial(breakable_columns, connection, self._file.path), _refused)
+        columns = _translated(partial(columns_of, connection, self._file.path), _refused) if breakable else {}
+        return [name for name in columns if name.casefold() in breakable]
 
     def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
         if self._listed is not None:

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
+from dp_service.accounting.accuracy import (
+    Found,
+    GumbelThreshold,
+    LaplaceThreshold,
+    found_of_equals,
+    mean_laplace_error,
+)
 from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
 from dp_service.mechanisms.unk_lap import threshold_shift
 from dp_service.noise import KeyedNoise, KeyedStream
@@ -115,3 +121,33 @@ def test_certainty_is_not_to_be_had() -> None:
     """A probability of one would need an endless count."""
     with pytest.raises(ValueError, match=r"^probability must be"):
         LaplaceThreshold(Fraction(1), 10).needed(Fraction(1))
+
+
+@pytest.mark.parametrize(("k", "above"), [(3, 66), (3, 80), (5, 75), (1, 60)])
+def test_what_is_found_of_equal_counts_is_what_the_mechanism_finds(k: int, above: int) -> None:
+    """With d_bar = k the threshold's index is fixed; 4000 runs lie within six standard deviations of both numbers."""
+    currency = Currency(Fraction(1, 5), Fraction(1, 10**5))
+    mechanism = UnkGumb(currency, k, k, 1, with_counts=False)
+    histogram = Histogram.from_element_order([above] * k + [0])
+    expected = found_of_equals(GumbelThreshold(currency.epsilon_per, currency.delta, 1, k), k, above)
+    trials = 4000
+    runs = (KeyedNoise(KeyedStream(seed.to_bytes(32, "big"))) for seed in range(trials))
+    sizes = [mechanism.run(histogram, noise).indices.size for noise in runs]
+    assert sum(sizes) / trials == pytest.approx(expected.elements, abs=6 * k / (2 * trials**0.5))
+    all_found = sum(size == k for size in sizes) / trials
+    assert all_found == pytest.approx(expected.all_of_them, abs=6 / (2 * trials**0.5))
+    assert 0.05 < expected.all_of_them < 0.95
+
+
+def test_what_lies_at_the_cut_is_not_found() -> None:
+    """Candidates lie strictly above it."""
+    threshold = GumbelThreshold(Fraction(1, 5), Fraction(1, 10**5), 1, 10)
+    assert found_of_equals(threshold, 10, 0) == Found(0.0, 0.0)
+
+
+@pytest.mark.parametrize("scale", [0.7, 4.0, 13.333])
+def test_the_mean_error_of_laplace_noise_is_the_sum_over_its_law(scale: float) -> None:
+    """E|Z| of Pr[Z = z] proportional to exp(-|z| / scale)."""
+    weights = {z: math.exp(-abs(z) / scale) for z in range(-1000, 1001)}
+    mean = sum(abs(z) * weight for z, weight in weights.items()) / sum(weights.values())
+    assert mean_laplace_error(scale) == pytest.approx(mean, rel=1e-9)

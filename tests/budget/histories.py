@@ -205,7 +205,7 @@ class Player:
     def note(self, asked: Asked[Request], answer: Answer) -> None:
         """Take note of what has become of a request: what the next ones are decided by."""
         request = asked.request
-        if not isinstance(answer.outcome, LimitsSet) or answer.replayed:
+        if answer.replayed or not isinstance(answer.outcome, LimitsSet):
             return
         self.version = answer.outcome.version
         if not isinstance(request, AccountRequest):

@@ -78,11 +78,6 @@ class Model:
             return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         before = replace(self, held=dict(self.held), used=set(self.used))
         self.advance(clock)
-        if isinstance(request, AccountRequest):
-            reported = self._change_account(request)
-            lasts = ANSWERS_LAST if reported[0] == "limits" else REFUSALS_LAST
-            self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
-            return reported
         if isinstance(request, SetLimits):
             self.limits_version = max(self.limits_version + 1, self.now)
             for level, limit in request.changes:
@@ -99,9 +94,12 @@ class Model:
             lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
             return reported
-        if isinstance(request, ChangeCurrency):
-            reported = self._change_currency(request, limits)
-            lasts = ANSWERS_LAST if reported[0] == "currency" else REFUSALS_LAST
+        if isinstance(request, AccountRequest | ChangeCurrency):
+            if isinstance(request, ChangeCurrency):
+                reported = self._change_currency(request, limits)
+            else:
+                reported = self._change_account(request)
+            lasts = ANSWERS_LAST if reported[0] in {"limits", "currency"} else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
             return reported
         spent = len(self.spent)

@@ -62,7 +62,7 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
         if request is not None:
             together.append(request)
         if request is not None and isinstance(request.request, SetLimits | AccountRequest):
-            # What is asked next is decided by it.
+            # What is asked next is decided by it, and needs the version that it gave.
             player.note(request, (await answers_agree(rules, any_store, together))[-1])
     await answers_agree(rules, any_store, together)
     for store in (rules, any_store):

@@ -150,7 +150,8 @@ async def test_what_was_asked_before_the_closing_ends_as_it_would(
     """Settled, cancelled, forfeited or lapsed; a retry of what was answered is answered again."""
     await ask(any_store, for_(ANALYST, charge, "before", ONE, release_id="rel", query_id="q"))
     for name in ("settled", "cancelled", "forfeited", "lapsed"):
-        await ask(any_store, for_(ANALYST, reserve, name, ONE, forfeits=name == "forfeited"))
+        held = await ask(any_store, for_(ANALYST, reserve, name, ONE, forfeits=name == "forfeited"))
+        assert isinstance(held.outcome, Reserved)
     free = (await ask(any_store, for_(ANALYST, reserve, "free", ONE, query_id="q"))).outcome
     assert isinstance(free, Reserved)
     assert free.already_paid
@@ -231,8 +232,9 @@ async def test_a_moved_account_keeps_all_it_had(any_store: Store, clock: Stepped
         await ask(any_store, for_(ANALYST, charge, f"c{day}", Cost(2, 1), **ids))
         await ask(any_store, for_(COLLEAGUE, charge, f"bob{day}", ONE))
         clock.step(days=1)
-    for name in ("settled", "cancelled", "lapses"):
-        await ask(any_store, for_(ANALYST, reserve, name, ONE))
+    for name, cost in (("settled", ONE), ("cancelled", ONE), ("lapses", Cost(1, 0))):
+        held = (await ask(any_store, for_(ANALYST, reserve, name, cost))).outcome
+        assert isinstance(held, Reserved)
     before = await any_store.read(ANALYST, on(ANALYST))
     assert LimitsSet(clock.now) == await move(any_store)
     assert before.levels == (await any_store.read(NEW, on(NEW))).levels
@@ -250,6 +252,11 @@ async def test_a_moved_account_keeps_all_it_had(any_store: Store, clock: Stepped
     assert isinstance(settled, Charged)
     assert Cancelled(ONE, UNIT) == (await ask(any_store, for_(NEW, release, "x", ends="cancelled"))).outcome
     assert [Cost(10, 7), Cost(7, 4)] == await spent(any_store, NEW)
+    # What is held lapses with the request of another account.
+    clock.step(seconds=61)
+    await ask(any_store, for_(COLLEAGUE, charge, "bob", NOTHING))
+    await assert_sound(any_store)
+    assert [NOTHING] * 2 == [each.reserved for each in (await any_store.read(NEW, on(NEW))).levels]
     clock.step(days=5)
     assert [Cost(10, 7), Cost(3, 2)] == await spent(any_store, NEW)
     await ask(any_store, for_(NEW, charge, "last", NOTHING))
@@ -288,13 +295,13 @@ async def test_the_old_name_is_closed_for_good(any_store: Store) -> None:
 async def test_an_account_moves_only_where_nothing_is(any_store: Store) -> None:
     """A name that was used, has a limit, was closed or has accounts below it; and only an account without any."""
     used, limited, closed = COLLEAGUE, Account(("acme", "limited")), Account(("acme", "closed"))
-    above = Account(("acme", "*?"))
-    below = Account((*above.path, "ann"))
-    # What Redis would take for a pattern of it.
-    resembles = Account(("acme", "xy", "ann"))
+    above = Account(("acme", "[z]"))
+    # Of the one Redis would find nothing by a pattern, and of the other something.
+    below, resembles = Account((*above.path, "ann")), Account(("acme", "xy", "ann"))
+    pattern = Account(("acme", "x?"))
     await ask(any_store, for_(ANALYST, charge, "c", ONE))
     await ask(any_store, for_(used, charge, "bob", NOTHING))
-    for number, account in enumerate((below, resembles)):
+    for number, account in enumerate((below, resembles, pattern)):
         await ask(any_store, charge(f"below {number}", ONE, account=account, on=levels(account)))
     setting = SetLimits(account=COMPANY, request_id="set", changes=((limited, OWN),))
     await any_store.apply(setting, NO_LIMITS)
@@ -304,8 +311,7 @@ async def test_an_account_moves_only_where_nothing_is(any_store: Store) -> None:
     assert Refused(Reason.HAS_ACCOUNTS_BELOW) == await move(any_store, above, NEW, "above")
     assert Refused(Reason.NOTHING_TO_MOVE) == await move(any_store, THIRD, NEW, "unused")
     assert CLOSED == await move(any_store, closed, NEW, "of a closed one")
-    other = Account(("acme", "xy", "eve"))
-    assert LimitsSet(NOON + 2) == await move(any_store, resembles, other, "a pattern")
+    assert LimitsSet(NOON + 2) == await move(any_store, pattern, Account(("acme", "y*")), "a pattern")
     assert LimitsSet(NOON + 3) == await close(any_store, COMPANY, "all")
     assert CLOSED == await move(any_store, id_="under a closed one")
     for target in (COMPANY, Account(("acme", "x", "ann")), Account(("other", "ann"))):
@@ -341,6 +347,9 @@ async def test_an_account_may_move_several_times(any_store: Store) -> None:
     usage = Usage(NOON, 1, 2)
     await audit.measure(any_store, COMPANY, usage)
     assert ([THIRD], (1,)) == (list(usage.spent), usage.curve(Unit.INFORMATION, 6).exhausted)
+    own = Usage(NOON, 1, 2)
+    await audit.measure(any_store, THIRD, own)
+    assert usage == own
     asked = await with_charge(any_store, without_charge(THIRD, "rel", "wrong", "back"))
     assert (
         Cancelled(Cost(3, 1), UNIT) == (await ask(any_store, Asked(asked, AppliedLimits(on(THIRD))))).outcome
@@ -410,6 +419,21 @@ async def test_a_move_and_what_is_asked_with_it_come_one_after_the_other(any_sto
     assert [ONE, ONE] == await spent(any_store, NEW)
     settled = (await ask(any_store, for_(NEW, charge, "s", ONE, settles="held"))).outcome
     assert isinstance(settled, Charged)
+    await assert_sound(any_store)
+
+
+async def test_what_is_used_for_the_first_time_beside_a_move_is_not_overlooked(any_store: Store) -> None:
+    """In one batch with it, and right before it: the new name, or an account below the old one."""
+    await ask(any_store, for_(ANALYST, charge, "c", ONE))
+    below = Account((*ANALYST.path, "below"))
+    for number, (account, refusal) in enumerate(
+        ((NEW, Reason.TARGET_USED), (below, Reason.HAS_ACCOUNTS_BELOW))
+    ):
+        asked = charge(f"first {number}", ONE, account=account, on=levels(account))
+        target = Account(("acme", f"{NEW.path[-1]}{number or ''}"))
+        moving = MoveAccount(account=ANALYST, target=target, request_id=f"m{number}", reason="x")
+        _, answer = await asyncio.gather(any_store.apply(*asked), any_store.apply(moving, NO_LIMITS))
+        assert Refused(refusal) == answer.outcome
     await assert_sound(any_store)
 
 

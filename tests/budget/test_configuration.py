@@ -122,12 +122,14 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
     [
         ("accounts: []", "accounts"),
         ("{}", "accounts"),
-        ("- a", "valid dictionary"),
+        ("- a", "expected keys and their values"),
+        ("accounts: []\nx: 1", "accounts: expected at least 1 item; x: there is no such key"),
+        ("accounts:\n  - limit: {information: 1, calls: 1}", "accounts.0.path: expected this key"),
         ("accounts:\n" + entry("[a]") + "limits: {}", "limits"),
         ("accounts:\n" + entry("[a]", "    modus: track\n"), "accounts.0.modus"),
         ("accounts:\n" + entry("[a]", "    mode: tracking\n"), "accounts.0.mode"),
         ("accounts:\n" + entry("[a]", "    window: fortnight\n"), "accounts.0.window"),
-        ("accounts:\n" + entry("[a]", "    window: sliding\n"), "accounts.0: Value error, a sliding window"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n"), "accounts.0: a sliding window"),
         ("accounts:\n" + entry("[a]", "    window: week\n    days: 7\n"), "a sliding window, and no other"),
         ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 1\n"), "accounts.0.days"),
         ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 401\n"), "accounts.0.days"),
@@ -277,5 +279,35 @@ def test_an_administrator_is_told_where_the_fault_is(tmp_path: Path, text: str, 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """So that a typing error is found at once."""
-    with pytest.raises(ConfigurationError, match="no-such-file"):
-        load_configuration(tmp_path / "no-such-file")
+    path = tmp_path / "no-such-file"
+    with pytest.raises(ConfigurationError) as error:
+        load_configuration(path)
+    assert f"{path}: No such file or directory" == str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xff\xfe", "expected UTF-8"),
+        (b"accounts: [secret\nlimit: }", "line 2: expected ',' or ']', but got ':'"),
+    ],
+)
+def test_what_is_no_document_is_refused_in_plain_words(tmp_path: Path, content: bytes, expected: str) -> None:
+    """Neither Python's words nor a piece of the file."""
+    path = tmp_path / "budget.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError) as error:
+        load_configuration(path)
+    assert f"{path}: {expected}" == str(error.value)
+    fields = [f"{fault.field} {fault.expected}" for fault in error.value.faults]
+    assert fields
+    assert not any("secret" in field for field in fields)
+
+
+def test_an_administrator_is_told_what_is_missing_in_plain_words(tmp_path: Path) -> None:
+    """Not in those of the library that checks it."""
+    with pytest.raises(ConfigurationError) as error:
+        load(tmp_path, "accounts:\n  - limit: {information: 1, calls: x}")
+    assert {("accounts.0.path", "this key"), ("accounts.0.limit.calls", "a whole number")} == {
+        (fault.field, fault.expected) for fault in error.value.faults
+    }

@@ -16,8 +16,8 @@ from redis.asyncio import Redis
 
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Reserved
-from budget_service.ledger.requests import ResumeClock, SetLimits
+from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Reason, Refused, Reserved
+from budget_service.ledger.requests import MoveAccount, ResumeClock, SetLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period, Window, microseconds_of
@@ -329,6 +329,27 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
     await client.aclose()
 
 
+async def test_a_ledger_of_schema_8_is_told_which_accounts_have_others_below(
+    shared_redis: RedisServer, clock: SteppedClock
+) -> None:
+    """They cannot be moved, and all others can."""
+    await empty(shared_redis.address)
+    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
+    team, alone = Account(("acme", "team")), Account(("acme", "alone"))
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        for number, account in enumerate((Account((*team.path, "ann")), alone)):
+            await store.apply(*charge(f"c{number}", account=account, on=levels(account)))
+    assert {"acme", "acme/team"} == await client.smembers("gris:{acme}:parents")
+    await client.delete("gris:{acme}:parents")
+    await client.set("gris:schema", 8)
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        for source, outcome in ((team, Refused(Reason.HAS_ACCOUNTS_BELOW)), (alone, LimitsSet(1))):
+            target = Account(("acme", f"{source.path[-1]} 2"))
+            moving = MoveAccount(account=source, target=target, request_id=target.text, reason="x")
+            assert outcome == (await store.apply(moving, NO_LIMITS)).outcome
+    await client.aclose()
+
+
 async def test_an_id_that_looks_like_a_key_is_no_root_and_stops_no_migration(
     shared_redis: RedisServer, clock: SteppedClock
 ) -> None:
@@ -422,7 +443,7 @@ async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
         client = Redis.from_url(shared_redis.address, decode_responses=True)
         keys = [key async for key in client.scan_iter("gris:{%7Da%7Bb%7D}:*")]
         await client.aclose()
-    assert len(keys) == 10
+    assert len(keys) == 11
 
 
 @pytest.mark.parametrize(("own", "days"), [(limit(10, 5), 17.5), (limit(10, 5, days=60), 59.5)])

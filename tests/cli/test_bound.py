@@ -3,9 +3,14 @@
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import os
+import pty
 import random
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,6 +122,19 @@ def test_a_copy_has_the_rows_of_the_reference(
     assert (made.rows, made.rows_kept) == (len(rows), len(wanted))
     assert (made.rows_kept == made.rows) is (delta_0 == 1000)
     assert made.members == len({row[0] for row in rows})
+
+
+def test_columns_may_have_any_names(tmp_path: Path) -> None:
+    """Those that the tool gives to tables and columns of its own too, and names that SQL would read otherwise."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    columns = Columns("member", ("element_0", "place", 'the "salt"'), "period")
+    write_answer(
+        source,
+        "SELECT 'ada' AS member, 'x' || i AS element_0, i AS place, 'y' AS \"the \"\"salt\"\"\", 'may' AS period, "
+        "i AS left_out, i AS kept, i AS source_rows FROM range(9) t(i)",
+    )
+    made = bounded_copy(source, out, Bounding("t", columns, 4), work=run_statement)
+    assert made.rows_kept == len(read(out)) == 4
 
 
 def test_members_and_elements_may_be_numbers_and_days(tmp_path: Path) -> None:
@@ -311,6 +329,28 @@ def test_the_command_prints_what_it_kept(tmp_path: Path, capsys: pytest.CaptureF
     assert found["rows"] == 500
     assert found["rows_kept"] == len(read(out))
     assert 0 < found["pairs_kept"] < found["pairs"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("starts_processes")
+def test_a_terminal_sees_progress_on_standard_error(tmp_path: Path) -> None:
+    """And standard output has the result alone."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_answer(source, "SELECT i % 5000 AS who, 'x' || i AS what, 'y' AS where FROM range(600000) t(i)")
+    terminal, side = pty.openpty()
+    command = [sys.executable, "-m", "gris_cli", *arguments(source, out, "--json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=side) as process:
+        os.close(side)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while block := os.read(terminal, 4096):
+                shown += block
+        assert process.stdout is not None
+        printed = process.stdout.read()
+    os.close(terminal)
+    assert json.loads(printed)["rows_kept"] == 10_000
+    for what in (b"reading pairs", b"choosing elements", b"writing", b"100%"):
+        assert what in shown
 
 
 @pytest.mark.parametrize(

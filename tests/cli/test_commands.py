@@ -130,7 +130,8 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
         monkeypatch.setenv("PINOT_CONTROLLER", fake.url)
         monkeypatch.setenv("PINOT_SERVER_ADMIN", "true")
         monkeypatch.setenv("PINOT_SERVER_ADMIN_PORT", str(port))
-        _, reported = _json(capsys, "ask", *QUESTION, *_connection(world), "--engine", "pinot")
+        services = ("--dp", world.dp, "--budget", world.budget, "--account", new_account())
+        _, reported = _json(capsys, "ask", *QUESTION, *services, "--engine", "pinot")
     assert "a server of Pinot does not accept our credentials" == reported["error"]["message"]
 
 

@@ -126,6 +126,9 @@ def test_examples_that_are_not_there_are_a_usage_error(
     assert "--examples" in capsys.readouterr().err
 
 
+FREE_PORTS = ("--dp-port", "0", "--budget-port", "0", "--admin-port", "0")
+
+
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_serving_ends_with_a_signal_and_leaves_nothing_running(
@@ -133,10 +136,13 @@ def test_serving_ends_with_a_signal_and_leaves_nothing_running(
 ) -> None:
     """Both services answer until then."""
     with subprocess.Popen(
-        [*GRIS, "serve", "--json", "--directory", str(tmp_path)], stdout=subprocess.PIPE, text=True
+        [*GRIS, "serve", "--json", "--directory", str(tmp_path), *FREE_PORTS],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         addresses = json.loads(process.stdout.readline())
+        assert {"dp", "budget", "admin"} == addresses.keys()
         assert all(_listens(address) for address in addresses.values())
         process.send_signal(number)
         assert process.wait(20) == 0

@@ -218,12 +218,12 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
         (("--unrecorded", "--member", "nobody"), "there is no column nobody"),
         (("--unrecorded", "--out", "/nowhere/x.json"), "there is no directory /nowhere"),
         (("--unrecorded", "--policy", "/nowhere.yaml"), "/nowhere.yaml"),
-        (("--unrecorded", "--data-version", ""), "data_version: String should have at least 1"),
-        (("--unrecorded", "--data-version", "v" * 257), "data_version: String should have at most 256"),
+        (("--unrecorded", "--data-version", ""), "data_version: expected at least 1 character"),
+        (("--unrecorded", "--data-version", "v" * 257), "data_version: expected at most 256 characters"),
         (("--unrecorded", "--data-version", "\udcff"), "data_version: "),
         (("--unrecorded", "--data-version", f"sha256:{'0a' * 32}"), "expected no plain hash of the data"),
         (("--unrecorded", "--data-version", "0A" * 16), "expected no plain hash of the data"),
-        (("--unrecorded", "--rho", f"0.1{'0' * 60}1"), "rho: String should match"),
+        (("--unrecorded", "--rho", f"0.1{'0' * 60}1"), "rho: expected a text of another form"),
     ],
 )
 def test_wrong_flags_are_told_by_name(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -17,6 +18,7 @@ from examples import simulated_month
 from gris_cli.__main__ import main
 from gris_cli.expectations import Expectation, expectation_of
 from gris_cli.plan.histograms import NamedHistogram
+from gris_cli.plan.progress import progress
 from gris_cli.plan.sheets import percent, plainly, upwards
 from gris_cli.plan.simulation import Draws, curve
 from pinot_connector.results import Consistency, CountNoise, Mechanism, Parameters
@@ -29,10 +31,10 @@ COHORTS = ("--data", str(FEEDBACK), "--by", "cohort", "--member", "member_id", "
 
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """Runs a command with --json and returns the object it prints, which must be all that it prints."""
+    """Runs a command with --json and returns the object it prints, which must be all that it prints there."""
     assert main(["plan", *arguments, "--json"]) == 0
     printed = capsys.readouterr()
-    assert printed.err == ""
+    assert all(" takes about " in line for line in printed.err.splitlines())
     return json.loads(printed.out)
 
 
@@ -277,7 +279,8 @@ def test_what_lies_beyond_d_bar_raises_the_threshold(
 
 def test_a_curves_band_holds_the_middle_half_of_the_runs() -> None:
     """A quarter of the same runs, made here one by one, lies at or below either end, as quantiles of samples do."""
-    named = NamedHistogram(tuple("abcdefgh"), Histogram.from_element_order([90, 80, 70, 60, 50, 40, 30, 20]))
+    counts = Histogram.from_element_order([90, 80, 70, 60, 50, 40, 30, 20])
+    named = NamedHistogram(tuple("abcdefgh"), counts, "h")
     mechanism = UnkGumb(Currency(Fraction("0.15"), Fraction("1e-3")), 6, 8, 1, with_counts=False)
     (point,) = curve(named, [mechanism], Draws(5), trials=101, advance=lambda: None)
     again = Draws(5)
@@ -480,18 +483,93 @@ def parameters(mechanism: UnkGumb | UnkLap, name: Mechanism, **changes: Any) -> 
     return Parameters(**(values | changes))
 
 
+def counts_of(expectation: Expectation) -> tuple[int | None, int | None, int | None]:
+    """Return which counts are found with 50 % and 95 %, and how exact a count is."""
+    return expectation.found_half, expectation.found_mostly, expectation.half_width
+
+
 def test_what_to_expect_of_a_resolved_question() -> None:
     """Both unknown domains have a threshold, known ones none; without counts there is no width."""
     currency = Currency(Fraction("0.15"), Fraction("1e-10"))
     gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
-    assert Expectation(201, 221, 40) == expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10))
+    usual = expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10))
+    assert (201, 221, 40) == counts_of(usual)
     gaussian = parameters(gumbel, Mechanism.UNK_GUMB, k=10, count_noise=CountNoise.DISCRETE_GAUSSIAN)
-    assert Expectation(201, 221, 26) == expectation_of(gaussian)
-    assert Expectation(345, 389, 40) == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
+    assert (201, 221, 26) == counts_of(expectation_of(gaussian))
+    restricted = expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
+    assert (345, 389, 40) == counts_of(restricted)
     wide = UnkLap(currency, 3, 1000, 1)
-    assert Expectation(1075, 1206, 120) == expectation_of(parameters(wide, Mechanism.UNK_LAP, delta_l0=3))
+    assert (1075, 1206, 120) == counts_of(expectation_of(parameters(wide, Mechanism.UNK_LAP, delta_l0=3)))
     known = parameters(gumbel, Mechanism.KNOWN_GUMB, k=10, delta=None, d_bar=None, noise_scale=None)
-    assert Expectation(None, None, None) == expectation_of(known)
+    assert (None, None, None) == counts_of(expectation_of(known))
+    assert (20, None) == (usual.ordered_mostly, restricted.ordered_mostly)
+    assert (13.321, 10.638) == (usual.mean_error, expectation_of(gaussian).mean_error)
+
+
+def test_only_unk_gumb_has_a_price_that_depends_on_what_is_found() -> None:
+    """Without counts half as much an element, besides the threshold and bottom."""
+    currency = Currency(Fraction("0.15"), Fraction("1e-10"))
+    gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
+    half, mostly = expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10)).prices
+    assert (201, 221) == (half.above, mostly.above)
+    assert half.found < mostly.found < 10
+    assert half.information == pytest.approx(2 * half.found + 2, abs=0.2)
+    bare = parameters(gumbel, Mechanism.UNK_GUMB, k=10, noise_scale=None)
+    assert expectation_of(bare).prices[0].information == pytest.approx(half.found + 2, abs=0.2)
+    assert () == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1)).prices
+
+
+def test_a_delta_of_one_is_no_guarantee(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither that of a call, nor what all calls add up to: both are refused by name."""
+    for flags, said in (
+        (("--delta", "2"), "delta must be an exact number strictly between 0 and 1"),
+        (("--delta", "0.02"), "delta of 0.02, with 30 calls"),
+        (("--calls", "10000000000"), "adds up to 1 or more, which promises nothing"),
+    ):
+        for command in ("guarantee", "deployments"):
+            assert main(["plan", command, "--quick", *flags]) == 2
+            printed = capsys.readouterr()
+            assert printed.out == ""
+            assert said in printed.err
+
+
+def test_a_question_on_data_has_an_expected_price_below_the_worst_case(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of ten that are asked for, one is far above the rest: 4 units, where 21 are reserved."""
+    counts = tmp_path / "counts"
+    counts.write_text("\n".join(map(str, [1000, *[20] * 1500])))
+    flags = ("found", "--counts", str(counts), "--k", "10", "--trials", "200", "--seed", "7")
+    (row,) = reported(capsys, *flags)["expected"]
+    assert (21, 1) == (row["worst_case"], row["calls"])
+    assert row["information"] == pytest.approx(4, abs=0.2)
+    assert row["recall"] == pytest.approx(0.1, abs=0.01)
+    assert row["error"] == pytest.approx(13.3, abs=4)
+
+
+def test_a_picture_is_refused_before_anything_is_computed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Its folder is looked for first: a million runs would take hours."""
+    counts = tmp_path / "counts"
+    counts.write_text("5\n")
+    out = tmp_path / "nowhere" / "curve.svg"
+    flags = ("--counts", str(counts), "--trials", "1000000", "--out", str(out))
+    assert main(["plan", "curve", *flags]) == 2
+    assert f"--out: there is no folder {out.parent}" in capsys.readouterr().err
+
+
+def test_a_long_simulation_says_how_long_it_takes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, after the first second, on standard error, and only if it is more than ten."""
+    clock = itertools.count()
+    monkeypatch.setattr("gris_cli.plan.progress.time.monotonic", lambda: next(clock) * 0.5)
+    for total, said in ((100, "counting takes about 50 seconds\n"), (10, "")):
+        with progress("counting", total) as advance:
+            for _ in range(total):
+                advance()
+        assert capsys.readouterr().err == said
 
 
 def commands_of_the_guide() -> list[list[str]]:
@@ -508,7 +586,10 @@ def test_the_guides_commands_run(
 ) -> None:
     """As they are written, but for the number of runs, and with files in a directory of their own."""
     monkeypatch.chdir(ROOT)
-    words = [str(tmp_path / Path(word).name) if word.endswith((".png", ".csv")) else word for word in command]
+    words = [
+        str(tmp_path / Path(word).name) if word.endswith((".svg", ".png", ".csv")) else word
+        for word in command
+    ]
     if words[0] == "python":
         simulated_month.main(["--analysts", "2", words[-1]])
         return
@@ -519,7 +600,7 @@ def test_the_guides_commands_run(
     assert words[:2] == ["gris", "plan"]
     assert main([*words[1:], *runs]) == 0
     assert capsys.readouterr().out
-    pictures = [word for word in words if word.endswith(".png")]
+    pictures = [word for word in words if word.endswith((".svg", ".png"))]
     assert all(Path(each).stat().st_size > 10_000 for each in pictures)
     assert {Path(each).name for each in pictures} <= {
         each.name for each in (ROOT / "docs" / "figures").iterdir()

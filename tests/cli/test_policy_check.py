@@ -185,13 +185,14 @@ def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
         ("page", "a text of more than 1,024 characters", 1, "answers that show it"),
     ]
     left_out = [dict(zip(("column", "reason", "rows", "of"), each, strict=True)) for each in reasons]
-    assert reported == [{"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out}]
+    whole = {"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out, "promises": []}
+    assert reported == [whole]
 
 
 def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the report says so, for people too."""
     assert _check_data(written, ODD[4:], capsys) == [
-        {"table": "visits", "rows": 1, "rows_in_no_question": 0, "left_out": []}
+        {"table": "visits", "rows": 1, "rows_in_no_question": 0, "left_out": [], "promises": []}
     ]
     assert (
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
@@ -251,3 +252,166 @@ def test_what_was_published_is_told_with_its_price(
     assert main(["policy", "check", str(policy), "--json"]) == 0
     (column,) = json.loads(capsys.readouterr().out)["tables"][0]["columns"]
     assert {"rho": "1/10", "delta": "1/1000000000"} == column["published"]
+
+
+PROMISES = """\
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  visits:
+    member: m
+    measures: {distinct_members: true, events: {tau: 2, tau_is: assumed}}
+    columns:
+      m: {type: int64}
+      born: {type: string, group_by: true, delta: 1}
+      kept: {type: int64, group_by: true, delta: 1, nulls: keep, null_value: 0}
+      app: {type: string, group_by: true, domain: [a, b], delta: 2}
+"""
+
+
+def _promises(
+    tmp_path: Path, rows: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, dict[str, object]], str]:
+    """Check the policy of promises on some rows; return the exit code, the promises by key, and the text."""
+    policy, data = tmp_path / "promises.yaml", tmp_path / "visits.parquet"
+    policy.write_text(PROMISES)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT m::BIGINT AS m, born::VARCHAR AS born, kept::BIGINT AS kept, 'a' AS app "  # noqa: S608
+            f"FROM (VALUES {rows}) AS rows(m, born, kept)) TO '{data}' (FORMAT parquet)"
+        )
+    command = ["policy", "check", str(policy), "--data", f"visits={data}"]
+    code = main([*command, "--json"])
+    reported = json.loads(capsys.readouterr().out)["data"][0]["promises"]
+    assert main(command) == code
+    return code, {each.pop("key"): each for each in reported}, " ".join(capsys.readouterr().out.split())
+
+
+def test_the_owner_is_told_that_the_data_keep_every_promise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dropped NULL is no value, rows without a member are nobody's, a domain as large as delta is no promise."""
+    rows = "(1, 'x', 5), (1, NULL, 5), (2, 'y', NULL), (2, 'y', 0), (NULL, 'x', 1), (NULL, 'y', 2), (NULL, 'x', 3)"
+    code, promises, text = _promises(tmp_path, rows, capsys)
+    assert code == 0
+    assert {"columns.born.delta": 1, "columns.kept.delta": 1, "measures.events.tau": 2} == {
+        key: each["found"] for key, each in promises.items()
+    }
+    assert all(each["is_kept"] for each in promises.values())
+    assert "columns.born.delta 1: no member has more than 1 values; kept by these data" in text
+
+
+def test_a_broken_promise_is_told_with_how_many_members_break_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1: a kept NULL is a value, and rows count in the element in which a member has most."""
+    rows = "(1, 'x', 5), (1, 'z', NULL), (2, 'y', 4), (2, 'y', 4), (2, 'y', 4), (3, 'x', 1)"
+    code, promises, text = _promises(tmp_path, rows, capsys)
+    assert code == 1
+    assert promises["columns.born.delta"] == {
+        "promised": 1,
+        "found": 2,
+        "column": "born",
+        "members": 1,
+        "is_kept": False,
+    }
+    assert (2, 1) == (promises["columns.kept.delta"]["found"], promises["columns.kept.delta"]["members"])
+    assert (3, 1) == (promises["measures.events.tau"]["found"], promises["measures.events.tau"]["members"])
+    assert "BROKEN, measures.events.tau 2: no member has more than 3 rows in one element of" in text
+
+
+TIMES = {
+    "a timestamp declared as a date": (
+        "type: date",
+        "TIMESTAMP '2026-03-29 10:00:00'",
+        "at to be of the policy's type, date; the data have TIMESTAMP: declare type: timestamp, without a unit",
+    ),
+    "a timestamp with a zone declared as an integer": (
+        "type: int64, unit: seconds",
+        "TIMESTAMPTZ '2026-03-29 10:00:00+00'",
+        "type, int64; the data have TIMESTAMP WITH TIME ZONE: declare type: timestamp",
+    ),
+    "integers declared as the engine's own type": (
+        "type: timestamp",
+        "1774778400000::BIGINT",
+        "type, timestamp; the data have BIGINT: declare the unit that they count since 1970",
+    ),
+    "milliseconds declared as seconds": (
+        "type: timestamp, unit: seconds",
+        "1774778400000::BIGINT",
+        "type, timestamp in seconds; the data have what looks like milliseconds",
+    ),
+    "seconds declared as microseconds": (
+        "type: timestamp, unit: microseconds",
+        "1774778400",
+        "type, timestamp in microseconds; the data have what looks like seconds",
+    ),
+    "timestamps that one row can break": (
+        "type: timestamp",
+        "TIMESTAMP_MS '2026-03-29 10:00:00'",
+        "the data have a type that one row can break, as timestamps in milliseconds are in a Parquet file",
+    ),
+    "an enumeration, whose values are not told": (
+        "type: timestamp",
+        "'secret'::ENUM('secret')",
+        "type, timestamp; the data have ",
+    ),
+}
+
+
+def _check_time(written: Path, time: str, value: str) -> int:
+    """Check a policy with this time column against one row of data; return the exit code."""
+    old = "time: {column: day, type: date, zone: Europe/Berlin, refresh: week, delay_minutes: 1}"
+    written.write_text(POLICY.replace(old, f"time: {{column: at, {time}}}"))
+    path = written.parent / "visits.parquet"
+    row = f"""SELECT 'm1' AS m, 'p' AS page, 'a' AS app, {value} AS "at\""""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
+    return main(["policy", "check", str(written), "--data", f"visits={path}"])
+
+
+@pytest.mark.parametrize(("time", "value", "expected"), TIMES.values(), ids=TIMES)
+def test_a_time_column_of_another_type_or_unit_is_told(
+    written: Path, capsys: pytest.CaptureFixture[str], *, time: str, value: str, expected: str
+) -> None:
+    """The column, what the policy says, what the data have, and what to declare instead."""
+    assert _check_time(written, time, value) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert expected in told
+    assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("time", "value"),
+    [
+        ("type: timestamp", "TIMESTAMP '2026-03-29 10:00:00'"),
+        ("type: timestamp", "TIMESTAMPTZ '2026-03-29 10:00:00+00'"),
+        ("type: timestamp", "TIMESTAMP_NS '2026-03-29 10:00:00'"),
+        ("type: timestamp, unit: seconds", "1774778400"),
+        ("type: timestamp, unit: milliseconds", "1774778400000"),
+        ("type: timestamp, unit: milliseconds", "NULL::BIGINT"),
+    ],
+)
+def test_timestamps_as_they_are_declared_are_sound(
+    written: Path, capsys: pytest.CaptureFixture[str], time: str, value: str
+) -> None:
+    """The engine's own types, and integers in the unit that is stated."""
+    assert _check_time(written, time, value) == 0
+    assert "visits: 1 row" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("'infinity'::TIMESTAMP", "a timestamp outside the years 1700 to 2261"),
+        ("TIMESTAMPTZ '1650-01-01 00:00:00+00'", "a timestamp outside the years 1700 to 2261"),
+        ("TIMESTAMP '1970-01-01 00:00:00'", "NULL, which is dropped"),
+        ("NULL::TIMESTAMP", "NULL, which is dropped"),
+    ],
+)
+def test_rows_with_other_timestamps_are_counted(
+    written: Path, capsys: pytest.CaptureFixture[str], value: str, reason: str
+) -> None:
+    """Questions that restrict the column leave them out."""
+    assert _check_time(written, "type: timestamp", value) == 0
+    assert reason in " ".join(capsys.readouterr().out.split())

@@ -72,6 +72,8 @@ async def test_a_feature_that_this_version_does_not_know_is_refused(world: World
             for query in translation.engine_queries:
                 query.requires.append(99)  # type: ignore[arg-type]  # no feature of this version
             relay.replies["TranslateQuery"] = translation.SerializeToString()
+        # Another client: the first one has kept the release.
+        async with asking_client(world, engine, dp=relay.address, budget=relay.address) as client:
             with pytest.raises(EngineRefused, match="does not know"):
                 await client.histogram("small", "element")
         assert relay.methods.count("ReserveBudget") == 1

@@ -258,6 +258,9 @@ class Waits:
     def engine_call(self, engine: str, step: str, outcome: str) -> None:
         """Not what this is about."""
 
+    def release_lookup(self, outcome: str) -> None:
+        """Not what this is about."""
+
     def budget_wait(self, outcome: str, seconds: float) -> None:
         """Notes the outcome."""
         assert seconds > 0

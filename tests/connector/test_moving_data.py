@@ -20,7 +20,7 @@ from pinot_connector.errors import (
 )
 from tests.support.clients import Corrupting, asking_client, translation_of, untouched
 from tests.support.relay import relayed
-from tests.support.world import World, copy, new_account, write_small
+from tests.support.world import World, new_account, write_growing, write_small
 
 
 async def test_data_that_change_once_are_asked_again(world: World, tmp_path: Path) -> None:
@@ -71,16 +71,35 @@ class _Replacing(DuckDBEngine):
         return super().run(query, data_version)
 
 
-async def test_data_that_change_under_a_promised_version_are_never_shown(
+async def test_data_that_change_under_a_promised_version_do_not_change_what_was_paid_for(
     world: World, tmp_path: Path
 ) -> None:
-    """The question was paid for, so nothing is held; another answer to it is refused, not shown for nothing."""
+    """The account that has paid, and one that pays now, are given what is kept: nothing tells that the rows changed."""
     path = tmp_path / "pinned.parquet"
     write_small(path, 500)
     engine = DuckDBEngine({"pinned": path})
     async with asking_client(world, engine) as client:
         paid = await client.histogram("pinned", "element")
         write_small(path, 501)
+        again = await client.histogram("pinned", "element")
+        other = await client.on_behalf_of(new_account().split("/")).histogram("pinned", "element")
+    assert paid.rows == again.rows == other.rows
+    assert paid.release_id == again.release_id == other.release_id
+    assert [1, 0, 1] == [each.charged.information for each in (paid, again, other)]
+    engine.close()
+
+
+async def test_where_a_store_was_lost_data_that_changed_under_a_promised_version_are_refused(
+    world: World, tmp_path: Path
+) -> None:
+    """The ledger knows that the question was paid for with another release: nothing is shown, nothing is held."""
+    path, account = tmp_path / "pinned.parquet", new_account()
+    write_small(path, 500)
+    engine = DuckDBEngine({"pinned": path})
+    async with asking_client(world, engine, account=account) as client:
+        paid = await client.histogram("pinned", "element")
+    write_small(path, 501)
+    async with asking_client(world, engine, account=account) as client:
         with pytest.raises(IntegrityError, match="could not be recorded"):
             await client.histogram("pinned", "element")
         levels = await client.remaining()
@@ -88,35 +107,23 @@ async def test_data_that_change_under_a_promised_version_are_never_shown(
     engine.close()
 
 
-async def test_rows_of_an_open_period_change_nothing_and_those_of_a_closed_one_are_never_shown(
+async def test_rows_of_an_open_period_and_changes_of_a_closed_one_change_no_answer(
     world: World, tmp_path: Path
 ) -> None:
-    """What arrives now leaves a paid answer as it is, and free; a closed period that changes is refused."""
+    """What arrives now leaves a paid answer as it is, and free; so does a member whose rows are deleted."""
     path = tmp_path / "growing.parquet"
-    _write_growing(path, members=500, arriving=0)
+    write_growing(path, members=500)
     engine = DuckDBEngine({"growing": path})
     async with asking_client(world, engine) as client:
         paid = await client.histogram("growing", "element")
-        _write_growing(path, members=500, arriving=300)
+        write_growing(path, members=500, arriving=300)
         again = await client.histogram("growing", "element")
         assert (paid.rows, paid.release_id) == (again.rows, again.release_id)
         assert (1, 0) == (paid.charged.information, again.charged.information)
-        _write_growing(path, members=501, arriving=300)
-        with pytest.raises(IntegrityError, match="could not be recorded"):
-            await client.histogram("growing", "element")
+        write_growing(path, members=499, arriving=300)
+        still = await client.histogram("growing", "element")
+        assert (paid.rows, paid.release_id, 0) == (still.rows, still.release_id, still.charged.information)
     engine.close()
-
-
-def _write_growing(path: Path, *, members: int, arriving: int) -> None:
-    """Write a table with members of a day that is long over, and of one that is long to come."""
-    new = path.with_suffix(".new")
-    columns = "range AS member_id, 'a' AS element"
-    copy(
-        f"SELECT {columns}, DATE '2019-01-01' AS day FROM range({members}) "  # noqa: S608 - numbers only
-        f"UNION ALL SELECT {columns}, DATE '2999-01-01' FROM range({arriving})",
-        new,
-    )
-    new.replace(path)
 
 
 async def test_a_plan_that_expired_is_made_again(world: World, engine: DuckDBEngine) -> None:
@@ -124,10 +131,12 @@ async def test_a_plan_that_expired_is_made_again(world: World, engine: DuckDBEng
     async with relayed(world) as relay, asking_client(world, engine, dp=relay.address) as client:
         stale = dp_pb2.TranslateQueryResponse()
         await client.top_k("feedback", "score", 1)
-        stale.CopyFrom(await translation_of(relay.requests("TranslateQuery")[-1], world))
+        request = dp_pb2.TranslateQueryRequest.FromString(relay.requests("TranslateQuery")[-1])
+        request.question.structured.k = 2
+        stale.CopyFrom(await translation_of(request.SerializeToString(), world))
         stale.plan = b"not a plan"
         relay.replies["TranslateQuery"] = stale.SerializeToString()
-        asking = asyncio.ensure_future(client.top_k("feedback", "score", 1))
+        asking = asyncio.ensure_future(client.top_k("feedback", "score", 2))
         await relay.called("TranslateQuery", times=4)
         relay.replies.clear()
         assert (await asking).rows[0].element == (1,)

@@ -66,13 +66,17 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.DP, Code.FAILED_PRECONDITION, "POLICY_UNUSABLE", ServiceRefused),
         (Service.DP, Code.INTERNAL, "INTERNAL", ServiceFailed),
         (Service.BUDGET, Code.INTERNAL, "INTERNAL", ServiceFailed),
+        # Nothing was begun, so the outcome is known.
+        (Service.GATEWAY, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
+        (Service.GATEWAY, Code.UNAVAILABLE, "RATE_LIMITED", ServiceUnavailable),
+        (Service.GATEWAY, Code.UNAVAILABLE, "TOO_MANY_AT_ONCE", ServiceUnavailable),
     ],
 )
 def test_a_reason_in_the_services_own_domain_has_one_meaning(
     service: Service, code: grpc.StatusCode, reason: str, expected: type[GrisError]
 ) -> None:
     """Each reason of the contract becomes one class."""
-    domain = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget"}[service]
+    domain = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget", Service.GATEWAY: "gris.app"}[service]
     assert type(error_of_rpc(service, _error(code, domain, reason))) is expected
 
 

@@ -369,3 +369,51 @@ def test_an_error_that_is_none_of_duckdbs_own_is_ours_and_carries_nothing(
     with pytest.raises(GrisError) as raised:
         _pages(engine or DuckDBEngine({"visits": path}))
     assert (raised.value.__context__, raised.value.__cause__) == (None, None)
+
+
+# The largest numbers that a file can hold; DuckDB fails to make microseconds of such a number of milliseconds.
+ENDS = (0, 2**63 - 2, -(2**63))
+IN_2026 = "\"at\" >= TIMESTAMP '2026-01-01 00:00:00' AND \"at\" < TIMESTAMP '2027-01-01 00:00:00'"
+
+
+def _write_timestamps(path: Path, unit: str, last: int, *, with_statistics: bool) -> None:
+    """Write two rows with timestamps in a unit, the first of them in 2026."""
+    first = 1_774_778_400 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    at = pa.array([first, last], pa.int64()).view(pa.timestamp(unit))
+    table = pa.table({"page": pa.array(["a", "a"]), "at": at})
+    pq.write_table(table, path, version="2.6", write_statistics=with_statistics)
+
+
+def _in_2026(engine: DuckDBEngine) -> list[int]:
+    """Return the count of the rows of 2026."""
+    sql = f"SELECT page, COUNT(*) AS gris_count FROM visits WHERE {IN_2026} GROUP BY page"  # noqa: S608 - its own
+    page = ExpectedColumn("page", ColumnType.STRING)
+    reads = (ReadColumn("at", ColumnType.TIMESTAMP, 0),)
+    query = EngineQuery("visits", sql, (page,), row_limit=9, reads=reads)
+    return engine.run(query, engine.data_version("visits")).counts
+
+
+@pytest.mark.parametrize("with_statistics", [False, True])
+@pytest.mark.parametrize("last", ENDS)
+def test_timestamps_in_milliseconds_are_not_read_whatever_the_rows(
+    tmp_path: Path, last: int, *, with_statistics: bool
+) -> None:
+    """One row's timestamp could fail every question that names the column; the file's schema decides instead."""
+    path = tmp_path / "visits.parquet"
+    _write_timestamps(path, "ms", last, with_statistics=with_statistics)
+    engine = DuckDBEngine({"visits": path})
+    assert _pages(engine) == ["a"]
+    with pytest.raises(EngineRefused, match="column at of the table holds a type that one row can break"):
+        _in_2026(engine)
+    engine.close()
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+@pytest.mark.parametrize("last", ENDS)
+def test_no_timestamp_in_a_finer_unit_fails_a_question(tmp_path: Path, unit: str, last: int) -> None:
+    """Infinity, which DuckDB takes the largest numbers for, and times that no calendar has are rows like others."""
+    path = tmp_path / "visits.parquet"
+    _write_timestamps(path, unit, last, with_statistics=True)
+    engine = DuckDBEngine({"visits": path})
+    assert [1] == _in_2026(engine)
+    engine.close()

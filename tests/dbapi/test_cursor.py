@@ -174,6 +174,32 @@ def test_names_that_meet_are_kept_apart(connection: Connection) -> None:
     ] == described_names
 
 
+@pytest.mark.parametrize("text", ["SELECT 1", "select 1;", " SELECT\n1 ; "])
+def test_the_check_that_a_connection_lives_asks_nothing(engine: DuckDBEngine, text: str) -> None:
+    """SQLAlchemy and BI tools send it when they connect: one row, no release, and no service that could refuse it."""
+    with dbapi.connect(engine=engine, dp="localhost:1", budget="localhost:1", account="acme/ana") as cursor:
+        cursor.execute(text)
+        assert (1, ["1"], None) == (cursor.rowcount, names(cursor), cursor.release)
+        assert ([(1,)], None) == (cursor.fetchall(), cursor.fetchone())
+
+
+def test_any_other_select_without_a_table_is_refused(connection: Connection) -> None:
+    """Only the check itself is answered here."""
+    for text in ("SELECT 2", "SELECT 1 AS n", "SELECT 1, 1"):
+        with pytest.raises(dbapi.ProgrammingError, match="expected FROM with a table"):
+            connection.execute(text)
+
+
+def test_columns_have_the_aliases_of_the_question(connection: Connection) -> None:
+    """The rows are those of the question without them, which is the same one and free."""
+    plain = connection.execute(COHORTS)
+    named = connection.execute(COHORTS.replace("cohort,", 'cohort AS "Kohorte (%%)",'))
+    assert ["Kohorte (%)", "members", "members_lower", "members_upper"] == names(named)
+    assert plain.fetchall() == named.fetchall()
+    assert released(plain).query_id == released(named).query_id
+    assert 0 == released(named).charged.information
+
+
 def test_every_execute_is_one_paid_question(connection: Connection) -> None:
     """The release says what it cost, what was charged and what is left; a repeat is free."""
     first = released(connection.execute(ARTICLES))

@@ -26,6 +26,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.AccountUnknown: dbapi.OperationalError,
     errors.IntegrityError: dbapi.InternalError,
     errors.ReleaseNotRecorded: dbapi.InternalError,
+    errors.ReleaseStoreFailed: dbapi.OperationalError,
     errors.ServiceError: dbapi.OperationalError,
     errors.BudgetHeld: dbapi.OperationalError,
     errors.ServiceUnavailable: dbapi.OperationalError,

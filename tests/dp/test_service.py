@@ -305,3 +305,13 @@ async def test_translation_tells_what_sql_calls_the_counts(dp: Any, sql: str, al
         dp, question_pb2.Question(sql=sql.replace(" AS opinions", "").replace(' "n"', ""))
     )
     assert (alias, plain.query_id) == (plan.count_alias, plan.query_id)
+
+
+async def test_translation_tells_what_sql_calls_the_columns(dp: Any) -> None:
+    """The alias comes back as written beside the column's own name, and the question is the same one without it."""
+    sql = 'SELECT article AS "Der Artikel", COUNT(*) FROM engagement GROUP BY article LIMIT 2'
+    plan = await translated(dp, question_pb2.Question(sql=sql))
+    plain = await translated(dp, question_pb2.Question(sql=sql.replace(' AS "Der Artikel"', "")))
+    assert [("article", "Der Artikel")] == [(column.name, column.alias) for column in plan.columns]
+    assert (plan.query_id, plan.worst_case_cost) == (plain.query_id, plain.worst_case_cost)
+    assert [("article", "")] == [(column.name, column.alias) for column in plain.columns]

@@ -43,7 +43,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
         yield {
             "GRIS_DP": embedded.dp_address,
             "GRIS_BUDGET": ledger.address,
-            "GRIS_ADMIN": ledger.admin_address,
+            "GRIS_BUDGET_ADMIN": ledger.admin_address,
         }
 
 

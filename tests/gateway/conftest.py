@@ -17,7 +17,7 @@ from pinot_connector.endpoints import Credentials, Endpoint
 from tests.support.pki import ISSUER, Authority, Issuer, email, uri
 from tests.support.processes import process
 from tests.support.rings import needs
-from tests.support.world import COFACTS, World, write_small
+from tests.support.world import COFACTS, World, write_growing, write_small
 
 AUDIENCE = "gris-gateway"
 
@@ -28,7 +28,7 @@ tls: {{certificate: {certificate}, key: {key}, client_ca: {ca}}}
 dp: {{address: "{dp}"}}
 budget: {{address: "{budget}"}}
 engine:
-  duckdb: {{feedback: {feedback}, small: {small}, wide: {wide}}}
+  duckdb: {{feedback: {feedback}, small: {small}, wide: {wide}, growing: {growing}}}
 identity:
   certificates:
     "uri:spiffe://example.org/ana": [app, acme, ana]
@@ -123,6 +123,7 @@ def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:
     """Write the gateway's configuration."""
     certificate, key = authority.server()
+    write_growing(folder / "growing.parquet", members=1000)
     path = folder / "gateway.yaml"
     path.write_text(
         CONFIGURATION.format(
@@ -134,6 +135,7 @@ def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: 
             feedback=COFACTS,
             small=folder / "small.parquet",
             wide=folder / "wide.parquet",
+            growing=folder / "growing.parquet",
             issuer=issuer.key_file,
             iss=ISSUER,
             audience=AUDIENCE,

@@ -74,9 +74,13 @@ async def test_every_type_of_element_and_every_shape_arrives(gateway: GatewayWor
 
 
 async def test_sql_goes_the_same_way(gateway: GatewayWorld) -> None:
-    """The alias of the counts arrives too."""
+    """The aliases of the counts and of a column arrive too."""
     async with asking(gateway, gateway.analyst()) as client:
         result = await client.sql(SQL)
+        named = await client.sql(SQL.replace("app,", 'app AS "Die App",'))
+    assert (["app"], ["Die App"]) == tuple(
+        [column.title for column in each.columns] for each in (result, named)
+    )
     assert ("members", 4) == (result.count_alias, len(result.rows))
 
 
@@ -125,12 +129,15 @@ async def test_a_price_is_not_compared_with_anothers_budget(gateway: GatewayWorl
 
 
 async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
-    """Every table of the policy, page by page."""
+    """Page by page, every table of the policy that the gateway's engine has."""
     async with asking(gateway, gateway.analyst()) as client:
         catalog = await client.catalog()
         one = await client.catalog("small")
-    assert {"feedback", "small", "wide"} < {table.name for table in catalog.tables}
+        with pytest.raises(InvalidQuestion) as absent:
+            await client.catalog("orders")
+    assert {"feedback", "small", "wide"} == {table.name for table in catalog.tables}
     assert ["small"] == [table.name for table in one.tables]
+    assert "table" == absent.value.field
 
 
 async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorld) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dp_service.queries.policy import read_policy
 from tests.gateway.stage import ACCOUNT, COUNTS, Stage
 from tests.support.rings import needs
 
@@ -82,3 +83,13 @@ def test_a_refusal_names_its_reason(program: Path, stage: Stage) -> None:
     assert (1, "CALLER_WITHOUT_ACCOUNT" in ended.stderr) == (ended.returncode, True), ended.stderr
     ended = asked(program, stage, "-token", str(stage.caller(exp=1).token_file))
     assert (1, "gris.app/TOKEN_REFUSED" in ended.stderr) == (ended.returncode, True), ended.stderr
+
+
+def test_the_table_that_is_asked_by_default_is_one_of_the_example_policy(program: Path) -> None:
+    """Whoever follows the guide and names no table is answered."""
+    usage = subprocess.run([str(program), "-h"], capture_output=True, text=True, check=False).stderr
+    (table,) = re.findall(r'a table of the policy \(default "(\w+)"\)', usage)
+    policy = read_policy(
+        (ROOT / "examples" / "policy.yaml").read_bytes(), str(ROOT / "examples" / "policy.yaml")
+    )
+    assert table in {each.name for each in policy.policy.tables}

@@ -16,8 +16,10 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from budget_service.server.metrics import LedgerMetrics
+from gris_gateway.metrics import ReleaseStoreMetrics
 from gris_serving.call_outcome import CallOutcome
 from gris_serving.metrics import CallMetrics, Readiness
+from pinot_connector.release_store import StoreStatistics
 from pinot_connector.telemetry import Meters
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +44,8 @@ def existing() -> dict[str, set[str]]:
     meters.question("answered", 1.0)
     meters.engine_call("pinot", "run", "answered")
     meters.budget_wait("answered", 1.0)
+    meters.release_lookup("given")
+    ReleaseStoreMetrics(registry).report(StoreStatistics(1, 0, 1))
     # What Prometheus adds for each target.
     found = {**_series(registry), **_series(REGISTRY), "up": OF_PROMETHEUS}
     provider.shutdown()

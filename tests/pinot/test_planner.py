@@ -34,11 +34,14 @@ tables:
       score: {type: int64, group_by: true, filter: [in, not_in, range]}
       active: {type: bool, group_by: true, filter: [in]}
       day: {type: date, group_by: true, filter: [in, range]}
+      seen: {type: timestamp, zone: Europe/Berlin, filter: [range]}
       region: {type: string, group_by: true, domain: ["DE", "it's", "Zürich"], delta: 1, nulls: keep, null_value: none}
 """)
 PAGES = ("a", "b'b", 'c"c', "d%d", "e\\e", "ü\U0001f600", "", "--", "SET x=1; ")
 REGIONS = ("DE", "it's", "Zürich", "none")
 FIRST_DAY = datetime.date(2024, 1, 1)
+# In milliseconds since 1970, as Pinot stores timestamps.
+SEEN = 1_704_063_600_000
 QUESTIONS = (
     "SELECT page, COUNT(DISTINCT visitor) FROM visits GROUP BY page ORDER BY 2 DESC LIMIT 3",
     "SELECT page, COUNT(*) FROM visits GROUP BY page ORDER BY 2 DESC LIMIT 3",
@@ -49,6 +52,8 @@ QUESTIONS = (
     "ORDER BY 2 DESC LIMIT 3",
     "SELECT score, COUNT(*) FROM visits WHERE page NOT IN ('a', '') AND score >= -3 AND score < 2 AND active = TRUE "
     "AND day BETWEEN DATE '2024-01-02' AND DATE '2024-01-05' GROUP BY score ORDER BY 2 DESC LIMIT 3",
+    "SELECT page, COUNT(*) FROM visits WHERE seen >= DATE '2024-01-02' AND seen <= TIMESTAMP '2024-01-05 00:30:00' "
+    "GROUP BY page ORDER BY 2 DESC LIMIT 3",
 )
 
 
@@ -63,7 +68,15 @@ class Asked:
 def _rows() -> list[tuple[object, ...]]:
     """Return 600 visits, in which members come back to the same element up to eight times."""
     return [
-        (f"v{i % 23}", PAGES[i % 7 * (i % 3) % 9], i % 6 - 3, i % 4 > 0, i % 8, REGIONS[i * i % 4])
+        (
+            f"v{i % 23}",
+            PAGES[i % 7 * (i % 3) % 9],
+            i % 6 - 3,
+            i % 4 > 0,
+            i % 8,
+            REGIONS[i * i % 4],
+            SEEN + i * 777_777,
+        )
         for i in range(600)
     ]
 
@@ -71,10 +84,11 @@ def _rows() -> list[tuple[object, ...]]:
 def _on_duckdb(sql: str) -> list[tuple[object, ...]]:
     with duckdb.connect() as engine:
         engine.execute(
-            "CREATE TABLE visits (visitor TEXT, page TEXT, score BIGINT, active BOOLEAN, day DATE, region TEXT)"
+            "CREATE TABLE visits (visitor TEXT, page TEXT, score BIGINT, active BOOLEAN, day DATE, region TEXT, "
+            "seen TIMESTAMP)"
         )
-        rows = [(*row[:4], FIRST_DAY + datetime.timedelta(int(str(row[4]))), row[5]) for row in _rows()]
-        engine.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", rows)
+        rows = [(*row[:4], FIRST_DAY + datetime.timedelta(int(str(row[4]))), *row[5:]) for row in _rows()]
+        engine.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?, make_timestamp(? * 1000))", rows)
         return [tuple(map(_as_in_pinot, row)) for row in engine.execute(sql).fetchall()]
 
 
@@ -83,10 +97,10 @@ def _as_in_pinot(value: object) -> object:
 
 
 def _table() -> Table:
-    names = ("visitor", "page", "score", "active", "day", "region")
-    types = ("VARCHAR", "VARCHAR", "BIGINT", "BOOLEAN", "INTEGER", "VARCHAR")
+    names = ("visitor", "page", "score", "active", "day", "region", "seen")
+    types = ("VARCHAR", "VARCHAR", "BIGINT", "BOOLEAN", "INTEGER", "VARCHAR", "TIMESTAMP")
     epoch = (FIRST_DAY - datetime.date(1970, 1, 1)).days
-    rows = [(*row[:4], epoch + int(str(row[4])), row[5]) for row in _rows()]
+    rows = [(*row[:4], epoch + int(str(row[4])), *row[5:]) for row in _rows()]
     return Table(dict(zip(names, types, strict=True)), rows)
 
 

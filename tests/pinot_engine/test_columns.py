@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
+from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn, TimeUnit
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.columns import columns_of, require_readable
 from pinot_connector.errors import EngineRefused, EngineUnavailable
@@ -16,6 +16,11 @@ MINIMUM = {"INT": -(2**31), "LONG": -(2**63)}
 def judged(field: dict[str, Any], read: ReadColumn, kind: str = "dimensionFieldSpecs") -> None:
     """Return if a query that reads a column may be asked of a table with this one."""
     require_readable(columns_of({kind: [{"name": "c", **field}]}), [read])
+
+
+def in_milliseconds(kind: str) -> ReadColumn:
+    """Return a column of timestamps that Pinot holds as integers of a type, with that type's value for NULL."""
+    return ReadColumn("c", ColumnType.TIMESTAMP, MINIMUM[kind], time_unit=TimeUnit.MILLISECONDS)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,17 @@ def judged(field: dict[str, Any], read: ReadColumn, kind: str = "dimensionFieldS
             "dimensionFieldSpecs",
             ReadColumn("c", ColumnType.BOOL, True),
         ),
+        ({"dataType": "TIMESTAMP"}, "dateTimeFieldSpecs", ReadColumn("c", ColumnType.TIMESTAMP, 0)),
+        (
+            {"dataType": "TIMESTAMP", "defaultNullValue": "1000", "format": "TIMESTAMP"},
+            "dateTimeFieldSpecs",
+            ReadColumn("c", ColumnType.TIMESTAMP, 1_000_000),
+        ),
+        *(
+            ({"dataType": "LONG", "format": text}, "dateTimeFieldSpecs", in_milliseconds("LONG"))
+            for text in ("1:MILLISECONDS:EPOCH", "EPOCH|MILLISECONDS", "EPOCH|MILLISECONDS|1")
+        ),
+        ({"dataType": "INT"}, "dimensionFieldSpecs", in_milliseconds("INT")),
     ],
 )
 def test_what_the_policy_says_is_accepted(field: dict[str, Any], kind: str, read: ReadColumn) -> None:
@@ -68,6 +84,20 @@ def test_what_the_policy_says_is_accepted(field: dict[str, Any], kind: str, read
         ({"dataType": "STRING"}, ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]), "STRING.*says int64"),
         ({"dataType": "DOUBLE"}, ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]), "DOUBLE.*says int64"),
         ({"dataType": "TIMESTAMP"}, ReadColumn("c", ColumnType.DATE, None), "TIMESTAMP.*says date"),
+        ({"dataType": "TIMESTAMP"}, in_milliseconds("LONG"), "TIMESTAMP.*says timestamp in milliseconds"),
+        ({"dataType": "LONG"}, ReadColumn("c", ColumnType.TIMESTAMP, 0), "LONG.*says timestamp"),
+        (
+            {"dataType": "LONG", "format": "1:SECONDS:EPOCH"},
+            in_milliseconds("LONG"),
+            "1:SECONDS:EPOCH, and the policy says timestamp in milliseconds",
+        ),
+        ({"dataType": "LONG", "format": "10:MILLISECONDS:EPOCH"}, in_milliseconds("LONG"), "10:MILLISECONDS"),
+        ({"dataType": "LONG", "format": "1:DAYS:EPOCH"}, in_milliseconds("LONG"), "1:DAYS:EPOCH"),
+        (
+            {"dataType": "TIMESTAMP", "defaultNullValue": "2000-01-01 00:00:00.0"},
+            ReadColumn("c", ColumnType.TIMESTAMP, 0),
+            "stores '2000-01-01 00:00:00.0' .*null_value is 0",
+        ),
         ({"dataType": "LONG"}, ReadColumn("c", None, "null"), "LONG.*list the member column"),
         (
             {"dataType": "STRING", "defaultNullValue": ""},

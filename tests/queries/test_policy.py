@@ -113,7 +113,7 @@ FAULTS = {
         with_column("{type: double}"),
         "c.type: expected 'string', 'int64', 'bool', 'date' or 'timestamp'",
     ),
-    "empty domain": (with_column("{type: string, domain: []}"), "c.domain: List should have at least 1 item"),
+    "empty domain": (with_column("{type: string, domain: []}"), "c.domain: expected at least 1 item"),
     "duplicate value": (
         with_column("{type: string, domain: [a, b, a]}"),
         "c.domain: expected each value once",
@@ -278,7 +278,7 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ("max_k: .nan", "tables.t.max_k: expected a whole number"),
         ("max_k: '100'", "tables.t.max_k: expected a whole number"),
         ("max_k: true", "tables.t.max_k: expected a whole number"),
-        ("data_version: ''", "data_version: String should have at least 1 character"),
+        ("data_version: ''", "data_version: expected at least 1 character"),
         ("consistency: sometimes", "consistency: expected 'keyed' or 'fresh'"),
     ],
 )

@@ -95,6 +95,18 @@ def test_an_alias_in_quotes_may_hold_any_characters(alias: str) -> None:
     assert resolved(FULL) == resolved(text)
 
 
+@pytest.mark.parametrize("alias", ["Artikel", "Artikel (%)", 'say "n"', "Länge é 世", "\\"])
+def test_a_column_may_have_an_alias_of_any_characters(alias: str) -> None:
+    """It names the column for those who display it, also in GROUP BY and ORDER BY, and is no part of the question."""
+    quoted = '"' + alias.replace('"', '""') + '"'
+    text = FULL.replace("article_id,", f"article_id AS {quoted},", 1)
+    assert parse_sql(text, POLICY).aliases == (alias, *[None] * (len(parse_sql(FULL, POLICY).dimensions) - 1))
+    by_alias = text.replace("GROUP BY article_id", f"GROUP BY {quoted}").replace(
+        "2 DESC", f"2 DESC, {quoted}"
+    )
+    assert resolved(FULL) == resolved(text) == resolved(by_alias)
+
+
 def test_the_longest_conjunction_is_parsed() -> None:
     """A text of a thousand conditions meets the limit of filters, not the end of the stack."""
     conditions = " AND ".join(f"score<>{i % 10}" for i in range(600))

@@ -125,6 +125,7 @@ async def test_new_files_serve_new_handshakes_without_a_restart(
     """The certificate, its key and the clients' authority are all replaced; half a change changes nothing."""
     authority = Authority.new(tmp_path)
     files = TlsFiles(*authority.server())
+    files.key.chmod(0o600)
     async with serving(files) as address:
         first = await in_thread(address)
         certificate, key = authority.server("next")
@@ -134,6 +135,21 @@ async def test_new_files_serve_new_handshakes_without_a_restart(
         assert {"files.kept"} == {event for event, _ in logged_events(caplog)}
         files.key.write_bytes(key.read_bytes())
         assert certificate.read_text().strip() == (await in_thread(address)).strip()
+
+
+@pytest.mark.parametrize(
+    ("mode", "events"), [(0o400, []), (0o440, []), (0o444, ["key.readable"]), (0o604, ["key.readable"])]
+)
+def test_a_private_key_that_everybody_may_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, events: list[str]
+) -> None:
+    """The warning names the file; the server starts, because orchestrators mount secrets so."""
+    files = TlsFiles(*Authority.new(tmp_path).server())
+    files.key.chmod(mode)
+    with caplog.at_level(logging.WARNING):
+        server_credentials(files)
+    assert events == [event for event, _ in logged_events(caplog)]
+    assert all({"file": str(files.key)} == fields for _, fields in logged_events(caplog))
 
 
 async def in_thread(address: str) -> str:

@@ -134,6 +134,18 @@ def write_small(path: Path, members: int) -> None:
     new.replace(path)
 
 
+def write_growing(path: Path, *, members: int, arriving: int = 0) -> None:
+    """Writes a table with members of a day that is long over, and of one that is long to come."""
+    new = path.with_suffix(".new")
+    columns = "range AS member_id, 'a' AS element"
+    copy(
+        f"SELECT {columns}, DATE '2019-01-01' AS day FROM range({members}) "
+        f"UNION ALL SELECT {columns}, DATE '2999-01-01' FROM range({arriving})",
+        new,
+    )
+    new.replace(path)
+
+
 @contextmanager
 def running_world(directory: Path) -> Iterator[World]:
     """Runs both services on the policy above."""

@@ -9,6 +9,7 @@ A script makes the keys of payments itself, since only it knows the question of 
                                         ahead
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:accounts       hash     level -> account_states.state_text
+    gris:{ROOT}:parents        set      levels with a balance below them
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days:rule:day start:day end:
                                         today:today
@@ -143,6 +144,11 @@ def balances_key(root: str) -> str:
 def reservations_key(root: str) -> str:
     """Return the key of a root's reservations."""
     return _key(root, "reservations")
+
+
+def parents_key(root: str) -> str:
+    """Return the key of the levels with a balance below them."""
+    return _key(root, "parents")
 
 
 def days_key(level: Account) -> str:

@@ -21,6 +21,7 @@ SCHEMA_VERSION = 9
 PAYMENTS_HAVE_NAMES = 3
 CHECKPOINTS_HAVE_CURRENCIES = 4
 COUNTS_BY_DAY = 8
+KNOWS_PARENTS = 9
 SCHEMA_KEY = "gris:schema"
 SCHEMA = str(SCHEMA_VERSION)
 # The schema that is left, as long as not everything is brought up from it.
@@ -76,6 +77,10 @@ async def _convert(client: Any, left: int) -> None:
         async for key in client.scan_iter(text.ROOT_KEYS):
             if text.name_in_root(key) == "root":
                 await _count_by_day(client, text.root_of(key))
+    if left < KNOWS_PARENTS:
+        async for key in client.scan_iter(text.ROOT_KEYS):
+            if text.name_in_root(key) == "root":
+                await _note_parents(client, text.root_of(key))
     # Since schema 4 entries of the journal have fields that an older program would leave out; they need no change.
 
 
@@ -104,6 +109,14 @@ async def _name_each_payment(client: Any) -> None:
                 px=expires_in if expires_in > 0 else None,
             )
         await client.unlink(key)
+
+
+async def _note_parents(client: Any, root: str) -> None:
+    """Up to schema 8 nobody asked which levels have others below them."""
+    async for name, _ in client.hscan_iter(text.balances_key(root), count=PAGE):
+        level = text.parse_account(name)
+        if level.depth > 1:
+            await client.sadd(text.parents_key(root), level.level(level.depth - 1).text)
 
 
 async def _count_by_day(client: Any, root: str) -> None:

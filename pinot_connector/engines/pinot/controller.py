@@ -227,6 +227,11 @@ class Controller:
         return self._pruning_columns[table]
 
     @_only_our_errors
+    def tables(self) -> frozenset[str]:
+        """Returns the names of the cluster's tables, without their types."""
+        return frozenset(str(name) for name in self._read("/tables")["tables"])
+
+    @_only_our_errors
     def require_multistage(self) -> None:
         """Refuses a cluster whose multi-stage engine is too old."""
         require_multistage_version(self._read("/version"))

@@ -16,6 +16,7 @@ from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS, LimitsInF
 from pinot_connector.engines.pinot.loaded_segments import DEFAULT_SETTLE_SECONDS, LoadOptions
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.routes import Routes
+from pinot_connector.engines.pinot.table_names import names_of
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.engines.pinot.timings import DEFAULT_TIMINGS, PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
@@ -98,6 +99,14 @@ class PinotEngine:
         """
         self._controller.require_exact_counts(table)
         return self._controller.settled_state(table).data_version
+
+    def tables(self) -> frozenset[str]:
+        """Returns the names that a policy may give the cluster's tables.
+
+        Raises:
+            EngineUnavailable: the controller cannot be reached, or took too long.
+        """
+        return frozenset(name for table in self._controller.tables() for name in names_of(table))
 
     def check(self, query: EngineQuery) -> None:
         """Refuses a query that needs the multi-stage engine where the cluster is too old to have it.

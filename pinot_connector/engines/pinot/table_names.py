@@ -23,6 +23,11 @@ def path_of_offline_part(table: str) -> str:
     return path_of(table.removesuffix(_OFFLINE) + _OFFLINE)
 
 
+def names_of(table: str) -> tuple[str, str]:
+    """Returns the names that a policy may give a table of Pinot: its own, and that of its offline part."""
+    return table, table + _OFFLINE
+
+
 def require_no_real_time_part(table: str) -> None:
     """Refuses a name that means the real-time part of a table.
 

@@ -28,7 +28,11 @@ def main() -> int:
             results.append(asyncio.run(run(plan, Path(folder))))
         _print_findings(results[-1])
     _print_table(results)
-    return 1 if any(result.report.findings or result.others_stuck for result in results) else 0
+    return (
+        1
+        if any(result.report.findings or result.others_stuck or result.served_on for result in results)
+        else 0
+    )
 
 
 def _print_findings(result: Result) -> None:
@@ -65,7 +69,10 @@ def _rows(result: Result) -> dict[str, str]:
         "packets of replies lost": result.replies_lost,
         "services stopped between their round trips": result.held_up,
         "of those, that others did not go on after": result.others_stuck,
+        "times the file of the ledger was exchanged": result.exchanged,
+        "of those, that the service served on after": result.served_on,
         "limits lowered below what is spent": result.lowered,
+        "first limits of levels in use": result.late,
         "journals sealed": result.checkpointed,
         "seconds": round(result.seconds),
     }

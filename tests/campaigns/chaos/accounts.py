@@ -23,6 +23,8 @@ accounts:
   - {{path: [shared], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [shared, "*"], limit: {{information: {company[0]}, calls: {company[1]}}}, window: never}}
   - {{path: [shared, "*", "*"], limit: {{information: {analyst[0]}, calls: {analyst[1]}}}, window: sliding, days: 7}}
+  - {{path: [late], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
+  - {{path: [late, "*", "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [last], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [last, "*"], limit: {{information: {one[0]}, calls: {one[1]}}}, window: never}}
 """
@@ -34,7 +36,9 @@ def configuration(shared_levels: str) -> str:
     return _CONFIGURATION.format(shared_levels=shared_levels, **limits)
 
 
-ROOTS = ("roomy", "shared", "last")
+ROOTS = ("roomy", "shared", "late", "last")
+# Companies of this root have no limit until an administrator sets one, while they are charged.
+LATE = "late"
 # Levels whose limits may be lowered for a while: what is asked of them then is refused, and nothing else happens.
 LOWERED = tuple(("roomy", f"c{number}") for number in range(4))
 
@@ -46,14 +50,18 @@ class Accounts:
     dice: random.Random
     _company: int = 0
     _last: int = 0
+    _late: int = 0
     used: set[Path] = field(default_factory=set)
 
     def choose(self) -> tuple[Path, Amount]:
         """Return an account and the most that one question on it costs."""
         kind = self.dice.random()
-        if kind < 0.5:
+        if kind < 0.4:
             path: Path = ("roomy", f"c{self.dice.randrange(4)}", f"a{self.dice.randrange(25)}")
             most = Amount(self.dice.randint(1, 50), self.dice.randint(1, 3))
+        elif kind < 0.55:
+            path = (LATE, f"c{self._late}", f"a{self.dice.randrange(4)}")
+            most = Amount(self.dice.randint(1, 9), 1)
         elif kind < 0.8:
             path = ("shared", f"c{self._company}", f"a{self.dice.randrange(4)}")
             most = Amount(self.dice.randint(1, 9), 1)
@@ -62,9 +70,20 @@ class Accounts:
         self.used.add(path)
         return path, most
 
+    @property
+    def late_company(self) -> Path:
+        """The level without a limit, or with a late one, that is charged now."""
+        return (LATE, f"c{self._late}")
+
+    def late_companies(self) -> set[Path]:
+        """Return all levels of that kind that were charged."""
+        return {path[:2] for path in self.used if path[0] == LATE}
+
     def refused(self, account: Path) -> None:
         """Move on from an edge that has been reached."""
         if account == ("last", f"a{self._last}"):
             self._last += 1
+        if account[:2] == self.late_company and self.dice.random() < 0.1:
+            self._late += 1
         if account[:2] == ("shared", f"c{self._company}") and self.dice.random() < 0.2:
             self._company += 1

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import grpc
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 
-from tests.campaigns.chaos.accounts import LOWERED, ROOTS
-from tests.campaigns.chaos.history import Path
+from tests.campaigns.chaos.accounts import LOWERED, ROOMY, ROOTS, Accounts
+from tests.campaigns.chaos.history import Amount, Path
 from tests.campaigns.chaos.stage import Stage
 
 TIMEOUT_SECONDS = 60.0
 CALL_SECONDS = 20.0
 LONGEST_LOWERED_SECONDS = 1.0
+# How far above what was acknowledged so far a late limit is, at most: below what is held then, or soon reached.
+LATE_ROOM = Amount(60, 12)
 
 Answer = TypeVar("Answer")
 
@@ -28,7 +30,11 @@ class Administrator:
 
     stage: Stage
     dice: random.Random
+    accounts: Accounts
+    # What was acknowledged at a level so far.
+    acknowledged_at: Callable[[Path], Amount]
     lowered: int = 0
+    late: set[Path] = field(default_factory=set)
     checkpointed: int = 0
     differences: int = 0
     _ids: int = 0
@@ -47,6 +53,29 @@ class Administrator:
         await asyncio.sleep(LONGEST_LOWERED_SECONDS * self.dice.random())
         await self._set(level, None)
         self.lowered += 1
+
+    async def limit_a_level_in_use(self) -> None:
+        """Set the first limit of a level that is being charged; it stays."""
+        level = self.accounts.late_company
+        if level not in self.late:
+            spent = self.acknowledged_at(level)
+            room = Amount(self.dice.randint(0, LATE_ROOM.information), self.dice.randint(0, LATE_ROOM.calls))
+            await self._set_late(level, spent.plus(room))
+
+    async def limit_the_rest(self) -> None:
+        """Set a limit on each level that was charged without one, so that it can be looked at."""
+        for level in sorted(self.accounts.late_companies() - self.late):
+            await self._set_late(level, Amount(ROOMY, ROOMY))
+
+    async def _set_late(self, level: Path, most: Amount) -> None:
+        limit = admin_pb2.Limit(
+            information=most.information,
+            calls=most.calls,
+            mode=budget_pb2.MODE_ENFORCE,
+            period=admin_pb2.PERIOD_NEVER,
+        )
+        await self._set(level, limit)
+        self.late.add(level)
 
     async def seal(self) -> None:
         """Seal the journal of a root; one that differs is a broken promise."""

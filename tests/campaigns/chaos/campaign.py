@@ -19,6 +19,7 @@ from tests.campaigns.chaos.connector import ConnectorClient, paying
 from tests.campaigns.chaos.history import Entry, Level, Truth
 from tests.campaigns.chaos.history import Path as AccountPath
 from tests.campaigns.chaos.journal import read_journal
+from tests.campaigns.chaos.late_limits import charges_above
 from tests.campaigns.chaos.saboteur import Saboteur
 from tests.campaigns.chaos.stage import STAGES, Stage
 
@@ -26,8 +27,9 @@ CLIENTS = 24
 CONNECTORS = 4
 LOOK_SECONDS = 0.05
 STALLED_SECONDS = 60.0
-# After every so many kills a service is stopped between its round trips.
+# After every so many kills a service is stopped between its round trips, and the file of its ledger is exchanged.
 HOLD_UP_EACH = 3
+EXCHANGE_EACH = 4
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ class Result:
     replies_lost: int
     held_up: int
     others_stuck: int
+    exchanged: int
+    served_on: int
     lowered: int
+    late: int
     checkpointed: int
     seconds: float
 
@@ -65,7 +70,7 @@ async def run(plan: Plan, folder: Path) -> Result:
     dice = random.Random(plan.seed)
     async with STAGES[plan.store](folder) as stage:
         load = Load(stage.addresses, Accounts(dice), dice)
-        administrator = Administrator(stage, dice)
+        administrator = Administrator(stage, dice, load.accounts, load.acknowledged_at)
         saboteur = Saboteur(stage, dice, administrator)
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(connected(load)) for _ in range(CLIENTS)]
@@ -76,9 +81,12 @@ async def run(plan: Plan, folder: Path) -> Result:
             await asyncio.sleep(HOLD_SECONDS + 1)
             await _replay_everything(load, clients)
             await _write_what_lapsed(load, clients[0])
+            await administrator.limit_the_rest()
             levels = await _levels(load, clients[0])
             await administrator.verify()
-        truth = Truth(levels, await _journal(stage), administrator.differences)
+        lines = await _journal(stage)
+        taking = tuple(each for each in lines if each.kind != "limit")
+        truth = Truth(levels, taking, administrator.differences, tuple(charges_above(lines)))
         return Result(
             plan=plan,
             report=check(load.history, truth),
@@ -89,7 +97,10 @@ async def run(plan: Plan, folder: Path) -> Result:
             losses=saboteur.losses,
             held_up=saboteur.held_up,
             others_stuck=saboteur.others_stuck,
+            exchanged=saboteur.exchanged,
+            served_on=saboteur.served_on,
             lowered=administrator.lowered,
+            late=len(administrator.late),
             checkpointed=administrator.checkpointed,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
             seconds=asyncio.get_running_loop().time() - began,
@@ -116,6 +127,9 @@ async def _break_things(plan: Plan, load: Load, saboteur: Saboteur) -> None:
         await saboteur.disturb()
         if number % HOLD_UP_EACH == 0:
             await saboteur.hold_a_lock()
+        if number % EXCHANGE_EACH == 1:
+            await saboteur.exchange_the_file()
+        await saboteur.administrator.limit_a_level_in_use()
         if saboteur.kills < plan.kills:
             await saboteur.kill()
     await _until_charged(load, plan.charges)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tests.campaigns.chaos.accounts import LOWERED
+from tests.campaigns.chaos.accounts import LATE, LOWERED
 from tests.campaigns.chaos.history import NOTHING, Amount, Entry, Fate, History, Level, Path, Reported, Truth
 
 
@@ -31,6 +31,7 @@ class Fault(Enum):
     RETURNED = "reservations that lapsed and were not forfeited"
     GROWN = "levels that were charged while their limit was below what is spent"
     UNVERIFIED = "differences that the service found itself"
+    LATE = "direct charges above a limit that was set before"
     SHARED = "journal lines whose shared levels count another cost than was held"
 
 
@@ -99,6 +100,7 @@ def _findings(history: History, charges: list[Reported], truth: Truth) -> Iterat
     }
     yield from _shared_findings(charges, truth.journal, held)
     yield from _balance_findings(charges, forfeited, truth, held)
+    yield from (Finding(Fault.LATE, each) for each in truth.above)
     yield from (Finding(Fault.UNVERIFIED, "VerifyLedger") for _ in range(truth.differences))
     yield from _level_findings(truth)
     yield from _seen_findings(history.seen)
@@ -213,7 +215,8 @@ def _level_findings(truth: Truth) -> Iterator[Finding]:
     rebuilt = _rebuilt(truth.journal)
     for path, level in truth.levels.items():
         where = "/".join(path)
-        if not level.spent.within(level.limit):
+        # Its limit may have been set below what was spent.
+        if not level.spent.within(level.limit) and not _may_be_above(path):
             yield Finding(Fault.OVERSPENT, where)
         if level.spent != rebuilt.get(path, NOTHING):
             yield Finding(Fault.UNEQUAL, where)
@@ -221,6 +224,10 @@ def _level_findings(truth: Truth) -> Iterator[Finding]:
             yield Finding(Fault.HELD, where)
     for path in rebuilt.keys() - truth.levels.keys():
         yield Finding(Fault.UNEQUAL, "/".join(path))
+
+
+def _may_be_above(path: Path) -> bool:
+    return path in LOWERED or (path[0] == LATE and len(path) == 2)
 
 
 def _rebuilt(journal: Iterable[Entry]) -> Mapping[Path, Amount]:
@@ -238,8 +245,8 @@ def _seen_findings(seen: Iterable[tuple[Path, Level]]) -> Iterator[Finding]:
         where = f"{'/'.join(path)}, under load"
         before = last.get(path, level)
         used = level.spent.plus(level.reserved)
-        if path in LOWERED and not used.within(level.limit):
-            # Its limit was lowered below what is used: that may only shrink, or turn from held to spent.
+        if _may_be_above(path) and not used.within(level.limit):
+            # Its limit was set or lowered below what is used: that may only shrink, or turn from held to spent.
             if before.limit == level.limit and not used.within(before.spent.plus(before.reserved)):
                 yield Finding(Fault.GROWN, where)
         elif not used.within(level.limit):

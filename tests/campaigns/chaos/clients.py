@@ -70,6 +70,14 @@ class Load:
     acknowledged: int = 0
     _ids: Any = field(default_factory=itertools.count)
 
+    def acknowledged_at(self, level: Path) -> Amount:
+        """Return what was acknowledged at a level so far."""
+        found = NOTHING
+        for each in self.history.reported:
+            if each.account[: len(level)] == level:
+                found = found.plus(each.spent)
+        return found
+
     def new_id(self) -> str:
         """Return an id that nothing else in this campaign has."""
         return f"chaos-{next(self._ids)}"

@@ -81,7 +81,8 @@ class Level:
 class Entry:
     """A line of the journal; `depths` are the levels that it counts on. One that is forfeited is a reservation's.
 
-    Levels above the account count the `shared` cost; None: what the account counts.
+    Levels above the account count the `shared` cost; None: what the account counts. A line of the kind `limit` takes
+    nothing, and sets the account's `limit`; None: it removes it.
     """
 
     request_id: str
@@ -90,6 +91,8 @@ class Entry:
     depths: tuple[int, ...]
     is_forfeited: bool = False
     shared: Amount | None = None
+    kind: str = ""
+    limit: Amount | None = None
 
     def cost_at(self, depth: int) -> Amount:
         """Return what counts at a level of the account."""
@@ -113,9 +116,11 @@ class History:
 class Truth:
     """What the ledger says when all is over: GetBudget of every level, and the journal from the store itself.
 
-    `differences` is how often the service itself found a balance that is not what its journal says.
+    `differences` is how often the service itself found a balance that is not what its journal says, and `above` the
+    charges that were made above a limit that was set before them.
     """
 
     levels: Mapping[Path, Level]
     journal: tuple[Entry, ...]
     differences: int = 0
+    above: tuple[str, ...] = ()

@@ -16,27 +16,27 @@ from tests.campaigns.chaos.history import Amount, Entry
 CONNECTOR_RELEASE = "connector-"
 CONNECTORS = ("roomy", "connector")
 COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
-SHARED = ("shared_information", "shared_calls")
+MORE = ("shared_information", "shared_calls", "reason")
 
 POSTGRES_JOURNAL = """
 SELECT kind, request_id, release_id, query_id, account, information, calls,
-       (SELECT json_agg(json_build_array(level, window_start))::text FROM unnest(holds)),
-       shared_information, shared_calls
-FROM gris.journal
+       (SELECT coalesce(json_agg(json_build_array(level, window_start)), '[]')::text FROM unnest(holds)),
+       shared_information, shared_calls, reason
+FROM gris.journal ORDER BY entry
 """
 
 
 def read_journal(address: str) -> tuple[Entry, ...]:
-    """Return every line that takes something, from the journal of a store that is named as for budget_service."""
+    """Return every line of the journal of a store that is named as for budget_service, those of a root in order."""
     reader = READERS[address.partition(":")[0]]
-    # A changed limit takes nothing.
-    return tuple(_entry(line) for line in reader(address) if line[0] != "limit")
+    return tuple(_entry(line) for line in reader(address))
 
 
 def _from_sqlite(address: str) -> Iterable[Any]:
     # The service holds the file's lock, so it must have ended.
     with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as connection:
-        return connection.execute(f"SELECT {', '.join(COLUMNS + SHARED)} FROM journal").fetchall()  # noqa: S608 - constants
+        query = f"SELECT {', '.join(COLUMNS + MORE)} FROM journal ORDER BY entry"  # noqa: S608 - constants
+        return connection.execute(query).fetchall()
 
 
 def _from_redis(address: str) -> Iterable[Any]:
@@ -44,7 +44,7 @@ def _from_redis(address: str) -> Iterable[Any]:
         for key in client.scan_iter("gris:{*}:journal"):
             lines: Any = client.xrange(key)
             for _, fields in lines:
-                yield (*(fields[column] for column in COLUMNS), *(fields.get(column) for column in SHARED))
+                yield (*(fields[column] for column in COLUMNS), *(fields.get(column) for column in MORE))
 
 
 def _from_postgres(address: str) -> Iterable[Any]:
@@ -56,15 +56,23 @@ READERS = {"sqlite": _from_sqlite, "redis": _from_redis, "postgresql": _from_pos
 
 
 def _entry(line: Sequence[Any]) -> Entry:
-    kind, request_id, release_id, query_id, account, information, calls, holds, *more = line
-    shared = None if more[0] is None else Amount(*map(int, more))
+    kind, request_id, release_id, query_id, account, information, calls, holds, *shares, reason = line
+    shared = None if shares[0] is None else Amount(*map(int, shares))
     path = tuple(account.split("/"))
     depths = tuple(_depth(level) for level, _ in json.loads(holds))
     is_forfeited = kind == "forfeited"
     # The connector keeps its request ids to itself; its charges go by the release, and what it held by the question.
     if path[:2] == CONNECTORS:
         request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
-    return Entry(request_id, path, Amount(int(information), int(calls)), depths, is_forfeited, shared)
+    cost = Amount(int(information), int(calls))
+    limit = _limit(reason) if kind == "limit" else None
+    return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit)
+
+
+def _limit(change: str) -> Amount | None:
+    """Return what a limit is after a change, None for none."""
+    information, calls, *_ = (*change.partition(">")[2].split(":"), "")
+    return Amount(int(information), int(calls)) if information else None
 
 
 def _depth(level: int | str) -> int:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.campaigns.chaos.administrator import Administrator
+from tests.campaigns.chaos.ledger_files import LedgerFiles
 from tests.campaigns.chaos.root_locks import HELD_SECONDS, RootLocks
 from tests.campaigns.chaos.stage import Service, Stage
 
@@ -19,6 +26,8 @@ HOLD_DELAY_SECONDS = 0.01
 # wait for the time-out of the transaction, and those that waited from before it begin again.
 MOST_ATTEMPTS = 20
 OTHERS_GO_ON_SECONDS = 6.0
+# It looks each second, and with every commit.
+STOPS_SERVING_SECONDS = 6.0
 
 
 @dataclass
@@ -35,6 +44,8 @@ class Saboteur:
     losses: int = 0
     held_up: int = 0
     others_stuck: int = 0
+    exchanged: int = 0
+    served_on: int = 0
 
     @property
     def kills(self) -> int:
@@ -71,6 +82,31 @@ class Saboteur:
                 await asyncio.sleep(self.dice.random() * 0.1)
         finally:
             self.stage.line.delay_seconds = 0
+
+    async def exchange_the_file(self) -> None:
+        """Put an older copy in the place of a ledger that is served, and put the ledger back once that is noticed."""
+        if self.stage.store is not None:
+            return
+        (service,) = self.stage.services
+        files = LedgerFiles(Path(self.stage.address.removeprefix("sqlite:")))
+        with files.exchanged():
+            self.exchanged += 1
+            self.served_on += not await self._has_stopped_serving(service)
+            service.kill()
+        await service.start()
+
+    @staticmethod
+    async def _has_stopped_serving(service: Service) -> bool:
+        end = asyncio.get_running_loop().time() + STOPS_SERVING_SECONDS
+        async with grpc.aio.insecure_channel(service.proxy.upstream) as channel:
+            stub: Any = health_pb2_grpc.HealthStub(channel)
+            while asyncio.get_running_loop().time() < end:
+                with suppress(grpc.aio.AioRpcError):
+                    found = await stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
+                    if found.status == health_pb2.HealthCheckResponse.NOT_SERVING:
+                        return True
+                await asyncio.sleep(0.05)
+        return False
 
     async def _have_gone_on(self, locks: RootLocks, since: int) -> bool:
         end = asyncio.get_running_loop().time() + OTHERS_GO_ON_SECONDS

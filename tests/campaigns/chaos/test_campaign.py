@@ -25,3 +25,7 @@ async def test_nothing_is_lost_or_overspent_under_kills_and_broken_lines(store: 
     assert result.others_stuck == 0
     # The others keep no lock between two round trips.
     assert (result.held_up > 0) == (store == "postgres")
+    assert result.late > 0
+    # Only one is a file that somebody can exchange.
+    assert (result.exchanged > 0) == (store == "sqlite")
+    assert result.served_on == 0

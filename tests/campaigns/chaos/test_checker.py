@@ -19,6 +19,7 @@ from tests.campaigns.chaos.history import (
     Reported,
     Truth,
 )
+from tests.campaigns.chaos.late_limits import charges_above
 
 ANN: Path = ("acme", "ann")
 LIMIT = Amount(10, 3)
@@ -220,3 +221,45 @@ def test_growth_above_a_lowered_limit_is_reported() -> None:
 def test_what_the_service_finds_itself_is_reported() -> None:
     """VerifyLedger, or a journal that is not sealed because it differs."""
     assert faults(History(), replace(truth(), differences=1)) == {Fault.UNVERIFIED}
+
+
+def limited(most: Amount | None, level: Path = ANN[:1]) -> Entry:
+    """Return a line that sets a limit."""
+    return replace(entry("limit", NOTHING), account=level, depths=(), kind="limit", limit=most)
+
+
+def direct(id_: str, cost: Amount = COST) -> Entry:
+    """Return a direct charge."""
+    return replace(entry(id_, cost), kind="direct")
+
+
+def test_a_direct_charge_above_a_limit_that_was_set_before_is_found() -> None:
+    """From its line on, by what was charged before it too; without a limit anything goes."""
+    settled = replace(entry("settled"), kind="settled")
+    room = limited(Amount(9, 3))
+    for journal, found in (
+        ((direct("a"), direct("b"), direct("c")), []),
+        ((direct("a"), room, direct("b"), direct("c")), ["c"]),
+        ((direct("a"), direct("b"), limited(Amount(4, 1)), direct("c")), ["c"]),
+        ((direct("a"), direct("b"), limited(Amount(4, 1)), settled, direct("free", NOTHING)), []),
+        ((direct("a"), limited(Amount(4, 3)), direct("calls", Amount(0, 1)), direct("b")), ["b"]),
+        ((limited(Amount(4, 1)), direct("a"), limited(None), direct("b")), []),
+        ((limited(Amount(4, 1), ("other",)), direct("a"), direct("b")), []),
+    ):
+        assert found == list(charges_above(journal))
+
+
+def test_what_was_found_above_a_late_limit_is_told() -> None:
+    """The journal is read before the judge is asked."""
+    found = replace(truth(entry("paid")), above=("c",))
+    assert {Fault.LATE} == faults(History([PAID]), found)
+
+
+def test_a_level_whose_limit_came_late_may_be_above_it_but_not_grow() -> None:
+    """Others may never be above; what is held becomes spent."""
+    late: Path = ("late", "c0")
+    before, after = Level(LIMIT, Amount(12, 3), COST), Level(LIMIT, Amount(16, 4), NOTHING)
+    grown = Level(LIMIT, Amount(17, 4), NOTHING)
+    assert set() == faults(History(seen=[(late, before), (late, after)]), Truth({}, ()))
+    assert {Fault.GROWN} == faults(History(seen=[(late, before), (late, grown)]), Truth({}, ()))
+    assert {Fault.OVERSPENT} == faults(History(seen=[(ANN, before)]), Truth({}, ()))

@@ -36,12 +36,13 @@ def worlds(draw: st.DrawFn) -> World:
     rows = draw(_rows())
     files: dict[str, bytes] = {}
     columns = {name: draw(_column(name, rows, files)) for name in TYPES}
-    time = draw(times(keeps_rows_without_time=columns["day"].get("nulls") == "keep"))
+    time = draw(_time(keeps_days=columns["day"].get("nulls") == "keep"))
     table = {
         "member": "member",
         "time": time | ({"delay_minutes": 0} if "refresh" in time else {}),
         "measures": {"distinct_members": True, "events": draw(_events(columns, rows))},
         "d_bar": draw(st.sampled_from([10, 15])),
+        "max_k": draw(st.sampled_from([2, 100])),
         "columns": columns | draw(st.sampled_from([{}, {"member": {"type": "string"}}])),
     }
     policy = {
@@ -51,6 +52,21 @@ def worlds(draw: st.DrawFn) -> World:
         "tables": {"t": table},
     }
     return World(rows, policy, files, draw(st.lists(_question(), min_size=6, max_size=6)))
+
+
+def _time(*, keeps_days: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """Return what the policy says of its time column: a day, or a timestamp as a table stores it, in some zone."""
+    stored = st.sampled_from([{"column": "at"}, {"column": "at_ms", "unit": "milliseconds"}])
+    zones = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"])
+    timestamp = st.builds(
+        lambda time, column, zone: time | column | {"type": "timestamp", "zone": zone},
+        times(keeps_rows_without_time=False),
+        stored,
+        zones,
+    )
+    # Most worlds have days: rows of the years 1 and 9999 are beyond what timestamps can be, so less can change.
+    day = times(keeps_rows_without_time=keeps_days)
+    return st.integers(0, 3).flatmap(lambda each: timestamp if each == 0 else day)
 
 
 def _question() -> st.SearchStrategy[HistogramQuery]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +17,6 @@ import pyarrow.parquet as pq
 
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.histogram import Histogram, checked_histogram
@@ -25,9 +25,10 @@ from dp_service.releases.mechanism import ResolvedMechanism, mechanism_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
 from dp_service.releases.translation import IssueContext, plan_for
-from dp_service.terms import Element, MechanismName
+from dp_service.terms import ColumnType, Element, MechanismName
 from pinot_connector.engines import base
 from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.support.engine_queries import engine_query
 from tests.support.queries.drawing import NOW
 from tests.support.queries.reference import Row
 from tests.support.queries.spelling import spelled
@@ -43,6 +44,8 @@ _SCHEMA = pa.schema(
         ("number", pa.int64()),
         ("flag", pa.bool_()),
         ("day", pa.date32()),
+        ("at", pa.timestamp("us")),
+        ("at_ms", pa.int64()),
     ]
 )
 _KEY = NoiseKey(bytes(range(32)))
@@ -62,12 +65,14 @@ class Totals:
     at_delta: int = 0
     at_tau: int = 0
     cut: int = 0
+    in_time: int = 0
 
     def __str__(self) -> str:
         named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
         return (
             f"{self.questions} questions ({named}; {self.partly_known} with a key that is known in part, "
-            f"{self.cut} cut at d_bar), {self.neighbours} neighbours, {self.changed} that differ: "
+            f"{self.cut} cut at d_bar, {self.in_time} with a range of timestamps), {self.neighbours} neighbours, "
+            f"{self.changed} that differ: "
             f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one"
         )
 
@@ -116,7 +121,8 @@ def _policy(world: World, folder: Path) -> Policy:
 def _met(resolutions: list[Resolution], rows: list[Row], folder: Path) -> list[Histogram]:
     """Return what the mechanism of each question meets on a table of these rows."""
     path = folder / "t.parquet"
-    columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
+    stored = [(*row, *_at(row)) for row in rows]
+    columns = list(zip(*stored, strict=True)) or [()] * len(_SCHEMA)
     arrays = [pa.array(each, kind.type) for each, kind in zip(columns, _SCHEMA, strict=True)]
     pq.write_table(pa.table(arrays, _SCHEMA), path)
     engine = DuckDBEngine({"t": path})
@@ -126,21 +132,18 @@ def _met(resolutions: list[Resolution], rows: list[Row], folder: Path) -> list[H
         engine.close()
 
 
+def _at(row: Row) -> tuple[datetime.datetime | None, int | None]:
+    """Return a timestamp on the row's day, and the same in milliseconds since 1970."""
+    if row.day is None:
+        return None, None
+    at = datetime.datetime.combine(row.day, datetime.time((row.number or 0) % 24, 30))
+    return at, (at - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
+
+
 def _met_by(engine: DuckDBEngine, resolution: Resolution) -> Histogram:
     version = engine.data_version("t")
     plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
-    return counted(plan, _histogram(plan, engine.run(_engine_query(resolution), version)))
-
-
-def _engine_query(resolution: Resolution) -> base.EngineQuery:
-    return base.EngineQuery(
-        table="t",
-        sql=render(resolution, "duckdb"),
-        columns=tuple(
-            base.ExpectedColumn(name, base.ColumnType[kind.name]) for name, kind in resolution.columns
-        ),
-        row_limit=resolution.row_limit,
-    )
+    return counted(plan, _histogram(plan, engine.run(engine_query(resolution, "duckdb"), version)))
 
 
 def _histogram(plan: Plan, answer: base.EngineAnswer) -> Histogram:
@@ -207,4 +210,5 @@ def _count(totals: Totals, resolution: Resolution, whole: Histogram) -> None:
     totals.mechanisms[resolution.parameters.mechanism] += 1
     parameters = resolution.parameters
     totals.partly_known += bool(parameters.within)
+    totals.in_time += any(each.column.type is ColumnType.TIMESTAMP for each in resolution.query.restrictions)
     totals.cut += parameters.domain is None and len(whole.elements) == resolution.row_limit

@@ -29,6 +29,7 @@ def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path)
     # Worlds that show nothing would prove nothing.
     assert {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb"} == set(totals.mechanisms)
     assert totals.partly_known > WORLDS // 20
+    assert totals.in_time > WORLDS // 20
     assert totals.at_delta > WORLDS // 20
     assert totals.at_tau > WORLDS // 20
 
@@ -91,4 +92,4 @@ def counts_rows(resolution: Resolution) -> Resolution:
 def test_a_broken_translation_is_found(broken: Translate, tmp_path: Path) -> None:
     """The campaign finds a query that does not enforce what its Delta or its tau rest on."""
     with pytest.raises(AssertionError, match="a member changes"):
-        campaign(WORLDS, tmp_path, translate=broken, phases=(Phase.generate,))
+        campaign(3 * WORLDS, tmp_path, translate=broken, phases=(Phase.generate,))

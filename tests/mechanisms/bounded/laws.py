@@ -106,7 +106,7 @@ def promised(rho: Fraction, delta: Fraction, epsilon: float) -> float:
     return float(delta + (1 - delta) * converted)
 
 
-def log_moment(first: Floats, second: Floats, order: float) -> float:
+def log_mgf(first: Floats, second: Floats, order: float) -> float:
     """Return ln of the sum of P^a Q^(1-a): the Renyi divergence of order a times a - 1."""
     shown = (first > 0) & (second > 0)
     if np.any(first[~shown] > 1e-12):
@@ -119,7 +119,7 @@ def log_moment(first: Floats, second: Floats, order: float) -> float:
 def worst_rho(first: Sequence[Floats], second: Sequence[Floats]) -> float:
     """Return the largest Renyi divergence over its order, of independent values, in both directions."""
     return max(
-        sum(log_moment(p, q, order) for p, q in zip(*pair, strict=True)) / (order - 1) / order
+        sum(log_mgf(p, q, order) for p, q in zip(*pair, strict=True)) / (order - 1) / order
         for order in ORDERS
         for pair in ((first, second), (second, first))
     )

@@ -23,7 +23,7 @@ from .laws import (
     Grid,
     Names,
     joint,
-    log_moment,
+    log_mgf,
     marginal,
     names_law,
     worst_excess,
@@ -213,7 +213,7 @@ class BothLooks:
         logs = []
         for names, mass in first.items():
             counts = sum(
-                log_moment(p, q, order)
+                log_mgf(p, q, order)
                 for p, q in zip(
                     self._marginals(data[0], names, data), self._marginals(data[1], names, data), strict=True
                 )

@@ -136,7 +136,8 @@ public class Planner {
     private static Object value(JsonNode value, String type) {
       return switch (type) {
         case "VARCHAR" -> value.asText();
-        case "BIGINT" -> value.asLong();
+        // Calcite holds a timestamp as its milliseconds since 1970.
+        case "BIGINT", "TIMESTAMP" -> value.asLong();
         case "INTEGER" -> value.asInt();
         case "BOOLEAN" -> value.asBoolean();
         default -> throw new IllegalArgumentException("no such type: " + type);

@@ -122,6 +122,7 @@ def policies(draw: st.DrawFn) -> Policy:
         "time": draw(times(keeps_rows_without_time=columns["day"].get("nulls") == "keep")),
         "measures": {"distinct_members": True, "events": draw(events())},
         "d_bar": 10,
+        "max_k": draw(st.sampled_from([1, 5, 100])),
         "columns": columns,
     }
     text = {"epsilon_per": "0.15", "delta": "1e-10", "tables": {"t": table}}

@@ -332,7 +332,30 @@ MALFORMED = {
     "count of a column": (PLAIN.replace("DISTINCT member_id", "member_id"), "of the table's member column"),
     "count of one": (PLAIN.replace("DISTINCT member_id", "1"), "of the table's member column"),
     "distinct pairs": (PLAIN.replace("member_id", "member_id, country"), "of the table's member column"),
-    "alias of a dimension": (PLAIN.replace("article_id,", "article_id AS a,", 1), "a new name for a column"),
+    "alias of a column like another one": (
+        PLAIN.replace("article_id,", 'article_id AS "Country",', 1),
+        "an alias that is the name of a column",
+    ),
+    "alias of a column like the count's": (
+        PLAIN.replace("article_id,", 'article_id AS "N",', 1).replace("member_id)", "member_id) AS n"),
+        "an alias that is given twice",
+    ),
+    "alias of a column in a filter": (
+        PLAIN.replace("article_id,", 'article_id AS "Land",', 1).replace(
+            "GROUP", "WHERE \"Land\" = 'x' GROUP"
+        ),
+        "lists no column",
+    ),
+    "alias behind the table": (
+        PLAIN.replace("article_id,", 'article_id AS "Land",', 1).replace(
+            "BY article_id", 'BY engagement."Land"'
+        ),
+        "exactly the selected columns",
+    ),
+    "keyword as the alias of a column": (
+        PLAIN.replace("article_id,", "article_id AS end,", 1),
+        "END as an alias",
+    ),
     "alias in a filter": (
         f"{HEAD} AS n WHERE n > 3 {TAIL}".replace("FROM engagement AS n", "AS n FROM engagement"),
         "lists no column",

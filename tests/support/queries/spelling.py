@@ -20,10 +20,11 @@ from dp_service.queries.structured import (
     Value,
 )
 from dp_service.queries.tables import Table
+from dp_service.terms import ColumnType
 
 
 def spelled(query: HistogramQuery, table: Table, random: Random) -> str:
-    """Return SQL that asks a question of a table whose time column, where a time range needs it, is a date."""
+    """Return SQL that asks a question of a table whose time column, where a time range needs it, has no unit."""
     return _Writer(table, random).statement(query)
 
 
@@ -39,7 +40,12 @@ class _Writer:
     def statement(self, query: HistogramQuery) -> str:
         names = list(query.dimensions)
         count, alias = self._count(query.measure), self._random.choice(_ALIASES)
-        selected = [self._column(name) + self._choice("", "", f' AS "{name}"') for name in names]
+        aliases = [self._choice("", "", name, f'{name} of "all" % é') for name in names]
+        quoted = ['"' + each.replace('"', '""') + '"' for each in aliases]
+        selected = [
+            self._column(name) + (f" AS {each}" if each != '""' else "")
+            for name, each in zip(names, quoted, strict=True)
+        ]
         if not query.omit_counts:
             selected.append(f"{count} {self._choice('AS ', '')}{alias}" if alias else count)
         source = f"{self._name(query.table)} {self._choice('', 'AS ') if self._table_alias else ''}{self._table_alias}"
@@ -128,7 +134,11 @@ class _Writer:
 
     def _time_conditions(self, time_range: TimeRange) -> list[str]:
         assert self._table.time is not None
-        first, last = (_first_day_from(timestamp) for timestamp in (time_range.start, time_range.end))
+        is_timestamp = self._table.time_column().type is ColumnType.TIMESTAMP
+        first, last = (
+            timestamp if is_timestamp else _first_day_from(timestamp)
+            for timestamp in (time_range.start, time_range.end)
+        )
         return self._conditions(
             Range(
                 self._table.time.name,
@@ -145,6 +155,9 @@ class _Writer:
                 return self._choice(str(value), f"({value})")
             case str():
                 return "'" + value.replace("'", "''") + "'"
+            case datetime.datetime():
+                written = value.isoformat(sep=self._choice(" ", "T"))
+                return f"{self._choice('', self._cased('TIMESTAMP') + ' ')}'{written}'"
             case datetime.date():
                 return f"{self._choice('', self._cased('DATE') + ' ')}'{value.isoformat()}'"
 

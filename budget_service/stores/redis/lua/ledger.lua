@@ -139,6 +139,7 @@ end
 -- The draft: balances by level as they will be written, reservations that end, entries for the journal.
 
 local balances = {}
+local new_levels = {}
 local ended = {}
 local journal = {}
 local opened = nil
@@ -463,6 +464,7 @@ local function bring_to_now(each)
   local balance = balance_of(each.level)
   if not balance then
     balances[each.level] = opened_balance(each, 0)
+    table.insert(new_levels, each.level)
     return
   end
   local over = begin_day(balance, each)
@@ -480,6 +482,7 @@ local function refresh_without_limit(each)
       first = each.day_first, last = each.day_last, spent = NOTHING, reserved = NOTHING, since = 0, days = {},
       rule = '', day_first = each.day_first, day_last = each.day_last, today = NOTHING,
     }
+    table.insert(new_levels, each.level)
     return
   end
   local over = begin_day(balance, each)
@@ -689,6 +692,18 @@ local function write_balances()
   if #fields > 0 then redis.call('HSET', balances_key, unpack(fields)) end
 end
 
+-- Levels with a balance below them; a balance never goes but with a move, to another name below the same level.
+local function parents_key()
+  return string.sub(root_key, 1, -5) .. 'parents'
+end
+
+local function write_parents()
+  for _, level in ipairs(new_levels) do
+    local parent = string.match(level, '^(.*)/')
+    if parent then redis.call('SADD', parents_key(), parent) end
+  end
+end
+
 local function write_past()
   for level, days in pairs(past) do
     for first, day in pairs(days) do
@@ -742,6 +757,7 @@ local function write_state()
       'next_since', time_text(next_since))
   end
   write_balances()
+  write_parents()
   write_past()
   write_reservations()
   write_journal()

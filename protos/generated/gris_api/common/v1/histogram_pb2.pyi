@@ -23,12 +23,14 @@ COLUMN_TYPE_DATE: ColumnType
 COLUMN_TYPE_TIMESTAMP: ColumnType
 
 class Column(_message.Message):
-    __slots__ = ("name", "type")
+    __slots__ = ("name", "type", "alias")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
+    ALIAS_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: ColumnType
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ColumnType, str]] = ...) -> None: ...
+    alias: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ColumnType, str]] = ..., alias: _Optional[str] = ...) -> None: ...
 
 class StringValues(_message.Message):
     __slots__ = ("values",)

@@ -175,7 +175,7 @@ class ReadColumn(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ..., time_unit: _Optional[_Union[TimeUnit, str]] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "requested_k", "information_per_element")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +188,7 @@ class TranslateQueryResponse(_message.Message):
     RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_IS_FIXED_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_PER_ELEMENT_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
@@ -202,9 +203,10 @@ class TranslateQueryResponse(_message.Message):
     reserve_first: bool
     count_alias: str
     reads: _containers.RepeatedCompositeFieldContainer[ReadColumn]
+    version_is_fixed: bool
     requested_k: int
     information_per_element: int
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ...) -> None: ...
 
 class EstimateCostRequest(_message.Message):
     __slots__ = ("question",)
@@ -237,14 +239,16 @@ class AddNoiseRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[ReleaseHeader, _Mapping]] = ..., chunk: _Optional[_Union[_histogram_pb2.Histogram, _Mapping]] = ..., end: _Optional[_Union[ReleaseEnd, _Mapping]] = ...) -> None: ...
 
 class ReleaseHeader(_message.Message):
-    __slots__ = ("plan", "data_version", "confidence")
+    __slots__ = ("plan", "data_version", "confidence", "whole")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     data_version: str
     confidence: float
-    def __init__(self, plan: _Optional[bytes] = ..., data_version: _Optional[str] = ..., confidence: _Optional[float] = ...) -> None: ...
+    whole: bool
+    def __init__(self, plan: _Optional[bytes] = ..., data_version: _Optional[str] = ..., confidence: _Optional[float] = ..., whole: bool = ...) -> None: ...
 
 class ReleaseEnd(_message.Message):
     __slots__ = ("row_count",)
@@ -289,7 +293,7 @@ class ReleasedElements(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Release(_message.Message):
-    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement")
+    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count")
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
@@ -303,6 +307,7 @@ class Release(_message.Message):
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
     element_count: int
     ended_in_bottom: bool
     bottom: int
@@ -316,7 +321,32 @@ class Release(_message.Message):
     data_version: str
     key_id: str
     policy_statement: str
-    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
+    shown_count: int
+    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ...) -> None: ...
+
+class ShowReleaseRequest(_message.Message):
+    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
+    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    release: Release
+    element_ranks: _containers.RepeatedScalarFieldContainer[int]
+    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
+    confidence: float
+    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ...) -> None: ...
+
+class ShowReleaseResponse(_message.Message):
+    __slots__ = ("release", "interval_lower", "interval_upper")
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    release: Release
+    interval_lower: _containers.RepeatedScalarFieldContainer[int]
+    interval_upper: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")

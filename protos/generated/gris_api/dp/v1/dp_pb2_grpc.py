@@ -61,6 +61,11 @@ class DpServiceStub(object):
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryResponse.FromString,
                 _registered_method=True)
+        self.ShowRelease = channel.unary_unary(
+                '/gris.dp.v1.DpService/ShowRelease',
+                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.SerializeToString,
+                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.FromString,
+                _registered_method=True)
         self.ComputeCost = channel.unary_unary(
                 '/gris.dp.v1.DpService/ComputeCost',
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.SerializeToString,
@@ -122,6 +127,15 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ShowRelease(self, request, context):
+        """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
+        No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
+        release of the plan's question that this deployment made.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ComputeCost(self, request, context):
         """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns.
         """
@@ -174,6 +188,11 @@ def add_DpServiceServicer_to_server(servicer, server):
                     servicer.AddNoiseUnary,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryResponse.SerializeToString,
+            ),
+            'ShowRelease': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShowRelease,
+                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.FromString,
+                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.SerializeToString,
             ),
             'ComputeCost': grpc.unary_unary_rpc_method_handler(
                     servicer.ComputeCost,
@@ -311,6 +330,33 @@ class DpService(object):
             '/gris.dp.v1.DpService/AddNoiseUnary',
             gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryRequest.SerializeToString,
             gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShowRelease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.dp.v1.DpService/ShowRelease',
+            gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.SerializeToString,
+            gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

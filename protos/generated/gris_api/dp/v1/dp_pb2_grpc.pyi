@@ -54,6 +54,15 @@ class DpServiceStub:
     ]
     """Releases a small histogram (at most 3 MiB) privately in one message."""
 
+    ShowRelease: grpc.UnaryUnaryMultiCallable[
+        gris_api.dp.v1.dp_pb2.ShowReleaseRequest,
+        gris_api.dp.v1.dp_pb2.ShowReleaseResponse,
+    ]
+    """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
+    No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
+    release of the plan's question that this deployment made.
+    """
+
     ComputeCost: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.ComputeCostRequest,
         gris_api.dp.v1.dp_pb2.ComputeCostResponse,
@@ -117,6 +126,15 @@ class DpServiceAsyncStub:
         gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse,
     ]
     """Releases a small histogram (at most 3 MiB) privately in one message."""
+
+    ShowRelease: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.dp.v1.dp_pb2.ShowReleaseRequest,
+        gris_api.dp.v1.dp_pb2.ShowReleaseResponse,
+    ]
+    """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
+    No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
+    release of the plan's question that this deployment made.
+    """
 
     ComputeCost: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.ComputeCostRequest,
@@ -189,6 +207,17 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse]]:
         """Releases a small histogram (at most 3 MiB) privately in one message."""
+
+    @abc.abstractmethod
+    def ShowRelease(
+        self,
+        request: gris_api.dp.v1.dp_pb2.ShowReleaseRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.ShowReleaseResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.ShowReleaseResponse]]:
+        """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
+        No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
+        release of the plan's question that this deployment made.
+        """
 
     @abc.abstractmethod
     def ComputeCost(

@@ -1,0 +1,74 @@
+"""Shows a kept release: how much of it a question shows, with which intervals, and the ticket to charge it with.
+
+The release was drawn and returned before, as a whole. What happens here is post-processing: it needs neither data nor
+noise. The ticket of the release proves that this deployment made it for the plan's question; its elements and counts
+need no proof, because they only come back to the caller that sent them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from gris_api.dp.v1 import dp_pb2
+
+from dp_service.mechanisms.parameters import Cost
+from dp_service.mechanisms.selection import Selection
+from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.plan import Plan, signing_key, verify_plan
+from dp_service.releases.releasing import shown
+from dp_service.releases.ticket import is_ticket
+from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
+from dp_service.server.responses import show_response
+from dp_service.server.stream_assembler import checked_confidence
+
+
+def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) -> dp_pb2.ShowReleaseResponse:
+    """Show a kept release under the plan of a question.
+
+    Args:
+        request: The plan and the whole release.
+        keys: The live keys.
+        now: Seconds since 1970 (UTC).
+
+    Raises:
+        PlanError: The plan is not authentic, or too old.
+        ReleaseNotAuthenticError: This deployment did not make the release for the plan's question.
+        RequestError: Ranks and counts do not belong together, or the confidence is out of range.
+    """
+    key = signing_key(request.plan, keys)
+    plan = verify_plan(request.plan, key, now=now)
+    confidence = checked_confidence("confidence", request.confidence)
+    _require_authentic(plan, request.release, key)
+    selection = _selection(plan, request)
+    view = shown(plan.parameters, selection, confidence=confidence)
+    return show_response(plan, request.release, view, confidence, key)
+
+
+def _require_authentic(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> None:
+    authentic = release.query_id == plan.query_id and is_ticket(
+        release.charge_ticket,
+        key,
+        release_id=release.release_id,
+        query_id=release.query_id,
+        cost=Cost(release.cost.information, release.cost.calls),
+        unit_id=release.cost.unit_id,
+        policy_statement=release.policy_statement,
+    )
+    if not authentic or release.cost.unit_id != plan.unit_id:
+        raise ReleaseNotAuthenticError
+
+
+def _selection(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Selection:
+    """Return the release as its mechanism returned it, with ranks in place of positions in the histogram."""
+    release, ranks, counts = request.release, request.element_ranks, request.noisy_counts
+    rows = release.element_count
+    if len(ranks) != rows or sorted(ranks) != list(range(rows)):
+        raise RequestError("element_ranks", "expected each number from 0 to element_count - 1 once")
+    if len(counts) not in (0, rows) or (rows and not counts and plan.parameters.with_counts):
+        raise RequestError("noisy_counts", "expected one for each element")
+    has_counts = len(counts) > 0 or plan.parameters.with_counts
+    return Selection(
+        np.array(ranks, dtype=np.int64),
+        np.array(counts, dtype=np.int64) if has_counts else None,
+        release.ended_in_bottom,
+        release.bottom if release.HasField("bottom") else None,
+    )

@@ -1,0 +1,41 @@
+"""Shows the first two elements of a release of which all were asked for before."""
+
+import os
+
+import grpc
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+
+# The data_version that the policy declares. For a table without one, send the version that its engine reports.
+VERSION = "sha256:9c2421aef2b1692b3c8692d6ccbd3fe8a5b237e0cc62dc5ed3e0d41d4eb81234"
+SQL = "SELECT app, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY app ORDER BY 2 DESC LIMIT "
+
+service = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"]))
+
+
+def plan_of(k: int) -> bytes:
+    """Translate a question for the k largest."""
+    question = question_pb2.Question(sql=f"{SQL}{k}")
+    request = dp_pb2.TranslateQueryRequest(question=question, data_version=VERSION)
+    return service.TranslateQuery(request).plan
+
+
+apps = histogram_pb2.StringValues(values=["RUMORS_LINE_BOT", "WEBSITE"])
+histogram = histogram_pb2.Histogram(
+    columns=[histogram_pb2.ElementColumn(name="app", strings=apps)], counts=[23_000, 1_500]
+)
+header = dp_pb2.ReleaseHeader(plan=plan_of(3), data_version=VERSION, whole=True)
+kept = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram))
+
+elements = kept.elements.columns[0].strings.values
+ascending = sorted(elements)
+request = dp_pb2.ShowReleaseRequest(
+    plan=plan_of(2),
+    release=kept.release,
+    element_ranks=[ascending.index(each) for each in elements],
+    noisy_counts=kept.elements.noisy_counts,
+)
+view = service.ShowRelease(request)
+shown = elements[: view.release.shown_count]
+for app, low, high in zip(shown, view.interval_lower, view.interval_upper, strict=True):
+    print(app, low, high)

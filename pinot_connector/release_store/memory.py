@@ -1,0 +1,158 @@
+"""A release store in the memory of a process: what it keeps is lost when the process ends."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gris_api.app.v1 import app_pb2
+
+from pinot_connector.release_store.interface import (
+    Account,
+    Found,
+    KeptRelease,
+    Microseconds,
+    Payment,
+    Receipt,
+    ReceiptPage,
+    ReleaseStore,
+    StoreStatistics,
+)
+from pinot_connector.release_store.receipts import MAX_PAGE_BYTES, ReceiptLimits, with_elements
+from pinot_connector.release_store.retention import is_removable, later
+
+
+def wall_clock() -> Microseconds:
+    """Returns the time."""
+    return time.time_ns() // 1000
+
+
+@dataclass
+class _Entry:
+    kept: KeptRelease
+    written_at: Microseconds
+    payments: dict[Account, Payment] = field(default_factory=dict)
+
+
+class MemoryReleaseStore(ReleaseStore):
+    """Keeps everything in memory. Use it in one event loop.
+
+    Args:
+        receipts: How many receipts are kept.
+        clock: Returns microseconds since 1970 (UTC); decides only which receipts are listed.
+    """
+
+    def __init__(
+        self, receipts: ReceiptLimits | None = None, clock: Callable[[], Microseconds] = wall_clock
+    ) -> None:
+        self._limits = receipts or ReceiptLimits()
+        self._clock = clock
+        self._releases: dict[str, _Entry] = {}
+        self._receipts: dict[Account, OrderedDict[int, Receipt]] = {}
+        self._release_bytes = 0
+        self._receipt_bytes = 0
+        self._positions = 0
+        # The start of the latest window that the ledger has reported: no clock of this machine decides what is removed.
+        self._ledger_time: Microseconds = 0
+        self._last_key_id = ""
+
+    async def find(self, query_id: str, account: Account) -> Found | None:
+        """Returns the release that is kept for a question, and what an account paid for it."""
+        entry = self._releases.get(query_id)
+        return None if entry is None else Found(entry.kept, entry.payments.get(account))
+
+    async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
+        """Keeps a release, unless one is kept for the question already."""
+        entry = self._releases.get(query_id)
+        if entry is None:
+            entry = self._releases[query_id] = _Entry(kept, self._ledger_time)
+            self._release_bytes += kept.content.ByteSize()
+            self._last_key_id = kept.key_id
+        return entry.kept
+
+    async def mark_paid(self, query_id: str, account: Account, payment: Payment) -> None:
+        """Notes that an account paid."""
+        entry = self._releases.get(query_id)
+        if entry is not None:
+            entry.payments[account] = later(entry.payments.get(account), payment)
+        if payment.window_start > self._ledger_time:
+            self._ledger_time = payment.window_start
+            self._remove_old()
+
+    async def add_receipt(self, account: Account, receipt: Receipt) -> None:
+        """Notes what an account was shown."""
+        held = self._receipts.setdefault(account, OrderedDict())
+        request_id, oldest = receipt.shown.request_id, self._limits.oldest(self._clock())
+        for position, each in list(held.items()):
+            is_replaced = each.same == receipt.same and not each.shown.request_id
+            is_retry = bool(request_id) and each.shown.request_id == request_id
+            if is_replaced or is_retry or _time(each) < oldest:
+                self._drop(held, position)
+        self._positions += 1
+        held[self._positions] = receipt
+        self._receipt_bytes += _size(receipt)
+        while len(held) > self._limits.per_account:
+            self._drop(held, next(iter(held)))
+        while self._receipt_bytes > self._limits.megabytes * 2**20:
+            most = max(self._receipts.values(), key=lambda each: sum(map(_size, each.values())))
+            self._drop(most, next(iter(most)))
+
+    async def receipt(self, account: Account, request_id: str) -> app_pb2.PastRelease | None:
+        """Returns what an account was shown for a request."""
+        oldest = self._limits.oldest(self._clock())
+        for each in reversed(self._receipts.get(account, {}).values()):
+            if request_id and each.shown.request_id == request_id and _time(each) >= oldest:
+                return self._result(each)
+        return None
+
+    async def receipts(self, account: Account, most: int, before: int | None) -> ReceiptPage:
+        """Returns what an account was shown, newest first."""
+        found: list[app_pb2.PastRelease] = []
+        last, size, oldest = 0, 0, self._limits.oldest(self._clock())
+        for position, each in reversed(self._receipts.get(account, OrderedDict()).items()):
+            if (before is not None and position >= before) or _time(each) < oldest:
+                continue
+            result = self._result(each)
+            size += result.ByteSize()
+            if len(found) == most or (found and size > MAX_PAGE_BYTES):
+                return ReceiptPage(tuple(found), last)
+            found.append(result)
+            last = position
+        return ReceiptPage(tuple(found), None)
+
+    async def statistics(self) -> StoreStatistics:
+        """Returns how much is kept."""
+        unpaid = sum(not entry.payments for entry in self._releases.values())
+        return StoreStatistics(len(self._releases), unpaid, self._release_bytes + self._receipt_bytes)
+
+    async def close(self) -> None:
+        """Does nothing: what was kept stays until the process ends."""
+
+    def _result(self, receipt: Receipt) -> app_pb2.PastRelease:
+        if not receipt.query_id:
+            return receipt.shown
+        entry = self._releases.get(receipt.query_id)
+        return with_elements(receipt.shown, None if entry is None else entry.kept)
+
+    def _drop(self, held: OrderedDict[int, Receipt], position: int) -> None:
+        self._receipt_bytes -= _size(held.pop(position))
+
+    def _remove_old(self) -> None:
+        listed = {each.query_id for held in self._receipts.values() for each in held.values()}
+        for query_id, entry in list(self._releases.items()):
+            entry.written_at = entry.written_at or self._ledger_time
+            in_use = entry.kept.version_is_fixed and entry.kept.key_id == self._last_key_id
+            if query_id not in listed and is_removable(
+                self._ledger_time, entry.written_at, entry.payments.values(), can_be_asked_about=in_use
+            ):
+                self._release_bytes -= self._releases.pop(query_id).kept.content.ByteSize()
+
+
+def _time(receipt: Receipt) -> Microseconds:
+    return receipt.shown.released_at.ToMicroseconds()
+
+
+def _size(receipt: Receipt) -> int:
+    return receipt.shown.ByteSize()

@@ -1,0 +1,145 @@
+"""Translates questions under the policy of now, and reads the engine's versions that translation needs.
+
+Only dp_service knows which table a text of SQL is about, and whether it may be asked. So the engine is asked about a
+table only once the policy has accepted it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gris_api.dp.v1 import dp_pb2, question_pb2
+
+from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.engines.base import Engine
+from pinot_connector.errors import IntegrityError
+
+MAX_TEXTS = 256
+
+# dp_service needs a version to report which table a question is about and whether it may be asked.
+NO_VERSION_YET = "none"
+
+ReadVersion: TypeAlias = Callable[[str], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A question that the policy accepts.
+
+    Attributes:
+        question: The question.
+        translation: Its translation.
+        data_version: The engine's version that the plan was made for.
+        is_present: Whether that version was read for this question, so that the engine can be asked for it.
+    """
+
+    question: question_pb2.Question
+    translation: dp_pb2.TranslateQueryResponse
+    data_version: str
+    is_present: bool
+
+    @property
+    def query_id(self) -> str:
+        """The name of the question on its version of the data."""
+        return self.translation.query_id
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether the question has been asked before if it has been asked in the same words."""
+        return self.translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED
+
+
+@dataclass(frozen=True)
+class _Reading:
+    version: str
+    read_at: float
+
+
+class Translator:
+    """Translates questions for one engine. Use it in one event loop.
+
+    Args:
+        noise: dp_service.
+        engine: The engine.
+        read_version: Reads the engine's version of a table.
+        version_seconds: How old a reading may be by which a kept release is looked up.
+    """
+
+    def __init__(
+        self, noise: DpServiceClient, engine: Engine, read_version: ReadVersion, version_seconds: float
+    ) -> None:
+        self._noise = noise
+        self._engine = engine
+        self._read_version = read_version
+        self._version_seconds = version_seconds
+        # Tables that the policy lists, and whether it fixes the version of their data.
+        self._accepted: dict[str, bool] = {}
+        self._tables_of_texts: dict[str, str] = {}
+        self._readings: dict[str, _Reading] = {}
+
+    async def translated(self, question: question_pb2.Question) -> Translated:
+        """Returns the translation by which a kept release is looked up.
+
+        If the policy fixes the version of the data, the engine is not asked. Otherwise its version was read for this
+        question, or shortly before.
+        """
+        table = question.structured.table or self._tables_of_texts.get(question.sql, "")
+        if self._accepted.get(table) is False and self._recent(table) is None:
+            return await self._on_present_version(question, table)
+        reading = self._readings.get(table)
+        version = NO_VERSION_YET if reading is None else reading.version
+        translation = await self._translate(question, version, table)
+        if translation.version_is_fixed or self._recent(table) is not None:
+            return Translated(question, translation, version, is_present=False)
+        return await self._on_present_version(question, translation.table)
+
+    def forget_versions(self) -> None:
+        """Makes the next questions read the engine's versions anew: they are known to be no longer true."""
+        self._readings.clear()
+
+    async def on_present_version(self, translated: Translated) -> Translated:
+        """Returns the translation for the engine's present version; under it the engine can be asked."""
+        if translated.is_present:
+            return translated
+        table = translated.translation.table
+        version = await self._read(table)
+        if version == translated.data_version:
+            return Translated(translated.question, translated.translation, version, is_present=True)
+        translation = await self._translate(translated.question, version, table)
+        return Translated(translated.question, translation, version, is_present=True)
+
+    async def _on_present_version(self, question: question_pb2.Question, table: str) -> Translated:
+        version = await self._read(table)
+        translation = await self._translate(question, version, table)
+        return Translated(question, translation, version, is_present=True)
+
+    async def _read(self, table: str) -> str:
+        began = asyncio.get_running_loop().time()
+        version = await self._read_version(table)
+        self._readings[table] = _Reading(version, began)
+        return version
+
+    def _recent(self, table: str) -> _Reading | None:
+        reading = self._readings.get(table)
+        if reading is None or asyncio.get_running_loop().time() - reading.read_at >= self._version_seconds:
+            return None
+        return reading
+
+    async def _translate(
+        self, question: question_pb2.Question, version: str, named: str
+    ) -> dp_pb2.TranslateQueryResponse:
+        translation = await self._noise.translate(question, version, self._engine.dialect)
+        if named not in ("", translation.table):
+            raise IntegrityError("dp_service translated a question about another table")
+        self._accepted[translation.table] = translation.version_is_fixed
+        if question.sql and not named:
+            self._remember_text(question.sql, translation.table)
+        return translation
+
+    def _remember_text(self, text: str, table: str) -> None:
+        if len(self._tables_of_texts) >= MAX_TEXTS:
+            del self._tables_of_texts[next(iter(self._tables_of_texts))]
+        self._tables_of_texts[text] = table

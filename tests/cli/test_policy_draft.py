@@ -1,0 +1,301 @@
+"""`gris policy draft`: a first policy that is sound, safe, and says nothing about the rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.tables import TauIs
+from gris_cli.__main__ import main
+from gris_cli.policy_draft import is_person
+from tests.support.fake_pinot import FakePinot
+
+COLUMNS = (
+    "1::INTEGER AS customer_id, 'p' AS product, DATE '2026-01-01' AS day, true AS returned, 2::SMALLINT AS pieces, "
+    "1.5::DOUBLE AS price, 'a@b' AS email, 'o1' AS order_id, 'nice' AS comment, TIME '12:00:00' AS clock"
+)
+
+
+def write(path: Path, columns: str = COLUMNS, rows: str = "range(3)") -> Path:
+    """Write a Parquet file with these columns."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {columns} FROM {rows}) TO '{path}' (FORMAT parquet)")  # noqa: S608
+    return path
+
+
+def drafted(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[Policy, str, dict[str, Any]]:
+    """Draft a policy; return it, its text, and what is reported of the first table."""
+    assert main(["policy", "draft", *flags, "--json"]) == 0
+    reported = json.loads(capsys.readouterr().out)
+    return parse_policy(reported["policy"]), reported["policy"], reported["tables"][0]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    """Return why no policy can be drafted."""
+    assert main(["policy", "draft", *flags]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err
+
+
+def test_a_draft_offers_what_is_safe_and_promises_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unknown domains, no delta, clipped events; what tells people apart and what questions cannot read is left out."""
+    policy, text, reported = drafted(capsys, "--data", str(write(tmp_path / "sales.parquet")))
+    (table,) = policy.tables
+    assert ("sales", "customer_id", "day") == (table.name, table.member, table.time and table.time.name)
+    assert ["day", "pieces", "product", "returned"] == [column.name for column in table.usable_columns]
+    assert table.events is not None
+    assert table.events.tau_is is TauIs.CLIPPED
+    for column in table.columns:
+        known = (False, True) if column.name == "returned" else None
+        assert (known, 2 if known else None) == (column.domain, column.delta)
+    roles = {each["name"]: each["role"] for each in reported["columns"]}
+    assert roles["customer_id"] == "member"
+    assert {"email", "order_id", "comment"} == {name for name, role in roles.items() if role == "withheld"}
+    assert {"price", "clock"} == {name for name, role in roles.items() if role == "not readable"}
+    for explained in ("DECIDE", "domain:", "delta:", "tau", "No row was read"):
+        assert explained in text
+
+
+def test_a_draft_is_the_same_whatever_the_rows_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of a table without rows, too; and no value is in it, not even one that a type lists."""
+    texts = []
+    for number, rows in enumerate(("range(0)", "range(3)", "range(100000)")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        columns = f"'secret{number}' || range AS product, range AS user_id"
+        texts.append(drafted(capsys, "--data", str(write(folder / "t.parquet", columns, rows)))[1])
+    assert len(set(texts)) == 1
+    listed = tmp_path / "types.duckdb"
+    with duckdb.connect(listed) as connection:
+        connection.execute("CREATE TYPE mood AS ENUM ('secret')")
+        connection.execute("CREATE TABLE t (user_id BIGINT, mood mood, parts STRUCT(secret INTEGER))")
+    _, text, _ = drafted(capsys, "--data", str(listed))
+    assert "mood cannot be asked about: ENUM" in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("columns", "flags", "expected"),
+    [
+        ("1 AS a, 'x' AS b", (), "it is one of a (INTEGER), b (VARCHAR)"),
+        (
+            "1 AS user_id, 2 AS customer_id",
+            (),
+            "several could be it: user_id (INTEGER), customer_id (INTEGER)",
+        ),
+        ("1 AS user_id", ("--member", "person"), "there is no column person"),
+        ("now() AS at", ("--member", "at"), "--member at: members need a column of texts, integers or days"),
+        ("true AS yes", ("--member", "yes"), "this one is BOOLEAN"),
+        ('1 AS "us er"', ("--member", "us er"), "a name of ASCII letters, digits and underscores"),
+    ],
+)
+def test_a_member_that_is_in_doubt_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, flags: tuple[str, ...], expected: str
+) -> None:
+    """A wrong member protects nobody, so it is never a guess between two."""
+    data = str(write(tmp_path / "t.parquet", columns))
+    assert expected in refused(capsys, "--data", data, *flags)
+
+
+def test_the_owner_names_another_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then what looks like people besides is not asked about."""
+    data = str(write(tmp_path / "t.parquet", "1 AS user_id, 2 AS household, 'x' AS page"))
+    policy, text, _ = drafted(capsys, "--data", data, "--member", "household")
+    assert "household" == policy.tables[0].member
+    assert ["page"] == [column.name for column in policy.tables[0].usable_columns]
+    assert "You named it." in text
+
+
+def test_a_timestamp_is_the_time_of_a_table_without_days(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of several none is; they can be restricted to ranges, and not grouped by."""
+    one = str(write(tmp_path / "one.parquet", "1 AS user_id, TIMESTAMP '2026-01-01 12:00:00' AS at"))
+    (table,) = drafted(capsys, "--data", one)[0].tables
+    assert table.time is not None
+    assert "at" == table.time.name
+    assert not table.column("at").group_by
+    stamps = "now() AS seen_at, TIMESTAMP '2026-01-01 12:00:00' AS left_at"
+    two = str(write(tmp_path / "two.parquet", f"1 AS user_id, {stamps}"))
+    (table,) = drafted(capsys, "--data", two)[0].tables
+    assert table.time is None
+    assert ["left_at", "seen_at"] == [column.name for column in table.usable_columns]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("user_id", True),
+        ("userId", True),
+        ("userid", True),
+        ("CustomerID", True),
+        ("customer", True),
+        ("member_hash", True),
+        ("product_id", False),
+        ("user_agent", False),
+        ("id", False),
+        ("paid", False),
+    ],
+)
+def test_a_name_says_that_a_column_holds_people(name: str, expected: bool) -> None:
+    """A noun for people, alone or with a word for a key, however it is written."""
+    assert expected is is_person(name)
+
+
+def test_names_that_no_policy_can_hold_stay_comments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither a line break nor a colon in a name becomes a line of the policy."""
+    odd = '"a\n    columns: {}"'
+    data = str(
+        write(tmp_path / "t.parquet", f'1 AS user_id, 2 AS {odd}, 3 AS "größe", 4 AS gris_count, 5 AS "null"')
+    )
+    policy, text, _ = drafted(capsys, "--data", data)
+    assert ["null"] == [column.name for column in policy.tables[0].usable_columns]
+    assert '# "a\\n columns: {}" cannot be asked about' in text
+
+
+def test_a_database_says_which_table_if_it_has_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Several have to be told apart by TABLE=PATH."""
+    data = tmp_path / "shop.duckdb"
+    with duckdb.connect(data) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 1 AS user_id, 'x' AS page")
+    assert "visits" == drafted(capsys, "--data", str(data))[0].tables[0].name
+    with duckdb.connect(data) as connection:
+        connection.execute("CREATE TABLE orders AS SELECT 1 AS user_id, 'x' AS item")
+    assert "which table is meant; there are: orders, visits" in refused(capsys, "--data", str(data))
+    assert "orders" == drafted(capsys, "--data", f"orders={data}")[0].tables[0].name
+    assert "expected a table nothing" in refused(capsys, "--data", f"nothing={data}")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("x.csv", "read_csv("),
+        ("x.json", "read_json("),
+        ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),
+        ("x.parquet", "cannot read"),
+        ("two-words.parquet", "cannot read"),
+        ("nowhere.parquet", "there is no file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, expected: str
+) -> None:
+    """CSV with the command that makes a Parquet file of it."""
+    path = tmp_path / name
+    if not name.startswith("nowhere"):
+        path.write_text("user_id,page\n1,secret\n")
+    said = refused(capsys, "--data", str(path))
+    assert expected in said
+    assert "secret" not in said
+
+
+def test_a_table_needs_a_name_that_a_policy_can_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TABLE=PATH gives it one."""
+    data = str(write(tmp_path / "two words.parquet"))
+    assert "TABLE=PATH gives it one" in refused(capsys, "--data", data)
+    assert "sales" == drafted(capsys, "--data", f"sales={data}")[0].tables[0].name
+
+
+def test_decisions_of_the_owner_are_never_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what comes next is printed as commands that can be copied."""
+    data, out = write(tmp_path / "sales.parquet"), tmp_path / "policy.yaml"
+    assert main(["policy", "draft", "--data", str(data), "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert f"  gris policy check {out} --data sales={data}\n" in printed
+    assert "customer_id, by its name: is it the person?" in printed
+    written = out.read_text()
+    assert "is there already" in refused(capsys, "--data", str(data), "--out", str(out))
+    assert out.read_text() == written
+    assert "No such file or directory" in refused(
+        capsys, "--data", str(data), "--out", str(tmp_path / "nowhere" / "x")
+    )
+
+
+SCHEMA = {
+    "dimensionFieldSpecs": [
+        {"name": "userId", "dataType": "INT"},
+        {"name": "page", "dataType": "STRING"},
+        {"name": "tags", "dataType": "STRING", "singleValueField": False},
+        {"name": "code", "dataType": "STRING", "defaultNullValue": "none"},
+        {"name": "score", "dataType": "DOUBLE"},
+    ],
+    "metricFieldSpecs": [{"name": "clicks", "dataType": "LONG"}],
+    "dateTimeFieldSpecs": [
+        {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
+    ],
+}
+
+
+def test_a_table_of_pinot_is_drafted_by_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the values that Pinot stores for NULL where a policy has to state them."""
+    fake = FakePinot()
+    fake.replies["/tables/visits/schema"] = SCHEMA
+    with fake.serving():
+        policy, text, _ = drafted(capsys, "--pinot", fake.url, "--table", "visits")
+        assert "has no such table" in refused(capsys, "--pinot", fake.url, "--table", "others")
+    (table,) = policy.tables
+    nulls = {column.name: column.null_value for column in table.columns}
+    assert {"userId": -(2**31), "page": "null", "code": "none", "clicks": 0, "day": None} == nulls
+    assert table.time is not None
+    assert ("userId", "day") == (table.member, table.time.name)
+    assert "tags cannot be asked about: one row has several values in it" in text
+    assert "score cannot be asked about: DOUBLE" in text
+
+
+def test_a_policy_is_compared_with_the_schemas_of_pinot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The draft of a schema agrees with it; a column that has changed since is named, and so is a missing table."""
+    fake = FakePinot()
+    fake.replies["/tables/visits/schema"] = SCHEMA
+    path = tmp_path / "policy.yaml"
+    with fake.serving():
+        assert main(["policy", "draft", "--pinot", fake.url, "--table", "visits", "--out", str(path)]) == 0
+        check = ["policy", "check", str(path), "--pinot", fake.url]
+        assert main([*check, "--json"]) == 0
+        capsys.readouterr()
+        fields = [{"name": "userId", "dataType": "LONG"}, {"name": "page", "dataType": "BOOLEAN"}]
+        fake.replies["/tables/visits/schema"] = {"dimensionFieldSpecs": fields}
+        assert main(check) == 2
+        said = capsys.readouterr().err
+        del fake.replies["/tables/visits/schema"]
+        assert main(check) == 2
+        assert "Pinot has no such table" in capsys.readouterr().err
+    assert "visits: column page: Pinot holds BOOLEAN, and the policy says string" in said
+    assert "visits: column userId: Pinot stores -9223372036854775808 where a value is missing" in said
+    assert "visits: Pinot's table has no column day" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((), "give --data [TABLE=]PATH, or --pinot URL with --table NAME"),
+        (("--pinot", "http://127.0.0.1:1"), "--table NAME"),
+        (("--data", "x", "--pinot", "http://127.0.0.1:1", "--table", "t"), "give --data"),
+        (("--pinot", "http://127.0.0.1:1", "--table", "t"), "Pinot's controller cannot be reached"),
+        (("--pinot", "somewhere", "--table", "t"), "--pinot expects a URL"),
+    ],
+)
+def test_flags_that_name_no_table_are_refused(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: str
+) -> None:
+    """By name, and with the address that gave no answer."""
+    assert expected in refused(capsys, *flags)

@@ -1,0 +1,78 @@
+"""docs/your-own-data.md: its commands, one after the other, as somebody types them who has nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.commands import run
+from tests.support.pages import DOCS, ROOT, blocks, section
+from tests.support.redis_server import free_port
+
+PAGE = "your-own-data.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the example budgets and the file that the page makes."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    made, *_ = blocks((DOCS / PAGE).read_text(), "sh")
+    run(made, tmp_path)
+    return tmp_path
+
+
+def commands(heading: str) -> list[str]:
+    """Return the commands below a heading of the page."""
+    return blocks(section(PAGE, heading), "sh")
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_own_data_are_asked_about_as_the_page_says(folder: Path) -> None:
+    """Draft, check, one question, and then services that others ask; the ledger's administration verifies them."""
+    (draft,) = commands("## 1. Write a first policy")
+    (check,) = commands("## 2. Compare it with the data")
+    (ask,) = commands("## 3. Ask")
+    serve, others = commands("## 4. Serve it")
+    assert "customer_number, by its name" in run(draft, folder)
+    assert "200000 rows; true counts" in run(check, folder)
+    assert "11 information, 1 call" in run(ask, folder)
+    ports = {name: str(free_port()) for name in ("dp", "budget", "admin")}
+    flags = " ".join(f"--{name}-port {port}" for name, port in ports.items())
+    # The services are in sessions of their own: `gris serve` has to end them, whatever comes of the rest.
+    ending = "trap 'kill $!; wait $! || true' EXIT"
+    waiting = "until grep -qs Ctrl-C served; do sleep 0.1; done"
+    served = f"{serve.strip()} {flags} >served &\n{ending}\n{waiting}\n{others}"
+    addresses = {
+        variable: f"127.0.0.1:{ports[name]}"
+        for name, variable in (("dp", "GRIS_DP"), ("budget", "GRIS_BUDGET"), ("admin", "GRIS_BUDGET_ADMIN"))
+    }
+    printed = run(served, folder, addresses)
+    assert "app" in printed
+    assert "0 differences" in printed
+    announced = (folder / "served").read_text()
+    for variable, address in addresses.items():
+        assert f"export {variable}={address}" in announced
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_csv_becomes_parquet_as_the_page_says(folder: Path) -> None:
+    """And the draft of it names the same member."""
+    (folder / "purchases.csv").write_text("customer_number,product\n1,a\n2,b\n")
+    (convert,) = commands("## What if my data are CSV?")
+    assert "member: customer_number" in run(convert, folder)
+
+
+def test_the_page_states_the_ports_that_serve_takes() -> None:
+    """A port that was changed would be looked for in vain."""
+    from gris_cli.serve import ADMIN_PORT, BUDGET_PORT, DP_PORT  # noqa: PLC0415 - only this test needs them
+
+    text = section(PAGE, "## 4. Serve it")
+    for flag, port in (("dp", DP_PORT), ("budget", BUDGET_PORT), ("admin", ADMIN_PORT)):
+        assert f"| {port} | `--{flag}-port` |" in text
+
+
+def test_the_readme_links_it_first() -> None:
+    """Whoever has seen the demo wants to know how to ask about data of their own."""
+    text = (ROOT / "README.md").read_text()
+    assert text.index("](docs/your-own-data.md)") == text.index("](docs/")

@@ -1,0 +1,121 @@
+"""An address that cannot be listened on is named with the reason, and nothing of gRPC's reaches standard error."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gris_serving.listening import ListeningError, require_free
+from tests.support.rings import needs
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    """An address on which another program listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:0", "localhost:0", "[::1]:0"])
+def test_a_free_address_may_be_listened_on(listen: str) -> None:
+    """And is free afterwards as well."""
+    require_free(listen)
+    require_free(listen)
+
+
+def test_an_address_in_use_is_refused(taken: str) -> None:
+    """With the operating system's reason."""
+    with pytest.raises(ListeningError, match="address already in use"):
+        require_free(taken)
+
+
+@pytest.mark.parametrize(
+    ("listen", "reason"), [("192.0.2.1:0", "cannot assign"), ("no.such.host.invalid:0", "no such host")]
+)
+def test_an_address_that_is_none_of_this_machine_is_refused(listen: str, reason: str) -> None:
+    """An address of nobody, and a name of nobody."""
+    with pytest.raises(ListeningError, match=reason):
+        require_free(listen)
+
+
+def test_workers_of_one_service_share_their_port() -> None:
+    """Another listens there, and says that it may be joined."""
+    with socket.socket() as first:
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        first.bind(("127.0.0.1", 0))
+        first.listen()
+        require_free(f"127.0.0.1:{first.getsockname()[1]}")
+
+
+@pytest.fixture
+@needs("process")
+def key(tmp_path: Path) -> Path:
+    """A noise key; a test that starts a service needs processes."""
+    path = tmp_path / "noise.key"
+    path.write_text(secrets.token_hex(32))
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (
+            "dp_service",
+            "--policy",
+            "{root}/examples/policy.yaml",
+            "--key-file",
+            "{key}",
+            "--listen",
+            "{taken}",
+        ),
+        (
+            "budget_service",
+            "--config",
+            "{root}/examples/budget.yaml",
+            "--store",
+            "sqlite:{key}.db",
+            "--listen",
+            "{taken}",
+        ),
+        (
+            *("budget_service", "--config", "{root}/examples/budget.yaml", "--store", "sqlite:{key}.db"),
+            *("--listen", "127.0.0.1:0", "--admin-listen", "{taken}"),
+        ),
+        (
+            *("budget_service", "--config", "{root}/examples/budget.yaml", "--store", "sqlite:{key}.db"),
+            *("--listen", "127.0.0.1:0", "--health-listen", "{taken}"),
+        ),
+    ],
+)
+def test_a_service_whose_port_is_taken_says_so_in_one_line(
+    key: Path, taken: str, command: tuple[str, ...]
+) -> None:
+    """Its name, the address and the reason; exit code 2 and no line of gRPC's source."""
+    named = {"root": ROOT, "key": key, "taken": taken}
+    words = [word.format_map(named) for word in command]
+    ended = subprocess.run(
+        [sys.executable, "-m", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=key.parent,
+    )
+    said = [
+        line
+        for line in ended.stderr.splitlines()
+        if not line.startswith(("INFO", "WARNING")) and "event=" not in line
+    ]
+    assert ended.returncode == 2
+    assert [command[0]] == [line.partition(":")[0] for line in said]
+    assert taken in said[0]
+    assert "address already in use" in said[0]
