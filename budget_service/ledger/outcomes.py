@@ -69,6 +69,16 @@ class LevelStatus(Struct, frozen=True, gc=False):
         maximum, spent = self.maximum, self.spent
         return Cost(max(0, maximum.information - spent.information), max(0, maximum.calls - spent.calls))
 
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether what is spent and reserved is more than the limit."""
+        # The sum itself may be more than a cost can hold.
+        maximum, spent, reserved = self.maximum, self.spent, self.reserved
+        return (
+            spent.information + reserved.information > maximum.information
+            or spent.calls + reserved.calls > maximum.calls
+        )
+
     def seen_from(self, depth: int) -> LevelStatus:
         """Return what an account of that depth may see: what others hold on a level above it is their affair."""
         is_own = self.depth >= depth

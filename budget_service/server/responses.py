@@ -34,7 +34,7 @@ class LevelForm:
 
     def fill(self, status: LevelStatus, account: Account, unit_id: str) -> None:
         """Write the state of a level of an account, as far as the account may see it."""
-        self._message.over_limit = not status.used.within(status.maximum)
+        self._message.over_limit = status.is_over_limit
         status = status.seen_from(account.depth)
         if unit_id != self._unit_id:
             self._count_in(unit_id)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from psycopg import sql
 
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.outcomes import Answer, Charged
+from budget_service.ledger.outcomes import Answer, Charged, LimitsSet
 from budget_service.ledger.values import Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
@@ -173,15 +173,17 @@ async def test_all_that_an_older_program_has_answered_is_answered_again(
     shared_postgres.forget()
     with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
         connection.execute((LEDGERS / "postgres-5.sql").read_bytes())
-    rules = MemoryStore(clock)
+    rules, version = MemoryStore(clock), 0
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
         for asked in ASKED:
-            first = await rules.apply(*asked)
-            assert Answer(first.outcome, replayed=True) == await store.apply(*asked)
+            outcome = (await rules.apply(*asked)).outcome
+            if isinstance(outcome, LimitsSet):
+                # The older program counted the changes of limits.
+                outcome, version = LimitsSet(1), outcome.version
+            assert Answer(outcome, replayed=True) == await store.apply(*asked)
         settles = charge("c", Cost(1, 1), account=COLLEAGUE, on=OF_COLLEAGUE, settles=ODD, release_id="new")
-        settles = settles.by(replace(settles.limits, version=1))
-        settled = await store.apply(*settles)
-        assert await rules.apply(*settles) == settled
+        settled = await store.apply(*settles.by(replace(settles.limits, version=1)))
+        assert await rules.apply(*settles.by(replace(settles.limits, version=version))) == settled
         assert isinstance(settled.outcome, Charged)
         await verify(store, COMPANY.root, found := Verification())
     assert (3, []) == (found.entries, found.differences)

@@ -56,7 +56,7 @@ def written_out(
                 mode=pb.MODE_TRACK if each.mode is Mode.TRACK else pb.MODE_ENFORCE,
                 window_start=timestamp(each.window.start),
                 window_end=None if each.window.end is None else timestamp(each.window.end),
-                over_limit=not each.used.within(each.maximum),
+                over_limit=each.is_over_limit,
             )
             for each in outcome.levels
         ],

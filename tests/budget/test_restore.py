@@ -195,7 +195,7 @@ async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: St
         change = (COLLEAGUE, limit(4, 4))
         await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS)
         asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
-        await store.apply(*asked.by(AppliedLimits(asked.limits.levels, 1)))
+        await store.apply(*asked.by(AppliedLimits(asked.limits.levels, clock.now)))
     mark_path(path).unlink()
     only_stored = Configuration.model_validate(
         {"accounts": [{"path": ["other"], "limit": {"information": 1, "calls": 1}}]}
