@@ -71,7 +71,7 @@ def curve(
 ) -> None:
     """Simulate how many elements a top-k of an unknown domain returns (Rogers et al. 2020, figure 3).
 
-    The default, 1000 runs of 30 points, takes about half a minute; --trials 100 a tenth of it.
+    The default, 1000 runs of 30 points, takes about a minute; --trials 100 a tenth of it.
     """
     from gris_cli.plan.expectations import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
