@@ -40,12 +40,13 @@ class Consistency(StrEnum):
 
 
 class ColumnType(StrEnum):
-    """The type of a column; floating-point numbers are refused by design."""
+    """The type of a column; floating-point numbers are refused by design, and timestamps are never grouped by."""
 
     STRING = "string"
     INT64 = "int64"
     BOOL = "bool"
     DATE = "date"
+    TIMESTAMP = "timestamp"
 
 
 Scalar = str | int | bool

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import typer
 
-from gris_cli import ask, catalog, connection_options, demo, explain, guarantee, policy, serve, ticket_key
+from gris_cli import (
+    ask,
+    catalog,
+    connection_options,
+    demo,
+    explain,
+    guarantee,
+    history,
+    policy,
+    remaining,
+    serve,
+    ticket_key,
+)
 from gris_cli.bound import command as bound
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
@@ -17,7 +32,6 @@ app = typer.Typer(
     help="Private answers from Apache Pinot and DuckDB, within a budget that cannot be overspent.",
     epilog="Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service; 2 wrong usage, question, "
     "account or policy; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed.",
-    add_completion=False,
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
 )
@@ -26,6 +40,8 @@ app.command("ask")(ask.ask)
 app.command("bound")(bound.bound)
 app.command("explain")(explain.explain)
 app.command("catalog")(catalog.catalog)
+app.command("remaining")(remaining.remaining)
+app.command("history")(history.history)
 app.command("guarantee")(guarantee.guarantee)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
@@ -41,13 +57,42 @@ EXIT_INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and returns its exit code; every error becomes one message, JSON if `--json` is there."""
+    """Run a command and return its exit code; every error becomes one message, JSON if `--json` is there.
+
+    A reader that has left, as `head` does, is no error: the command has done what it should.
+    """
+    code = _run(arguments)
+    # What cannot be written is dropped here, or Python would complain of it at its end.
+    _nobody_reads()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
-        return int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
+        return int(app(list(arguments) or ["--help"], prog_name="gris", standalone_mode=False) or 0)
+    except SystemExit as ended:
+        # So rich ends a program whose output nobody reads.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return 0
+        raise
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            return 0
         return _failed(error, as_json="--json" in arguments)
+
+
+def _nobody_reads() -> bool:
+    """Return whether standard output was closed by its reader; then nothing more goes there."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return True
+    return False
 
 
 def _failed(error: Exception, *, as_json: bool) -> int:
@@ -55,5 +100,6 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     from gris_cli.printing import print_failure  # noqa: PLC0415
 
     failure = usage_failure(error) if isinstance(error, _UsageError) else failure_of(error)
-    print_failure(failure, as_json=as_json)
+    with suppress(BrokenPipeError):
+        print_failure(failure, as_json=as_json)
     return failure.exit_code

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gris_cli.printing import console_of_width, print_json, printable, say
-from pinot_connector.catalog import Catalog, ColumnEntry, MeasureEntry, TableEntry, TimeEntry, TimeUnit
-from pinot_connector.engines.base import ColumnType
+from pinot_connector.catalog import Catalog, ColumnEntry, MeasureEntry, TableEntry, TimeEntry
+from pinot_connector.engines.base import ColumnType, TimeUnit
 from pinot_connector.results import Consistency, Shown, shown_values
 
 MAX_VALUES = 8
@@ -69,6 +71,19 @@ def _format_time(time: TimeEntry) -> str:
     text = f"{time.column}, in {time.unit.value}, zone {time.zone}"
     if time.closed_before is None or time.refresh is None:
         return text
-    is_day = time.unit is TimeUnit.DAYS
-    end = shown_values(ColumnType.DATE, [time.closed_before])[0] if is_day else time.closed_before
-    return f"{text}; closed each {time.refresh.value}, now before {end}"
+    return (
+        f"{text}; closed each {time.refresh.value}, now before {_format_end(time.closed_before, time.unit)}"
+    )
+
+
+def _format_end(value: int, unit: TimeUnit) -> str:
+    match unit:
+        case TimeUnit.DAYS:
+            return str(shown_values(ColumnType.DATE, [value])[0])
+        case TimeUnit.MICROSECONDS:
+            timestamp = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(
+                microseconds=value
+            )
+            return timestamp.isoformat()
+        case _:
+            return str(value)

@@ -43,7 +43,7 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
         GrisError: A service or the engine is not available.
     """
     if flags.gateway:
-        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
+        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
             yield client
         return
     account = _account(flags)
@@ -62,12 +62,28 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
         GrisError: The question may not be asked, the account has no budget, or a service is not available.
     """
     if flags.gateway:
-        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
+        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
             return client.explain(question)
     with _addresses(flags) as (dp, budget):
         explanation = asyncio.run(_explained(dp, question))
         account = _account(flags)
         return explanation.of_budget(asyncio.run(_levels(budget, account))) if account else explanation
+
+
+def left(flags: ConnectionFlags) -> tuple[Level, ...]:
+    """Return every level of an account's budget that has a limit.
+
+    Raises:
+        typer.BadParameter: Nothing says whose budget it is.
+        GrisError: The account has no budget, or a service is not available.
+    """
+    if flags.gateway:
+        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
+            return client.remaining()
+    if not flags.account:
+        raise typer.BadParameter("--account says whose budget it is")
+    budget = protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET")
+    return asyncio.run(_levels(budget, flags.account))
 
 
 def listed(flags: ConnectionFlags, table: str) -> Catalog:
@@ -77,7 +93,7 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
         GrisError: The policy lists no such table, or dp_service is not available.
     """
     if flags.gateway:
-        with GatewayClient(_gateway(flags)) as client:
+        with GatewayClient(gateway_of(flags)) as client:
             return client.catalog(table)
     with _addresses(flags) as (dp, _):
         return asyncio.run(_listed(dp, table))
@@ -92,7 +108,7 @@ def promised(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee
     """
     more = [_domain(text) for text in domains]
     if flags.gateway:
-        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
+        with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
             return client.guarantee(domains=more)
     account = _account(flags)
     if not account:
@@ -148,7 +164,13 @@ def _account(flags: ConnectionFlags) -> str:
     return flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
 
 
-def _gateway(flags: ConnectionFlags) -> Address:
+def gateway_of(flags: ConnectionFlags) -> Address:
+    """Return the gateway that the flags name.
+
+    Raises:
+        typer.BadParameter: They name the embedded services too.
+        InvalidQuestion: It is no gateway's URL, or a file of the credentials cannot be used.
+    """
     if flags.embedded:
         raise typer.BadParameter("--gateway and --embedded: one of them says whom to ask")
     remember_address("gateway", flags.gateway, "--gateway or GRIS_GATEWAY")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,12 @@ _addresses: ContextVar[dict[str, str] | None] = ContextVar("addresses", default=
 _flags: ContextVar[ConnectionOptions] = ContextVar("line_flags", default=_PLAIN)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gris {metadata.version('gris-dp')}")
+        raise typer.Exit
+
+
 def read_connection_options(
     *,
     tls: Annotated[
@@ -63,6 +70,10 @@ def read_connection_options(
         Path | None,
         typer.Option(envvar="GRIS_TOKEN_FILE", metavar="FILE", help="A file with the token to send."),
     ] = None,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit."),
+    ] = False,
 ) -> None:
     """Keep the options for the command that follows."""
     _addresses.set({})

@@ -32,13 +32,14 @@ _EXIT_CODES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """What is reported of an error: if it has them, also the field of the question or the shortfalls."""
+    """What is reported of an error: if it has them, also the field of the question, shortfalls, and the largest k."""
 
     exit_code: int
     code: str
     message: str
     field: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
+    largest_k: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the failure in terms of JSON."""
@@ -55,6 +56,7 @@ def failure_of(error: Exception) -> Failure:
         message=_message(error),
         field=error.field if isinstance(error, InvalidQuestion) else "",
         shortfalls=error.shortfalls if isinstance(error, BudgetExhausted) else (),
+        largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
     )
 
 

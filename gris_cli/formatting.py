@@ -99,6 +99,13 @@ def format_ending(result: PrivateResult) -> str:
     return f"ended in bottom{threshold}: nothing below may be shown"
 
 
+def format_lowered_k(shown: PrivateResult | Explanation) -> str:
+    """Return that the policy shows fewer elements than were asked for, empty if it shows as many."""
+    if shown.requested_k is None:
+        return ""
+    return f"at most {shown.parameters.k} elements of the {shown.requested_k} asked for, as the policy says"
+
+
 def format_threshold(expectation: Expectation) -> str:
     """Return which counts will be found, empty where there is no threshold."""
     if expectation.found_half is None or expectation.found_mostly is None:

@@ -5,6 +5,7 @@ They are true counts, of the owner's data and for the owner alone. No service im
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import Any
 
 import duckdb
 
+from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.tables import Column, Nulls, Table
 from dp_service.terms import ColumnType
-from pinot_connector.engines.base import ColumnType as EngineType
-from pinot_connector.engines.duckdb import ACCEPTED_TYPES, DuckDBEngine, is_member_type
+from gris_cli.policy_types import fault_of_type, fault_of_unit, stored_unit
+from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
 from pinot_connector.errors import EngineError
 
@@ -58,6 +60,10 @@ def examined(table: Table, path: Path) -> DataReport:
     try:
         with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
             _require_columns(engine.types(connection, table.name), table)
+            for column in table.columns:
+                fault = fault_of_unit(connection, table, column)
+                if fault is not None:
+                    raise DataError(fault)
             return _report(connection, table, path)
     except DataError:
         raise
@@ -82,8 +88,9 @@ def _require_columns(types: Mapping[str, str], table: Table) -> None:
         if name.casefold() not in types:
             raise DataError(f"expected a column {name} in the data of {table.name}")
     for column in table.columns:
-        if types[column.name.casefold()] not in ACCEPTED_TYPES[EngineType(column.type)]:
-            raise DataError(f"expected the column {column.name} to be of the policy's type, {column.type}")
+        fault = fault_of_type(column, types[column.name.casefold()])
+        if fault is not None:
+            raise DataError(fault)
     if table.member_column() is None and not is_member_type(types[table.member.casefold()]):
         raise DataError(f"expected the column {table.member} to be of a type that members can have")
 
@@ -104,7 +111,7 @@ def _reasons(column: Column, *, is_member: bool) -> Iterator[tuple[str, str, str
     """Yield why a row is left out, of what, and the condition for it with its parameters."""
     name = quoted(column.name)
     if column.nulls is Nulls.DROP:
-        missing = [] if column.null_value is None else [column.null_value]
+        missing = [] if column.null_value is None else [_parameter(column.null_value)]
         stands = f" OR {name} = ?" if missing else ""
         yield (
             "no member" if is_member else "NULL, which is dropped",
@@ -115,11 +122,22 @@ def _reasons(column: Column, *, is_member: bool) -> Iterator[tuple[str, str, str
     if column.type is ColumnType.DATE:
         days = f"{name} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
         yield "a day outside the years 1 to 9999", NAMING, days, []
+    if column.type is ColumnType.TIMESTAMP and stored_unit(column) is None:
+        ends = f"NOT ({name} >= ? AND {name} < ?)"
+        yield "a timestamp outside the years 1700 to 2261", NAMING, ends, _ENDS_OF_TIMESTAMPS
     if column.type is ColumnType.STRING and column.group_by and column.domain is None:
         long = f"length({name}) > {MAXIMUM_TEXT_LENGTH}"
         yield f"a text of more than {MAXIMUM_TEXT_LENGTH:,} characters", SHOWING, long, []
     if column.group_by and column.domain is not None:
         yield "a value outside the domain", SHOWING, *_outside(column, column.domain)
+
+
+def _parameter(value: Value) -> Value:
+    # The connection's zone is UTC, and only a timestamp without a zone is compared with every type of them.
+    return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
+
+
+_ENDS_OF_TIMESTAMPS = [_parameter(each) for each in (FIRST_TIMESTAMP, END_OF_TIMESTAMPS)]
 
 
 def _outside(column: Column, domain: tuple[Value, ...]) -> tuple[str, list[Any]]:

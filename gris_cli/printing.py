@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from gris_cli.formatting import (
     format_guarantee,
     format_interval_kind,
     format_level,
+    format_lowered_k,
     format_mechanism,
     format_more_questions,
     format_own_guarantee,
@@ -28,6 +30,7 @@ from gris_cli.formatting import (
     format_threshold,
     format_width,
 )
+from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.results import Explanation, PrivateResult, Row
@@ -70,6 +73,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     if len(result.rows) > MAX_ROWS:
         say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
     say(console, "", format_ending(result))
+    say(console, "shown", format_lowered_k(result))
     say(console, "intervals", format_interval_kind(result))
     say(console, "mechanism", format_mechanism(result.parameters))
     say(console, "parameters", format_parameters(result.parameters))
@@ -78,6 +82,18 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     for level in result.remaining:
         say(console, "left", format_level(level))
     say(console, "", format_more_questions(more))
+
+
+def print_levels(levels: Sequence[Level], *, as_json: bool) -> None:
+    """Print what is left of a budget."""
+    if as_json:
+        print_json({"remaining": to_json(levels)})
+        return
+    console = console_of_width()
+    for level in levels:
+        say(console, "left", format_level(level))
+    if not levels:
+        say(console, "left", "no limit applies to this account")
 
 
 def print_written(path: Path, *, as_json: bool) -> None:
@@ -98,6 +114,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     for share in explanation.shares:
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
+    say(console, "shown", format_lowered_k(explanation))
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))
     say(console, "threshold", format_threshold(expectation))

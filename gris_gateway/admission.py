@@ -14,15 +14,13 @@ import grpc
 from gris_gateway.accounts import Caller
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
-from gris_gateway.rate_limits import Limiter, TooManyError
-from gris_gateway.rpc_errors import DOMAIN, too_many
+from gris_gateway.rate_limits import Limiter, TooManyError, current_call
+from gris_gateway.rpc_errors import DOMAIN, refuse_too_many
 from gris_serving.admission import Admission, Handler, Surrounding, refuse
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
 from gris_serving.tokens import TokenError
-
-PUSHBACK = "grpc-retry-pushback-ms"
 
 _refused = partial(refuse, domain=DOMAIN)
 
@@ -65,19 +63,18 @@ class GatewayAdmission(Admission):
         caller = await self._known(context)
         began = perf_counter()
         try:
-            with self._limiter.entered(caller.name) as stop_counting:
+            async with self._limiter.entered(caller.name, context.time_remaining()) as call:
                 # Each call has a context of its own, so nothing has to be taken back.
                 current_caller.set(caller)
+                current_call.set(call)
                 try:
                     yield
                 except UnreadError:
                     # The end of the call has to wait until the answer is read, or the connection ends.
-                    stop_counting()
+                    call.stop_counting()
                     await _refuse_unread(context)
         except TooManyError as error:
-            status = too_many(error)
-            pushback = (PUSHBACK, str(error.wait_milliseconds))
-            await context.abort(status.code, status.details, (*status.trailing_metadata, pushback))
+            await refuse_too_many(context, error)
         except UnsentError:
             try:
                 await _refuse_unsent(context)

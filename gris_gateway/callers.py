@@ -9,7 +9,7 @@ from typing import Any
 from gris_gateway.accounts import AccountError, Caller, checked_segment
 from gris_gateway.configuration import AccountRule, IdentityRules
 from gris_serving.identity import Context, bearer_token, certificate_names
-from gris_serving.tokens import TokenVerifier
+from gris_serving.tokens import TokenError, TokenVerifier
 
 current_caller: ContextVar[Caller] = ContextVar("current_caller")
 """The caller of the call that is being answered; set before any method runs."""
@@ -27,6 +27,7 @@ class Callers:
     """Identifies callers by the rules of the configuration.
 
     A token takes precedence over a certificate: an application with its own certificate may pass its analysts' tokens.
+    Where no tokens are accepted, one is refused: its sender means its account, and another one would pay.
 
     Raises:
         SecurityError: The file with the keys of tokens cannot be used.
@@ -40,11 +41,14 @@ class Callers:
         """Return the caller.
 
         Raises:
-            TokenError: There is a token that is not accepted, whatever certificate came with it.
+            TokenError: There is a token that is not accepted, whatever certificate came with it; none is where the
+                configuration has no `identity.jwt`.
             UnknownCallerError: There is neither a token nor a certificate.
             NoAccountError: No rule gives the caller one account.
         """
-        token = None if self._verifier is None else bearer_token(context)
+        token = bearer_token(context)
+        if token is not None and self._verifier is None:
+            raise TokenError("no tokens are accepted here; callers are known by their certificates")
         if token is not None and self._verifier is not None:
             return self._by_claims(self._verifier.claims(token))
         names = certificate_names(context)

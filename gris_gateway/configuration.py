@@ -17,13 +17,15 @@
         accounts:
           - {claim: org, equals: acme, prefix: [app, acme], append: sub}
     history: {file: /var/lib/gris/history.sqlite, retention_days: 35}
-    limits: {per_second: 5, burst: 20, concurrent: 8}
+    limits: {per_second: 50, burst: 200, concurrent: 32, waiting: 64}
+    timeouts: {engine: 45, budget_silence: 0.2}
 
 `engine` names one engine: `pinot`, or `duckdb` with the file of each table. `docs/gateway.md` says what each key means.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -31,16 +33,20 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from gris_gateway.accounts import AccountError, checked_segment
+from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+from gris_gateway.rate_limits import CallerLimits
 from gris_serving.authorisation import CertificateName
 from gris_serving.documents import Strict
 from gris_serving.options import LARGEST_PORT, checked_address, is_port
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import TlsFiles, is_loopback, require_usable
 from gris_serving.tokens import JwtSettings
+from pinot_connector.channels import Timeouts
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
 
 MAX_SEGMENTS = 4
+_QUESTION = Timeouts()
 
 
 def _segment(text: str) -> str:
@@ -215,11 +221,67 @@ class HistorySettings(Strict):
 
 
 class LimitSettings(Strict):
-    """The limits of one caller: calls a second on average, calls at once after a pause, calls under way."""
+    """The limits of one caller: calls a second on average, calls at once after a pause, calls under way and waiting."""
 
-    per_second: float = Field(default=5.0, gt=0, le=10_000)
-    burst: int = Field(default=20, ge=1, le=10_000)
-    concurrent: int = Field(default=8, ge=1, le=10_000)
+    per_second: float = Field(default=50.0, gt=0, le=10_000)
+    burst: int = Field(default=200, ge=1, le=10_000)
+    concurrent: int = Field(default=32, ge=1, le=10_000)
+    waiting: int = Field(default=64, ge=0, le=10_000)
+
+    def of_a_caller(self) -> CallerLimits:
+        """Return the limits."""
+        return CallerLimits(self.per_second, self.burst, self.concurrent, self.waiting)
+
+
+class TimeoutSettings(Strict):
+    """How long the parts of a question may take, and how long the gateway waits for others, all in seconds."""
+
+    dp: float = Field(default=_QUESTION.dp, ge=0.1, le=600)
+    engine: float = Field(default=_QUESTION.engine, ge=0.1, le=600)
+    budget_attempt: float = Field(default=_QUESTION.budget_attempt, ge=0.05, le=60)
+    budget: float = Field(default=_QUESTION.budget, ge=0.05, le=600)
+    budget_silence: float = Field(default=_QUESTION.budget_silence, ge=0.05, le=60)
+    reservation: int = Field(default=_QUESTION.reservation, ge=1, le=600)
+    caller: float = Field(default=DEFAULT_LIMITS.caller_timeout_seconds, ge=1, le=3600)
+    handshake: float = Field(default=DEFAULT_LIMITS.handshake_seconds, ge=1, le=120)
+    unfinished: float = Field(default=DEFAULT_LIMITS.slowest_call_seconds, ge=1, le=86_400)
+    grace: float = Field(default=DEFAULT_LIMITS.grace_seconds, ge=0, le=3600)
+    health_interval: float = Field(default=DEFAULT_LIMITS.health_interval_seconds, ge=0.1, le=3600)
+    health: float = Field(default=DEFAULT_LIMITS.health_timeout_seconds, ge=0.1, le=60)
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> TimeoutSettings:
+        if self.reservation <= self.engine:
+            raise ValueError(
+                "reservation: expected longer than engine: it holds the budget while the engine runs"
+            )
+        if self.budget_attempt > self.budget:
+            raise ValueError("budget_attempt: expected at most budget, which bounds all attempts of a charge")
+        return self
+
+    def of_a_question(self) -> Timeouts:
+        """Return the time-outs of the connector."""
+        return Timeouts(
+            dp=self.dp,
+            engine=self.engine,
+            budget_attempt=self.budget_attempt,
+            budget=self.budget,
+            budget_silence=self.budget_silence,
+            reservation=self.reservation,
+        )
+
+    def applied_to(self, limits: GatewayLimits) -> GatewayLimits:
+        """Return limits with the time-outs that the configuration states."""
+        names = {
+            "caller": "caller_timeout_seconds",
+            "handshake": "handshake_seconds",
+            "unfinished": "slowest_call_seconds",
+            "grace": "grace_seconds",
+            "health_interval": "health_interval_seconds",
+            "health": "health_timeout_seconds",
+        }
+        stated = names.keys() & self.model_fields_set
+        return replace(limits, **{names[key]: getattr(self, key) for key in stated})
 
 
 class GatewayConfiguration(Strict):
@@ -236,6 +298,8 @@ class GatewayConfiguration(Strict):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     history: HistorySettings = HistorySettings()
     limits: LimitSettings = LimitSettings()
+    timeouts: TimeoutSettings = TimeoutSettings()
+    reserve_first: bool = True
 
     def require_protected(self) -> None:
         """Refuse a gateway that could not identify its callers, or whose tokens and results others could read.

@@ -26,7 +26,7 @@ from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
-from gris_serving.slow_callers import keepalive_options
+from gris_serving.slow_callers import handshake_options, keepalive_options
 from gris_serving.telemetry import Telemetry
 from gris_serving.tls import is_loopback, server_credentials
 from pinot_connector import telemetry
@@ -44,7 +44,7 @@ class Gateway:
 
     Args:
         configuration: A valid one.
-        limits: The limits and time-outs that no configuration changes.
+        limits: The limits and time-outs; those that the configuration states count instead.
 
     Raises:
         SecurityError: A file cannot be used, or anyone could call the gateway.
@@ -53,14 +53,8 @@ class Gateway:
     def __init__(self, configuration: GatewayConfiguration, limits: GatewayLimits = DEFAULT_LIMITS) -> None:
         configuration.require_protected()
         self._configuration = configuration
-        self._limits = limits
-        self._limiter = Limiter(
-            per_second=configuration.limits.per_second,
-            burst=configuration.limits.burst,
-            concurrent=configuration.limits.concurrent,
-            clock=time.monotonic,
-            limits=limits,
-        )
+        self._limits = configuration.timeouts.applied_to(limits)
+        self._limiter = Limiter(configuration.limits.of_a_caller(), clock=time.monotonic, limits=self._limits)
         self._callers = Callers(configuration.identity)
         self._credentials = (
             None if configuration.tls is None else server_credentials(configuration.tls.files())
@@ -98,6 +92,8 @@ class Gateway:
             account=NOBODY,
             engine=self._engine,
             confidence=configuration.confidence,
+            timeouts=configuration.timeouts.of_a_question(),
+            reserve_first=configuration.reserve_first,
         )
         servicer = PrivateQueryServicer(client, history, self._limits)
         try:
@@ -187,6 +183,7 @@ def _options(limits: GatewayLimits) -> tuple[tuple[str, int], ...]:
         # It would let a fast sender send megabytes that nothing waits for.
         ("grpc.http2.bdp_probe", 0),
         ("grpc.max_concurrent_streams", limits.connection_calls),
+        *handshake_options(limits.handshake_seconds),
         *keepalive_options(limits.caller_timeout_seconds),
         ("grpc.so_reuseport", 0),
         # By default the connection of a client that pings more often than every five minutes is closed.

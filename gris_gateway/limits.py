@@ -1,8 +1,13 @@
-"""The limits and time-outs of a gateway that no configuration changes, as one value that is passed in."""
+"""The limits and time-outs of a gateway beside those of its callers, as one value that is passed in.
+
+The configuration changes the time-outs (`timeouts`), and nothing else of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from gris_serving.slow_callers import HANDSHAKE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -11,11 +16,14 @@ class GatewayLimits:
 
     Attributes:
         caller_timeout_seconds: How long all of one call may wait for its caller.
+        handshake_seconds: How long a new connection has for TLS and the first frame of HTTP/2.
         open_calls: How many calls of health and reflection may be under way. Anyone who reaches the gateway may watch
             its health, and each program that does so has one call open.
         open_readers: Of those calls, how many may be sending a request, of up to `request_bytes`.
-        running_calls: How many calls of all known callers may be under way. A question holds a true histogram, and
-            those that wait for the engine hold it longest.
+        running_calls: How many calls of all known callers may be under way and not wait. A question holds a true
+            histogram, and those that wait for the engine hold it longest.
+        waiting_calls: How many calls of all known callers may wait, to be read or for their turn.
+        waiting_request_bytes: The largest request that is held while it waits for its turn.
         remembered_callers: For how many callers the rates are remembered.
         request_bytes: The largest request. No question that dp_service accepts is as large: its texts have 200,000
             characters at most, its numbers are 32,000 at most.
@@ -33,9 +41,12 @@ class GatewayLimits:
     """
 
     caller_timeout_seconds: float = 60.0
+    handshake_seconds: float = HANDSHAKE_SECONDS
     open_calls: int = 2000
     open_readers: int = 64
     running_calls: int = 256
+    waiting_calls: int = 1024
+    waiting_request_bytes: int = 2**16
     remembered_callers: int = 10_000
     request_bytes: int = 2 * 2**20
     unread_bytes: int = 2**14

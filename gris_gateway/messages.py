@@ -67,6 +67,7 @@ def result_message(result: PrivateResult) -> app_pb2.Result:
         release_id=result.release_id,
         query_id=result.query_id,
         key_id=result.key_id,
+        requested_k=result.requested_k or 0,
     )
 
 
@@ -90,6 +91,7 @@ def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
         parameters=parameters_message(explanation.parameters),
         explanation=explanation.sentences,
         shares=map(share_message, explanation.shares),
+        requested_k=explanation.requested_k or 0,
     )
 
 
@@ -195,6 +197,9 @@ def _column(column: ExpectedColumn, values: Sequence[Shown]) -> histogram_pb2.El
             message.bools.values.extend(bool(value) for value in values)
         case ColumnType.DATE:
             message.dates.days.extend(days_of(value) for value in values if isinstance(value, datetime.date))
+        case ColumnType.TIMESTAMP:
+            # No question groups by one, and no catalogue has a domain of one.
+            raise AssertionError("timestamps are no elements")
     # A column without values still has a type.
     if not values:
         getattr(message, _FIELDS[column.type]).SetInParent()

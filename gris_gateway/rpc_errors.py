@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
@@ -17,10 +17,12 @@ from gris_api.budget.v1 import budget_pb2
 
 from gris_gateway.rate_limits import TooManyError
 from gris_serving.admission import status_of
+from gris_serving.identity import Context
 from gris_serving.internal_errors import log_internal_error
 from pinot_connector import errors
 
 DOMAIN = "gris.app"
+PUSHBACK = "grpc-retry-pushback-ms"
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +68,15 @@ def in_progress() -> grpc.Status:
     return _status(grpc.StatusCode.ABORTED, "REQUEST_IN_PROGRESS", message)
 
 
-def too_many(error: TooManyError) -> grpc.Status:
-    """Return the status for a caller over its limits, with the time of a retry."""
+async def refuse_too_many(context: Context, error: TooManyError) -> NoReturn:
+    """End the call of a caller over its limits, with the time of a retry, also for gRPC's own retries."""
     wait = Duration()
     wait.FromMilliseconds(error.wait_milliseconds)
     info = ErrorInfo(reason=error.reason, domain=DOMAIN)
-    return status_of(grpc.StatusCode.UNAVAILABLE, str(error), info, RetryInfo(retry_delay=wait))
+    status = status_of(grpc.StatusCode.UNAVAILABLE, str(error), info, RetryInfo(retry_delay=wait))
+    pushback = (PUSHBACK, str(error.wait_milliseconds))
+    await context.abort(status.code, status.details, (*status.trailing_metadata, pushback))
+    raise AssertionError("abort always raises")
 
 
 def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
@@ -82,6 +87,8 @@ def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
         metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
         if first.refreshes_at is not None:
             metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
+    if error.largest_k is not None:
+        metadata["largest_k"] = str(error.largest_k)
     quota = QuotaFailure(
         violations=[
             QuotaFailure.Violation(subject=f"{'/'.join(each.level)}:{each.unit}", description=str(each))

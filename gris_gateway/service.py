@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
@@ -19,6 +20,7 @@ from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.page_tokens import PageTokens
+from gris_gateway.rate_limits import TooManyError, current_call
 from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
@@ -70,6 +72,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """Return what a question would cost, and its share of each level's budget."""
         async with _reporting_errors(context):
             client = self._client.on_behalf_of(_account(request.account))
+            await current_call.get().turn()
             return messages.explanation_message(await client.explain(_question(request.question)))
 
     async def GetRemaining(
@@ -78,6 +81,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """Return what is left."""
         async with _reporting_errors(context):
             account = _account(request.account)
+            await current_call.get().turn()
             levels = await self._client.on_behalf_of(account).remaining()
             return app_pb2.GetRemainingResponse(
                 account=budget_pb2.Account(path=account), levels=map(messages.level_message, levels)
@@ -89,6 +93,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """Return the guarantee for everything that an account is shown."""
         async with _reporting_errors(context):
             client = self._client.on_behalf_of(_account(request.account))
+            await current_call.get().turn()
             # dp_service reads the numbers, and refuses them by name.
             domains = [PublishedDomain(each.rho, each.delta) for each in request.domains]
             return messages.guarantee_message(await client.guarantee(domains=domains))
@@ -101,6 +106,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             page = dp_pb2.GetCatalogRequest(
                 table=request.table, page_size=request.page_size, page_token=request.page_token
             )
+            await current_call.get().turn()
             return app_pb2.GetCatalogResponse(page=await self._client.catalog_page(page))
 
     async def ListReleases(
@@ -109,8 +115,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """List what an account has paid for."""
         async with _reporting_errors(context):
             account, most = _account(request.account), self._page_size(request.page_size)
-            page = await self._history.page(account, most, self._page_tokens.position(request.page_token))
-            after = self._page_tokens.token(page.after)
+            await current_call.get().turn()
+            position = self._page_tokens.position(account, request.page_token)
+            page = await self._history.page(account, most, position)
+            after = self._page_tokens.token(account, page.after)
             return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
 
     async def finish(self) -> None:
@@ -130,7 +138,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             def paid(result: PrivateResult) -> None:
                 finishing.append(self._begin_to_finish(account, request, result, alone.pop_all()))
 
-            await self._client.on_behalf_of(account).ask(question, paid=paid)
+            # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
+            turn = partial(current_call.get().turn, request.ByteSize())
+            await self._client.on_behalf_of(account, turn=turn).ask(question, paid=paid)
         return await asyncio.shield(finishing[0])
 
     def _begin_to_finish(
@@ -247,5 +257,7 @@ async def _reporting_errors(context: Context) -> AsyncIterator[None]:
         await context.abort_with_status(rpc_errors.out_of_reach())
     except InProgressError:
         await context.abort_with_status(rpc_errors.in_progress())
+    except TooManyError as error:
+        await rpc_errors.refuse_too_many(context, error)
     except Exception as error:
         await context.abort_with_status(rpc_errors.status_of_error(error))

@@ -16,6 +16,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gris_serving.reloading_files import SecurityError
+from gris_serving.slow_callers import handshake_options
 
 OVERALL = ""
 """The name under which the health of a whole process is asked for."""
@@ -106,6 +107,7 @@ async def served_alone(health: Health, listen: str, *, shares_port: bool = False
         options=(
             ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
             ("grpc.so_reuseport", int(shares_port)),
+            *handshake_options(),
         )
     )
     health_pb2_grpc.add_HealthServicer_to_server(health, server)

@@ -6,6 +6,7 @@ one port, each writes them into a file of one folder (PROMETHEUS_MULTIPROC_DIR),
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,11 +16,11 @@ from prometheus_client import (
     Gauge,
     Histogram,
     disable_created_metrics,
-    start_http_server,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from gris_serving.call_outcome import CallOutcome
+from gris_serving.metrics_server import MetricsServer
 from gris_serving.options import OperatingError
 
 # From the fastest charge to the longest that a client waits.
@@ -102,9 +103,11 @@ def exposed(registry: CollectorRegistry, listen: str) -> Iterator[str]:
     """
     host, _, port = listen.rpartition(":")
     try:
-        server, thread = start_http_server(int(port), host.strip("[]"), registry)
+        server = MetricsServer(registry, host.strip("[]"), int(port))
     except OSError as error:
         raise OperatingError(f"cannot listen on {listen} for metrics: {error.strerror}") from None
+    thread = threading.Thread(target=server.serve_forever, name="gris-metrics", daemon=True)
+    thread.start()
     try:
         yield f"{host}:{server.server_port}"
     finally:

@@ -20,6 +20,18 @@ from gris_serving.identity import Context
 _Waited = TypeVar("_Waited")
 
 
+HANDSHAKE_SECONDS = 10.0
+
+
+def handshake_options(seconds: float = HANDSHAKE_SECONDS) -> tuple[tuple[str, int], ...]:
+    """Return the options of a server that closes connections which have not finished their handshake in time.
+
+    The handshake is TLS, if there is any, and the first frame of HTTP/2. By default gRPC waits two minutes for it, and
+    anyone who connects holds memory and a file descriptor meanwhile.
+    """
+    return (("grpc.server_handshake_timeout_ms", int(1000 * seconds)),)
+
+
 def keepalive_options(seconds: float) -> tuple[tuple[str, int], ...]:
     """Return the options of a server that closes connections which have calls and accept nothing for `seconds`.
 

@@ -8,7 +8,7 @@ neither `none` nor a public key taken for a shared secret is ever tried.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -68,7 +68,9 @@ class TokenVerifier:
     def __init__(self, settings: JwtSettings) -> None:
         path = Path(settings.key_file)
         self._settings = settings
-        self._keys = ReloadingFiles("keys of tokens", [path], lambda: _read_keys(path))
+        self._keys = ReloadingFiles(
+            "keys of tokens", [path], lambda: _fitting_keys(path, settings.algorithms)
+        )
 
     def claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token.
@@ -112,6 +114,22 @@ class TokenVerifier:
         if len(named) != 1:
             raise TokenError("the token is not signed by a key that is known here")
         return named[0].key
+
+
+def _fitting_keys(path: Path, algorithms: Sequence[str]) -> tuple[_Key, ...]:
+    """Return the keys of a file.
+
+    Raises:
+        SecurityError: The file cannot be used, or no token that it could verify would be accepted.
+    """
+    keys = _read_keys(path)
+    if not any(each in key.algorithms for each in algorithms for key in keys):
+        usable = sorted({each for key in keys for each in key.algorithms})
+        raise SecurityError(
+            f"{path}: its keys are for {', '.join(usable) or 'no algorithm'}; algorithms names only "
+            f"{', '.join(algorithms)}"
+        )
+    return keys
 
 
 def _read_keys(path: Path) -> tuple[_Key, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,6 +14,8 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from pinot_connector.errors import IntegrityError, Shortfall
+
+INFORMATION = "information"
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
         Share(level.path, unit, cost, limit, remaining, _part(cost, limit), level.mode)
         for level in levels
         for unit, cost, limit, remaining in (
-            ("information", price.information, level.limit.information, level.remaining.information),
+            (INFORMATION, price.information, level.limit.information, level.remaining.information),
             ("calls", price.calls, level.limit.calls, level.remaining.calls),
         )
         if cost > 0
@@ -189,6 +191,21 @@ def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
         remaining=message.remaining,
         refreshes_at=_datetime(message.refreshes_at) if message.HasField("refreshes_at") else None,
     )
+
+
+def largest_k(shortfalls: Sequence[Shortfall], k: int, information_per_element: int) -> int | None:
+    """Returns the largest k with which a refused question would fit; None where there is none.
+
+    Args:
+        shortfalls: all that is missing, on every level.
+        k: the question's.
+        information_per_element: what one element more adds to the worst case; 0: its price does not depend on k.
+    """
+    if not information_per_element or not shortfalls or any(each.unit != INFORMATION for each in shortfalls):
+        return None
+    missing = max(each.requested - each.remaining for each in shortfalls)
+    smaller = k + -missing // information_per_element
+    return smaller if 1 <= smaller < k else None
 
 
 def _datetime(message: timestamp_pb2.Timestamp) -> datetime.datetime:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.engines.base import ColumnType, ExpectedColumn
+from pinot_connector.engines.base import ColumnType, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
@@ -21,6 +21,7 @@ from pinot_connector.results import (
     CONSISTENCIES,
     COUNT_NOISES,
     MECHANISMS,
+    TIME_UNITS,
     Consistency,
     CountNoise,
     Mechanism,
@@ -29,14 +30,6 @@ from pinot_connector.results import (
     known,
     shown_values,
 )
-
-
-class TimeUnit(Enum):
-    """What a value of the time column counts: days of the column's zone, or seconds or milliseconds since 1970."""
-
-    DAYS = "days"
-    SECONDS = "seconds"
-    MILLISECONDS = "milliseconds"
 
 
 class Refresh(Enum):
@@ -131,11 +124,6 @@ class Catalog:
 
 
 _MEASURES = {number: measure for measure, number in MEASURES.items()}
-_UNITS = {
-    dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
-    dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,
-    dp_pb2.TIME_UNIT_MILLISECONDS: TimeUnit.MILLISECONDS,
-}
 _REFRESHES = {
     dp_pb2.REFRESH_PERIOD_UNSPECIFIED: None,
     dp_pb2.REFRESH_PERIOD_DAY: Refresh.DAY,
@@ -204,7 +192,7 @@ def _table(message: dp_pb2.CatalogTable) -> TableEntry:
 def _time(message: dp_pb2.CatalogTime) -> TimeEntry:
     return TimeEntry(
         column=message.column,
-        unit=known(_UNITS, message.unit),
+        unit=known(TIME_UNITS, message.unit),
         zone=message.zone,
         refresh=known(_REFRESHES, message.refresh),
         closed_before=message.closed_before if message.HasField("closed_before") else None,

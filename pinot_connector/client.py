@@ -19,7 +19,7 @@ from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
-from pinot_connector.query_pipeline import Paid, QueryPipeline
+from pinot_connector.query_pipeline import Paid, QueryPipeline, Turn
 from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
@@ -41,6 +41,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         engine: the engine that holds the data.
         confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
         timeouts: how long each part of a question may take.
+        reserve_first: whether the engine is asked only once the budget is reserved, even if the policy does not say so:
+            slower by one call, and a question that the budget refuses costs the engine nothing.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -57,28 +59,33 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         engine: Engine,
         confidence: float = DEFAULT_CONFIDENCE,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        reserve_first: bool = False,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         _require_confidence(confidence)
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
-        self._pipeline = QueryPipeline(self._noise, self._budget, engine, timeouts, confidence)
+        self._pipeline = QueryPipeline(
+            self._noise, self._budget, engine, timeouts, confidence, reserve_first=reserve_first
+        )
 
-    def on_behalf_of(self, account: Sequence[str]) -> AsyncPrivateClient:
+    def on_behalf_of(self, account: Sequence[str], *, turn: Turn | None = None) -> AsyncPrivateClient:
         """Returns a client whose questions another account pays for.
 
         Both clients share connections; closing one closes both.
 
         Args:
             account: the path of the other account.
+            turn: awaited before a question asks the ledger or has the engine run a query, by a server that bounds how
+                many do so at a time. What it raises ends the question.
 
         Raises:
             InvalidQuestion: the account is no text.
         """
         other = copy.copy(self)
         other._budget = self._budget.for_account(checked_texts("account", account))
-        other._pipeline = self._pipeline.paid_by(other._budget)
+        other._pipeline = self._pipeline.paid_by(other._budget, turn)
         return other
 
     async def ask(self, question: question_pb2.Question, *, paid: Paid | None = None) -> PrivateResult:

@@ -102,14 +102,20 @@ class RefusedByPolicy(GrisError):
 
 
 class BudgetExhausted(GrisError):
-    """The worst case of the question does not fit; `shortfalls` says where, by how much and until when."""
+    """The worst case of the question does not fit; `shortfalls` says where, by how much and until when.
+
+    `largest_k` is the largest k, in SQL the largest LIMIT, with which the question would fit now; None where none
+    would, or the price does not depend on k.
+    """
 
     code = ErrorCode.BUDGET_EXHAUSTED
 
-    def __init__(self, shortfalls: tuple[Shortfall, ...]) -> None:
+    def __init__(self, shortfalls: tuple[Shortfall, ...], largest_k: int | None = None) -> None:
         details = "; ".join(map(str, shortfalls)) or "no details were given"
-        super().__init__(f"the budget does not hold this question ({details})")
+        smaller = "" if largest_k is None else f"; with LIMIT {largest_k} (k) it would fit now"
+        super().__init__(f"the budget does not hold this question ({details}){smaller}")
         self.shortfalls = shortfalls
+        self.largest_k = largest_k
 
 
 class AccountUnknown(GrisError):

@@ -157,6 +157,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             sentences=tuple(message.explanation),
             queries=(),
             shares=tuple(map(share_of, message.shares)),
+            requested_k=message.requested_k or None,
         )
 
     async def remaining(self) -> tuple[Level, ...]:
@@ -317,4 +318,5 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
         release_id=end.release_id,
         query_id=end.query_id,
         key_id=end.key_id,
+        requested_k=end.requested_k or None,
     )

@@ -5,19 +5,19 @@
     3. add noise, prepare everything of the result that can fail, and have the engine confirm that the answer was whole
     4. charge what the release cost; only then is there a result
 
-The two parts of step 2 run at the same time, unless the policy wants the reservation made before the engine is asked;
-so do noise and confirmation. If either part fails, both end, and noise is drawn only once the reservation is made. Each
-step raises rather than go on with less than it needs, and an error after step 1 cancels the reservation. True counts
-exist only in steps 2 and 3, in local variables.
+The two parts of step 2 run at the same time, unless the policy or the client's `reserve_first` wants the reservation
+made before the engine is asked; so do noise and confirmation. If either part fails, both end, and noise is drawn only
+once the reservation is made. Each step raises rather than go on with less than it needs, and an error after step 1
+cancels the reservation. True counts exist only in steps 2 and 3, in local variables.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from gris_api.common.v1 import histogram_pb2
@@ -25,9 +25,11 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
+from pinot_connector.budgets import largest_k
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import (
+    Element,
     Engine,
     EngineAnswer,
     EngineQuery,
@@ -36,6 +38,7 @@ from pinot_connector.engines.base import (
     ReadColumn,
 )
 from pinot_connector.errors import (
+    BudgetExhausted,
     DataChanged,
     EngineRefused,
     EngineUnavailable,
@@ -45,7 +48,7 @@ from pinot_connector.errors import (
 from pinot_connector.histograms import checked
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
-from pinot_connector.results import COLUMN_TYPES, PrivateResult, known, prepared
+from pinot_connector.results import COLUMN_TYPES, TIME_UNITS, PrivateResult, known, prepared
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
@@ -57,6 +60,7 @@ NO_VERSION_YET = "none"
 
 _FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 Paid: TypeAlias = Callable[[PrivateResult], None]
+Turn: TypeAlias = Callable[[], Awaitable[None]]
 _Answer = TypeVar("_Answer")
 _Other = TypeVar("_Other")
 
@@ -71,22 +75,30 @@ class QueryPipeline:
         engine: Engine,
         timeouts: Timeouts,
         confidence: float,
+        *,
+        reserve_first: bool = False,
     ) -> None:
         self._noise = noise
         self._budget = budget
         self._engine = engine
         self._timeouts = timeouts
         self._confidence = confidence
+        self._reserve_first = reserve_first
+        self._turn: Turn = _at_once
         # Tables that the policy lists; the engine is asked about no others.
         self._accepted: set[str] = set()
         self._tables_of_texts: dict[str, str] = {}
         self._running: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
-    def paid_by(self, budget: BudgetServiceClient) -> QueryPipeline:
-        """Returns a pipeline that another account pays for; everything else, including `close`, is shared."""
+    def paid_by(self, budget: BudgetServiceClient, turn: Turn | None = None) -> QueryPipeline:
+        """Returns a pipeline that another account pays for; everything else, including `close`, is shared.
+
+        It awaits `turn` before it asks ledger or engine.
+        """
         other = copy.copy(self)
         other._budget = budget
+        other._turn = turn or _at_once
         return other
 
     async def ask(self, question: question_pb2.Question, paid: Paid | None = None) -> PrivateResult:
@@ -141,17 +153,21 @@ class QueryPipeline:
     async def _ask_once(self, question: question_pb2.Question, paid: Paid | None) -> PrivateResult:
         translation, data_version = await self._translate(question)
         query = _engine_query(translation, self._engine.dialect)
+        # What was answered without ledger and engine has returned by now: it does not wait for a turn.
+        await self._turn()
         if query.requires:
             await self._on_engine("check", lambda: self._engine.check(query))
-        async with Reservation(self._budget, translation) as reservation:
-            if translation.reserve_first:
+        async with _naming_the_largest_k(translation), Reservation(self._budget, translation) as reservation:
+            if translation.reserve_first or self._reserve_first:
                 await reservation.made()
             running = self._on_engine("run", lambda: self._engine.run(query, data_version))
             answer, _ = await _together(running, reservation.made())
             answer = checked(query, answer)
             confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
-            completed = prepared(query.columns, translation.count_alias or None, noisy)
+            completed = prepared(
+                query.columns, translation.count_alias or None, noisy, translation.requested_k or None
+            )
 
             async def settled() -> PrivateResult:
                 result = completed(await reservation.charge(noisy.release))
@@ -211,6 +227,20 @@ class QueryPipeline:
                 raise EngineUnavailable("the engine took too long") from None
 
 
+@asynccontextmanager
+async def _naming_the_largest_k(translation: dp_pb2.TranslateQueryResponse) -> AsyncIterator[None]:
+    """Adds to a refusal for an exhausted budget the largest k that it would hold."""
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        fitting = largest_k(refusal.shortfalls, translation.parameters.k, translation.information_per_element)
+        raise BudgetExhausted(refusal.shortfalls, fitting) from None
+
+
+async def _at_once() -> None:
+    """Nobody waits for a turn."""
+
+
 async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:
     """Waits for both; the first failure, or a cancellation, ends both."""
     tasks = asyncio.ensure_future(one), asyncio.ensure_future(other)
@@ -240,10 +270,16 @@ def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
     kind = None
     if column.type != histogram_pb2.COLUMN_TYPE_UNSPECIFIED:
         kind = known(COLUMN_TYPES, column.type)
-    named = column.null_value.WhichOneof("kind")
-    null_value = None if named is None else getattr(column.null_value, named)
     numbers = (column.smallest, column.largest) if column.HasField("smallest") else None
-    return ReadColumn(column.name, kind, null_value, numbers)
+    unit = known(TIME_UNITS, column.time_unit) if column.time_unit else None
+    return ReadColumn(column.name, kind, _null_value(column.null_value), numbers, unit)
+
+
+def _null_value(message: question_pb2.Value) -> Element | None:
+    named = message.WhichOneof("kind")
+    if named == "timestamp":
+        return message.timestamp.ToMicroseconds()
+    return None if named is None else getattr(message, named)
 
 
 def _required(feature: dp_pb2.EngineFeature) -> Feature:

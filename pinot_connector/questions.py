@@ -14,6 +14,7 @@ from gris_api.dp.v1 import question_pb2
 from pinot_connector.days import days_of
 from pinot_connector.errors import InvalidQuestion
 
+# A `datetime.datetime` is a `datetime.date` to Python; as a value it needs a time zone.
 Value: TypeAlias = str | int | bool | datetime.date
 TimeBound: TypeAlias = datetime.date | datetime.datetime | None
 
@@ -176,28 +177,30 @@ def _value(column: str, value: object) -> question_pb2.Value:
             return question_pb2.Value(int64=value)
         case str():
             return question_pb2.Value(string=checked_text(f"filters.{column}", value))
-        case datetime.date() if not isinstance(value, datetime.datetime):
+        case datetime.datetime():
+            return question_pb2.Value(timestamp=_timestamp(f"filters.{column}", value))
+        case datetime.date():
             return question_pb2.Value(date=days_of(value))
         case _:
             raise InvalidQuestion(
-                f"filters.{column}", "expected a text, a 64-bit integer, a truth value or a day"
+                f"filters.{column}", "expected a text, a 64-bit integer, a truth value, a day or a timestamp"
             )
 
 
 def _time_range(start: TimeBound, end: TimeBound) -> question_pb2.TimeRange:
     built = question_pb2.TimeRange()
     if start is not None:
-        getattr(built, "from").CopyFrom(_timestamp(start))
+        getattr(built, "from").CopyFrom(_timestamp("time_range", start))
     if end is not None:
-        built.to.CopyFrom(_timestamp(end))
+        built.to.CopyFrom(_timestamp("time_range", end))
     return built
 
 
-def _timestamp(bound: datetime.date) -> timestamp_pb2.Timestamp:
+def _timestamp(field: str, bound: datetime.date) -> timestamp_pb2.Timestamp:
     if not isinstance(bound, datetime.datetime):
         bound = datetime.datetime.combine(bound, datetime.time(), datetime.UTC)
     if bound.tzinfo is None:
-        raise InvalidQuestion("time_range", "expected a datetime with a time zone")
+        raise InvalidQuestion(field, "expected a datetime with a time zone")
     timestamp = timestamp_pb2.Timestamp()
     timestamp.FromDatetime(bound)
     return timestamp

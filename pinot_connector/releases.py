@@ -74,7 +74,7 @@ def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) 
     Raises:
         IntegrityError: it is another column, or of another type.
     """
-    if message.name != column.name or message.WhichOneof("values") != _FIELDS[column.type]:
+    if message.name != column.name or message.WhichOneof("values") != _FIELDS.get(column.type, ""):
         raise IntegrityError("dp_service answered with other columns than asked")
     match column.type:
         case ColumnType.STRING:
@@ -83,7 +83,7 @@ def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) 
             return message.int64s.values
         case ColumnType.BOOL:
             return message.bools.values
-        case ColumnType.DATE:
+        case _:
             return message.dates.days
 
 

@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.days import date_of
-from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
+from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.releases import Noisy
@@ -99,7 +99,8 @@ class PrivateResult:
     `rows` are ranked. `count_alias` is what a question in SQL calls their counts, None where it gives no name. If
     `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the mechanism releases
     one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing if this account
-    had paid for it. `data_version` is keyed and verifies no guess about the data.
+    had paid for it. `data_version` is keyed and verifies no guess about the data. `requested_k` is the question's k
+    where the policy shows at most `parameters.k` elements, which is less; None where it shows as many.
     """
 
     columns: tuple[ExpectedColumn, ...]
@@ -117,6 +118,7 @@ class PrivateResult:
     release_id: str
     query_id: str
     key_id: str
+    requested_k: int | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -142,6 +144,7 @@ class Explanation:
 
     `shares` are the cost's shares of every limit, by level and unit; empty if the budget was not read, or nothing has a
     limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
+    `requested_k` is the question's k where the policy shows at most `parameters.k` elements, which is less.
     """
 
     worst_case_cost: Cost
@@ -149,6 +152,7 @@ class Explanation:
     sentences: tuple[str, ...]
     queries: tuple[RenderedQuery, ...]
     shares: tuple[Share, ...] = ()
+    requested_k: int | None = None
 
     @property
     def narrowest(self) -> Share | None:
@@ -173,6 +177,13 @@ COLUMN_TYPES = {
     histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
     histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
     histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
+    histogram_pb2.COLUMN_TYPE_TIMESTAMP: ColumnType.TIMESTAMP,
+}
+TIME_UNITS = {
+    dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
+    dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,
+    dp_pb2.TIME_UNIT_MILLISECONDS: TimeUnit.MILLISECONDS,
+    dp_pb2.TIME_UNIT_MICROSECONDS: TimeUnit.MICROSECONDS,
 }
 MECHANISMS = {
     dp_pb2.MECHANISM_KNOWN_LAP: Mechanism.KNOWN_LAP,
@@ -197,7 +208,10 @@ CONSISTENCIES = {
 
 
 def prepared(
-    columns: tuple[ExpectedColumn, ...], count_alias: str | None, noisy: Noisy
+    columns: tuple[ExpectedColumn, ...],
+    count_alias: str | None,
+    noisy: Noisy,
+    requested_k: int | None = None,
 ) -> Callable[[Charge], PrivateResult]:
     """Prepares everything of a result that can fail, and returns the function that completes it after the charge.
 
@@ -228,6 +242,7 @@ def prepared(
             release_id=release.release_id,
             query_id=release.query_id,
             key_id=release.key_id,
+            requested_k=requested_k,
         )
 
     return completed
@@ -240,6 +255,7 @@ def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
         parameters=parameters_of(message.parameters),
         sentences=tuple(message.explanation),
         queries=tuple(RenderedQuery(query.dialect, query.sql) for query in message.engine_queries),
+        requested_k=message.requested_k or None,
     )
 
 

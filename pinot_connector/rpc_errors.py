@@ -123,7 +123,7 @@ def _invalid(service: Service, failure: _Failure) -> GrisError:
 def _exhausted(failure: _Failure) -> BudgetExhausted:
     # Only the gateway lists every shortfall; the ledger's ErrorInfo has the first.
     for check in _unpacked(failure.details, budget_pb2.CheckBudgetResponse):
-        return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)))
+        return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)), _largest_k(failure))
     for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
         fields = info.metadata
         # The reason says that the budget is spent; details that cannot be read are left out.
@@ -135,6 +135,14 @@ def _exhausted(failure: _Failure) -> BudgetExhausted:
             )
             return BudgetExhausted((shortfall,))
     return BudgetExhausted(())
+
+
+def _largest_k(failure: _Failure) -> int | None:
+    # Only the gateway states it, and only where there is one.
+    for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
+        with suppress(KeyError, ValueError):
+            return int(info.metadata["largest_k"])
+    return None
 
 
 def _failure_of(service: Service, error: grpc.RpcError) -> _Failure:

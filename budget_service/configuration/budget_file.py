@@ -138,6 +138,12 @@ class AccountEntry(_Strict):
         """Return whether the entry limits this level, which has as many segments as its path."""
         return all(level.path[index] == segment for index, segment in self._written_out)
 
+    def is_about(self, level: Account) -> bool:
+        """Return whether the entry limits this level, or levels below it."""
+        return len(self.path) >= level.depth and all(
+            level.path[index] == segment for index, segment in self._written_out if index < level.depth
+        )
+
     def names_in(self, level: Account) -> list[str]:
         """Return the segments of a level as its maker chose them: empty where they are written out here."""
         return [
@@ -262,6 +268,10 @@ class Configuration(_Strict):
         """Return whether an entry has exactly this path."""
         path = list(account.path)
         return any(entry.path == path for entry in self._entries_of(account))
+
+    def is_about(self, level: Account) -> bool:
+        """Return whether an entry limits this level, or levels below it."""
+        return any(entry.is_about(level) for entry in self.accounts)
 
     def _demand_made(self, account: Account) -> None:
         if self.is_written_out(account):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from msgspec.structs import replace
 
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.limits import AppliedLimits, change_text
 from budget_service.ledger.outcomes import (
@@ -15,7 +19,7 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import ChangeCurrency, ResumeClock, RootRequest, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Request, ResumeClock, RootRequest, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -42,7 +46,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
     outcome = _limits_outcome(snapshot, request, limits.most_stored)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
-        return _decision(root, request, outcome)
+        return decision(root, request, outcome)
     root = replace(root, limits_version=outcome.version)
     journal = tuple(
         JournalEntry(
@@ -59,7 +63,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
         )
         for level, limit in request.changes
     )
-    return _decision(root, request, outcome, journal=journal, limits=request.changes)
+    return decision(root, request, outcome, journal=journal, limits=request.changes)
 
 
 def change_currency(
@@ -69,10 +73,10 @@ def change_currency(
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
-        return _decision(root, request, outcome)
+        return decision(root, request, outcome)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
     entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
-    return _decision(root, request, outcome, journal=(entry,))
+    return decision(root, request, outcome, journal=(entry,))
 
 
 def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
@@ -83,10 +87,10 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     outcome = _clock_outcome(root, snapshot.clock, request.true_time)
     if isinstance(outcome, Refused):
-        return _decision(root, request, outcome)
+        return decision(root, request, outcome)
     root = replace(root, ahead=outcome.ahead)
     entry = _entry(EntryKind.CLOCK, request, now, "", outcome.ahead)
-    return _decision(root, request, outcome, journal=(entry,))
+    return decision(root, request, outcome, journal=(entry,))
 
 
 def _limits_outcome(snapshot: Snapshot, request: SetLimits, most_stored: int) -> LimitsSet | Refused:
@@ -139,14 +143,17 @@ def _entry(
     )
 
 
-def _decision(
+def decision(
     root: RootRecord,
-    request: RootRequest,
+    request: Request,
     outcome: Outcome,
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
+    states: Mapping[Account, AccountState] = MappingProxyType({}),
+    moved: tuple[Account, Account] | None = None,
 ) -> Decision:
+    """Return an outcome with the change that remembers it, and what else it writes."""
     kept = REFUSAL_RETENTION if isinstance(outcome, Refused) else RETENTION
     change = Change(
         root=root,
@@ -157,5 +164,7 @@ def _decision(
         journal=journal,
         payment=None,
         limits=limits,
+        states=states,
+        moved=moved,
     )
     return Decision(Answer(outcome, replayed=False), change)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
 
@@ -19,10 +20,27 @@ class LimitsChangedError(Exception):
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits of the levels of an account. `version` counts the changes of the whole root's limits."""
+    """Stored limits and states of the levels of an account. `version` counts the changes of those of the whole root."""
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
+    states: Mapping[Account, AccountState] = field(default_factory=dict)
+
+    def applied_to(self, account: Account, levels: tuple[LevelLimit, ...]) -> AppliedLimits:
+        """Return what requests of an account with these limited levels are decided by."""
+        if not self.states:
+            return AppliedLimits(levels, self.version)
+        path = (account.level(depth) for depth in range(1, account.depth + 1))
+        closed = (level for level in path if level in self.states and self.states[level].is_closed)
+        own = self.states.get(account)
+        first = own.former(account)[:1] if own is not None else ()
+        return AppliedLimits(
+            levels,
+            self.version,
+            closed=next(closed, None),
+            is_moved=own is not None and own.is_moved,
+            paid_as=first[0].text if first else "",
+        )
 
 
 class AppliedLimits(Struct, frozen=True, gc=False):
@@ -30,13 +48,18 @@ class AppliedLimits(Struct, frozen=True, gc=False):
 
     `levels` are the levels of the account that have a limit, from the widest; a request about a budget needs at least
     one. `rules` are the windows of all limits that the root has; only a change of currency needs them. `most_stored` is
-    how many limits a root may have stored. What an administrator asks of a root otherwise needs none: see NO_LIMITS.
+    how many limits and states of accounts a root may have stored. What an administrator asks of a root otherwise needs
+    none: see NO_LIMITS. `closed` is the widest level of the account that is closed; the account itself `is_moved` if
+    that is an earlier name. `paid_as` is the first name of an account that was moved: its payments are kept under it.
     """
 
     levels: tuple[LevelLimit, ...] = ()
     version: int = 0
     rules: tuple[WindowRule, ...] = ()
     most_stored: int = MAX_STORED_LIMITS
+    closed: Account | None = None
+    is_moved: bool = False
+    paid_as: str = ""
 
     def payer(self, account: Account) -> str:
         """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.
@@ -46,7 +69,8 @@ class AppliedLimits(Struct, frozen=True, gc=False):
         row.
         """
         last = self.levels[-1].level
-        return account.text if last == account else f"{account.text}//{last.depth}"
+        name = self.paid_as or account.text
+        return name if last == account else f"{name}//{last.depth}"
 
 
 NO_LIMITS = AppliedLimits()

@@ -29,6 +29,13 @@ class Reason(Enum):
     CLOCKS_DISAGREE = "CLOCKS_DISAGREE"
     CLOCK_NOT_BEHIND = "CLOCK_NOT_BEHIND"
     NOT_PAID = "NOT_PAID"
+    ACCOUNT_CLOSED = "ACCOUNT_CLOSED"
+    ACCOUNT_NOT_CLOSED = "ACCOUNT_NOT_CLOSED"
+    ACCOUNT_MOVED = "ACCOUNT_MOVED"
+    TARGET_USED = "TARGET_USED"
+    HAS_ACCOUNTS_BELOW = "HAS_ACCOUNTS_BELOW"
+    NOTHING_TO_MOVE = "NOTHING_TO_MOVE"
+    MOVED_TOO_OFTEN = "MOVED_TOO_OFTEN"
 
 
 class LevelStatus(Struct, frozen=True, gc=False):
@@ -115,7 +122,7 @@ class Refused(Struct, frozen=True, gc=False):
 
 
 class LimitsSet(Struct, frozen=True, gc=False):
-    """Limits were changed; `version` counts the changes of the root's limits."""
+    """Limits were changed, or an account was closed, opened or moved; `version` counts these changes of the root."""
 
     version: int
 

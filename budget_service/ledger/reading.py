@@ -9,7 +9,7 @@ from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import LevelStatus, Reason, Refused, Shortfall
 from budget_service.ledger.rules import shortfalls
 from budget_service.ledger.state import Snapshot
-from budget_service.ledger.values import Cost, LevelLimit
+from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds
 
 
@@ -18,13 +18,15 @@ class Statement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
-    far the root's time is ahead of the store's clock.
+    far the root's time is ahead of the store's clock. `closed` is the widest level of the account that is closed; no
+    store knows it; it is found where the limits are looked up.
     """
 
     currency: Currency
     levels: tuple[LevelStatus, ...]
     limits_version: int = 0
     ahead: Microseconds = 0
+    closed: Account | None = None
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:

@@ -152,9 +152,58 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
         return _fingerprint(self.account, ("resume clock",))
 
 
+class CloseAccount(Struct, frozen=True, gc=False, kw_only=True):
+    """Close an account, and with it all accounts below."""
+
+    account: Account
+    request_id: str
+    reason: str
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return _fingerprint(self.account, ("close", self.reason))
+
+
+class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
+    """Open a closed account again, with what it had spent."""
+
+    account: Account
+    request_id: str
+    reason: str
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return _fingerprint(self.account, ("reopen", self.reason))
+
+
+class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
+    """Give an account that has none below it another name, the `target`, under the same level."""
+
+    account: Account
+    target: Account
+    request_id: str
+    reason: str
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator sent."""
+        return _fingerprint(self.account, ("move", self.target.text, self.reason))
+
+    @property
+    def noted_reason(self) -> str:
+        """The reason as the journal has it: behind the new name and the end of its line, which neither holds."""
+        return f"{self.target.text}\n{self.reason}"
+
+
+def parse_move(noted_reason: str) -> tuple[Account, str]:
+    """Return the new name of an account and the reason, from the reason of a journal entry."""
+    target, _, reason = noted_reason.partition("\n")
+    return Account(tuple(target.split("/"))), reason
+
+
 BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund
-# Requests of an administrator about a root account.
-RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
+# Requests of an administrator about a root account or an account of it, which need no limits.
+AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest
 Request: TypeAlias = BudgetRequest | RootRequest
 
 

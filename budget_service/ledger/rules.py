@@ -15,6 +15,7 @@ from budget_service.ledger.administration import (
     resume_clock,
     set_limits,
 )
+from budget_service.ledger.closing import change_account, is_closed_to, refuse_closed
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import (
@@ -30,6 +31,7 @@ from budget_service.ledger.outcomes import (
     Shortfall,
 )
 from budget_service.ledger.requests import (
+    AccountRequest,
     BudgetRequest,
     CancelReservation,
     ChangeCurrency,
@@ -78,14 +80,14 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_recall(remembered, request), None)
-    if isinstance(request, SetLimits):
-        return set_limits(snapshot, request, limits, now)
-    if isinstance(request, ResumeClock):
-        return resume_clock(snapshot, request, now)
+    if isinstance(request, SetLimits | ResumeClock | AccountRequest):
+        return _administer(snapshot, request, limits, now)
     if limits.version != snapshot.root.limits_version:
         raise LimitsChangedError
     if isinstance(request, ChangeCurrency):
         return change_currency(snapshot, request, limits, now)
+    if is_closed_to(request, limits):
+        return refuse_closed(snapshot, request, now)
     draft = Draft(snapshot, limits.levels, now, counting_levels(request))
     outcome = _outcome(snapshot, draft, request, limits)
     change = _change(snapshot.root, draft, request, outcome)
@@ -99,6 +101,20 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
     if remembered.fingerprint != request.fingerprint():
         return Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
     return Answer(remembered.outcome, replayed=True)
+
+
+def _administer(
+    snapshot: Snapshot,
+    request: SetLimits | ResumeClock | AccountRequest,
+    limits: AppliedLimits,
+    now: Microseconds,
+) -> Decision:
+    """Decide what depends on no limit."""
+    if isinstance(request, SetLimits):
+        return set_limits(snapshot, request, limits, now)
+    if isinstance(request, ResumeClock):
+        return resume_clock(snapshot, request, now)
+    return change_account(snapshot, request, limits, now)
 
 
 def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest, limits: AppliedLimits) -> Outcome:

@@ -7,6 +7,7 @@ from enum import Enum
 
 from msgspec import Struct, field
 
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
@@ -59,7 +60,9 @@ class EntryKind(Enum):
     CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
     takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
     clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
-    off its holds. LIMIT: the stored limit of the account was changed; `reason` has the old and the new one.
+    off its holds. LIMIT: the stored limit of the account was changed; `reason` has the old and the new one. CLOSE and
+    REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
+    from then on; `reason` has it in its first line.
     """
 
     SETTLED = "settled"
@@ -70,6 +73,9 @@ class EntryKind(Enum):
     CLOCK = "clock"
     REFUNDED = "refunded"
     LIMIT = "limit"
+    CLOSE = "close"
+    REOPEN = "reopen"
+    MOVE = "move"
 
     @property
     def is_charge(self) -> bool:
@@ -87,7 +93,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
 
     Each hold names the day of a level that admitted the charge. `policy_statement` is that of the charge; empty if it
     had none, or is not a charge by a client. `shared_cost` is what the levels above the account count instead of
-    `cost`; None: they count the same. `reason` is why an administrator refunded a charge.
+    `cost`; None: they count the same. `reason` is what an administrator gave, if it is one's act.
     """
 
     kind: EntryKind
@@ -134,8 +140,10 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     has not ended, both only after a HistoryNeededError (`past` is None without them); `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
     span in which the request's release was last paid for, are those of the payer (`AppliedLimits.payer`);
-    `stored_limits` is how many limits the root has stored and `limits` those of the levels whose limits change, needed
-    only to set some; `clock` is the store's, needed only to let the time of the root go on.
+    `stored_limits` is how many limits and states of accounts the root has stored, and `limits` those of the levels
+    whose limits may change, needed only to change some; `states` are those of the levels of an account that is closed,
+    opened or moved, and of its new name, and `occupied` which of its two names have accounts below them; `clock` is the
+    store's, needed only to let the time of the root go on.
     """
 
     root: RootRecord = RootRecord()
@@ -150,6 +158,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     release_paid_in: Microseconds | None = None
     stored_limits: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
+    states: Mapping[Account, AccountState] = field(default_factory=dict)
+    occupied: frozenset[Account] = frozenset()
     clock: Microseconds = 0
 
 
@@ -190,7 +200,8 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     """What a store has to write for one request, all of it or nothing.
 
     `remembered` is None only if the request has to be decided again. `days` names a day of a level at most once.
-    `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id.
+    `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id. `moved`: what is
+    kept for the first account, its balance, past days and reservations, is the second one's from now on.
     """
 
     root: RootRecord
@@ -203,6 +214,8 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     days: tuple[DayChange, ...] = ()
     limits: tuple[tuple[Account, Limit | None], ...] = ()
     unpaid: tuple[tuple[str, str], ...] = ()
+    states: Mapping[Account, AccountState] = field(default_factory=dict)
+    moved: tuple[Account, Account] | None = None
 
 
 class Decision(Struct, frozen=True, gc=False):

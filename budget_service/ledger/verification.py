@@ -11,6 +11,7 @@ from enum import Enum
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
+from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation
 from budget_service.ledger.values import NOTHING, Account, Cost, Unit
 from budget_service.ledger.windows import Microseconds
@@ -84,6 +85,8 @@ class Rebuilt:
         if entry.kind is EntryKind.CURRENCY:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
             return
+        if entry.kind is EntryKind.MOVE:
+            self._move(entry.account, parse_move(entry.reason)[0])
         if entry.kind is EntryKind.REFUNDED:
             self._subtract(entry)
         if not entry.kind.is_charge:
@@ -92,6 +95,14 @@ class Rebuilt:
         for depth, start in counted_levels(entry):
             spans = self.spent[entry.account.level(depth)]
             spans[start] = spans.get(start, NOTHING) + entry.cost_at(depth)
+
+    def _move(self, source: Account, target: Account) -> None:
+        spans = self.spent[target]
+        for start, cost in self.spent.pop(source, {}).items():
+            # No ledger moves an account to a name that was used; where it is written all the same, the sums differ.
+            spans[start] = spans.get(start, NOTHING) + cost
+        if not spans:
+            del self.spent[target]
 
     def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:

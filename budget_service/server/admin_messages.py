@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -13,7 +14,16 @@ from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
-from budget_service.ledger.requests import ChangeCurrency, Refund, ResumeClock, SetLimits
+from budget_service.ledger.requests import (
+    ChangeCurrency,
+    CloseAccount,
+    MoveAccount,
+    Refund,
+    ReopenAccount,
+    ResumeClock,
+    SetLimits,
+)
+from budget_service.ledger.requests import parse_move as parse_noted_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import ANY, Account, Cost, InvalidFieldError, Limit, Mode, has_invisible
@@ -54,6 +64,9 @@ _KINDS = {
     EntryKind.CLOCK: pb.CHARGE_KIND_CLOCK,
     EntryKind.REFUNDED: pb.CHARGE_KIND_REFUNDED,
     EntryKind.LIMIT: pb.CHARGE_KIND_LIMIT,
+    EntryKind.CLOSE: pb.CHARGE_KIND_CLOSE,
+    EntryKind.REOPEN: pb.CHARGE_KIND_REOPEN,
+    EntryKind.MOVE: pb.CHARGE_KIND_MOVE,
 }
 
 
@@ -67,10 +80,10 @@ class Listing:
     most: int
     after: str
 
-    def matches(self, entry: JournalEntry) -> bool:
-        """Return whether an entry is listed."""
+    def matches(self, entry: JournalEntry, names: Container[Account]) -> bool:
+        """Return whether an entry is listed; `names` are all that the account has had."""
         is_in_time = self.start <= entry.time and (self.end is None or entry.time < self.end)
-        return is_in_time and self.account == entry.account.level(self.account.depth)
+        return is_in_time and entry.account.level(self.account.depth) in names
 
     def token(self, position: str) -> str:
         """Return the page token for the page after a position."""
@@ -124,12 +137,48 @@ def parse_resume_clock(message: pb.ResumeClockRequest) -> ResumeClock:
 
 def parse_refund(message: pb.RefundChargeRequest) -> Refund:
     """Return the request without its charge, or raise InvalidFieldError."""
-    if not 1 <= len(message.reason) <= MAX_REASON_CHARACTERS:
-        raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
-    if has_invisible(message.reason):
-        raise InvalidFieldError("reason", "must have no control character and no invisible one")
+    reason = _reason(message.reason)
     account, release_id = parse_account(message.account), parse_id(message.release_id, "release_id")
-    return without_charge(account, release_id, message.reason, parse_id(message.request_id, "request_id"))
+    return without_charge(account, release_id, reason, parse_id(message.request_id, "request_id"))
+
+
+def parse_close(message: pb.CloseAccountRequest) -> CloseAccount:
+    """Return the request, or raise InvalidFieldError."""
+    return CloseAccount(
+        account=parse_account(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        reason=_reason(message.reason),
+    )
+
+
+def parse_reopen(message: pb.ReopenAccountRequest) -> ReopenAccount:
+    """Return the request, or raise InvalidFieldError."""
+    return ReopenAccount(
+        account=parse_account(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        reason=_reason(message.reason),
+    )
+
+
+def parse_move(message: pb.MoveAccountRequest) -> MoveAccount:
+    """Return the request, or raise InvalidFieldError."""
+    account = parse_account(message.account)
+    if ANY in message.target.path:
+        raise InvalidFieldError("target.path", f"must name one account: {ANY} stands for others")
+    target = Account.parse(tuple(message.target.path), "target.path")
+    if account.depth == 1:
+        raise InvalidFieldError(
+            "account.path", "must have 2 to 4 segments: each root account is a ledger of its own"
+        )
+    if target == account or target.path[:-1] != account.path[:-1]:
+        # Below another level it would no longer count where it was charged.
+        raise InvalidFieldError("target.path", "must differ from the account in its last segment alone")
+    return MoveAccount(
+        account=account,
+        target=target,
+        request_id=parse_id(message.request_id, "request_id"),
+        reason=_reason(message.reason),
+    )
 
 
 def parse_root(message: budget_pb2.Account) -> Account:
@@ -183,6 +232,8 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     is_limit = entry.kind is EntryKind.LIMIT
     before, after = parse_change(entry.reason) if is_limit else (None, None)
+    is_move = entry.kind is EntryKind.MOVE
+    target, reason = parse_noted_move(entry.reason) if is_move else (None, entry.reason)
     return pb.ChargeEntry(
         account=budget_pb2.Account(path=entry.account.path),
         cost=cost_message(entry.cost, entry.unit_id),
@@ -193,9 +244,10 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         query_id=entry.query_id,
         policy_statement=entry.policy_statement,
         shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id),
-        reason="" if is_limit else entry.reason,
+        reason="" if is_limit else reason,
         limit_before=None if before is None else _limit_message(before),
         limit_after=None if after is None else _limit_message(after),
+        moved_to=None if target is None else budget_pb2.Account(path=target.path),
     )
 
 
@@ -214,6 +266,14 @@ def difference_message(found: Difference) -> pb.Difference:
         kept=found.kept,
         rebuilt=found.rebuilt,
     )
+
+
+def _reason(text: str) -> str:
+    if not 1 <= len(text) <= MAX_REASON_CHARACTERS:
+        raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
+    if has_invisible(text):
+        raise InvalidFieldError("reason", "must have no control character and no invisible one")
+    return text
 
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:

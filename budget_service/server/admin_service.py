@@ -10,13 +10,16 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
+from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
+from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Account, InvalidFieldError, Limit, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
+from budget_service.server.account_changes import demand_known
 from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
@@ -101,6 +104,22 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         """Refund the charge of a release."""
         return await self._changes.finish_and_answer(self._refund(request), context)
 
+    async def CloseAccount(
+        self, request: pb.CloseAccountRequest, context: Context
+    ) -> pb.CloseAccountResponse:
+        """Close an account."""
+        return await self._changes.finish_and_answer(self._close(request), context)
+
+    async def ReopenAccount(
+        self, request: pb.ReopenAccountRequest, context: Context
+    ) -> pb.ReopenAccountResponse:
+        """Open a closed account again."""
+        return await self._changes.finish_and_answer(self._reopen(request), context)
+
+    async def MoveAccount(self, request: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
+        """Move an account to another name."""
+        return await self._changes.finish_and_answer(self._move(request), context)
+
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""
         return messages.status_message(self._settings)
@@ -160,14 +179,38 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         refunded = cost_message(outcome.returned, outcome.unit_id)
         return pb.RefundChargeResponse(refunded=refunded, replayed=answer.replayed)
 
+    async def _close(self, message: pb.CloseAccountRequest) -> pb.CloseAccountResponse:
+        answer = await self._changed(messages.parse_close(message))
+        return pb.CloseAccountResponse(replayed=answer.replayed)
+
+    async def _reopen(self, message: pb.ReopenAccountRequest) -> pb.ReopenAccountResponse:
+        answer = await self._changed(messages.parse_reopen(message))
+        return pb.ReopenAccountResponse(replayed=answer.replayed)
+
+    async def _move(self, message: pb.MoveAccountRequest) -> pb.MoveAccountResponse:
+        answer = await self._changed(messages.parse_move(message))
+        return pb.MoveAccountResponse(replayed=answer.replayed)
+
+    async def _changed(self, request: AccountRequest) -> Answer:
+        """Apply a change of an account, or raise RefusalError."""
+        stored = (await self._store.all_limits(request.account.root)).limits
+        demand_known(request, self._settings.current.configuration, stored)
+        answer = await self._store.apply(request, NO_LIMITS)
+        success(answer, LimitsSet, request)
+        return answer
+
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)
+        account = listing.account
+        # What it was charged under an earlier name is its own.
+        state = (await self._store.limits(account)).states.get(account, UNTOUCHED)
+        names = {account, *state.former(account)}
         found: list[pb.ChargeEntry] = []
         position = listing.after
         async for each, entry in audit.entries(
             self._store, listing.account.root, listing.after, "", self._tuning
         ):
-            if listing.matches(entry):
+            if listing.matches(entry, names):
                 if len(found) == listing.most:
                     return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
                 found.append(messages.entry_message(entry))

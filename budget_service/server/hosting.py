@@ -33,6 +33,7 @@ from gris_serving.instrumentation import NOTHING, CallRecorder, Instrumentation
 from gris_serving.options import checked_address
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
+from gris_serving.slow_callers import handshake_options
 
 # A call leaves only five small objects of gRPC in reference cycles, so there is little to collect. Examining this many
 # new objects takes a few milliseconds.
@@ -57,6 +58,7 @@ OPTIONS = (
     # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
     ("grpc.max_send_message_length", MAX_RESPONSE_BYTES),
+    *handshake_options(),
 )
 
 _SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
@@ -70,6 +72,9 @@ _ADMIN = (
     "WithdrawCurrency",
     "ResumeClock",
     "RefundCharge",
+    "CloseAccount",
+    "ReopenAccount",
+    "MoveAccount",
     "GetStatus",
 )
 METHODS = Methods(

@@ -7,6 +7,7 @@ have changed since; then they are looked up again.
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TypeAlias
 
 from budget_service.configuration.budget_file import AccountUnknownError
@@ -89,7 +90,7 @@ class LimitCache:
             found = self._kept(account) or await self._look_up(account)
             statement = await self._store.read(account, found.levels)
             if statement.limits_version == found.version:
-                return statement
+                return statement if found.closed is None else replace(statement, closed=found.closed)
             await self._look_up(account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
@@ -129,7 +130,7 @@ class LimitCache:
 
     def _keep(self, account: Account, stored: StoredLimits) -> AppliedLimits:
         levels = self._configuration.limits_of(account, stored.limits)
-        self._found[account] = found = AppliedLimits(levels, stored.version)
+        self._found[account] = found = stored.applied_to(account, levels)
         if len(self._found) > KNOWN_ACCOUNTS:
             self._found.popitem(last=False)
         return found

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account
@@ -65,26 +66,36 @@ async def policy_statements_of(
         StoreError: The store failed.
     """
     checkpoint = await store.checkpoint(account.root)
+    # What the account was charged under an earlier name counts too, and the journal still has it under that name.
+    state = (await store.limits(account)).states.get(account, UNTOUCHED)
+    names = (account, *state.former(account))
     while True:
-        window = _Window(account, levels, tuning.max_statements)
-        checkpointed = await _read(store, window, checkpoint, tuning)
+        window = _Window(names, levels, tuning.max_statements)
+        checkpointed = [await _read(store, window, each, checkpoint, tuning) for each in names]
         last, checkpoint = checkpoint, await store.checkpoint(account.root)
-        if checkpointed is None:
+        if all(each is None for each in checkpointed):
             return window.statements()
         # Entries that got a checkpoint meanwhile may have been archived before they were read.
         if last.position == checkpoint.position:
             break
-    if checkpointed < checkpoint.entries and window.reaches(checkpoint):
+    is_part = any(each is not None and each < checkpoint.entries for each in checkpointed)
+    if is_part and window.reaches(checkpoint):
         raise ArchivedStatementsError
     return window.statements()
 
 
-async def _read(store: Store, window: _Window, checkpoint: Checkpoint, tuning: Tuning) -> int | None:
-    """Read entries into a window; return how many a checkpoint covers, None if an older window was reached."""
+async def _read(
+    store: Store, window: _Window, account: Account, checkpoint: Checkpoint, tuning: Tuning
+) -> int | None:
+    """Read entries into a window, those of one name of its account apart from others.
+
+    Returns:
+        How many of them a checkpoint covers; None if an older window was reached.
+    """
     checkpointed, before, is_last = 0, "", False
     while not is_last:
         began = perf_counter()
-        page = await store.alike(window.account, before, checkpoint.position, tuning.statements_page)
+        page = await store.alike(account, before, checkpoint.position, tuning.statements_page)
         for entry in page.entries:
             window.add(entry)
         if any(map(window.is_before, page.entries)):
@@ -96,10 +107,12 @@ async def _read(store: Store, window: _Window, checkpoint: Checkpoint, tuning: T
 
 
 class _Window:
-    """The windows of an account's levels, and the statements found in them."""
+    """The windows of the levels of an account, and the statements found in them. It had all of the `names`."""
 
-    def __init__(self, account: Account, levels: tuple[LevelStatus, ...], max_statements: int) -> None:
-        self.account = account
+    def __init__(
+        self, names: tuple[Account, ...], levels: tuple[LevelStatus, ...], max_statements: int
+    ) -> None:
+        self._levels = {each.depth: {name.level(each.depth) for name in names} for each in levels}
         self._max_statements = max_statements
         self._starts = {each.depth: each.window.start for each in levels}
         self._oldest: Microseconds = min(self._starts.values())
@@ -116,7 +129,7 @@ class _Window:
         """Collect the statement of an entry at each level at which it counts."""
         named = {hold.depth: hold.window_start for hold in entry.holds}
         for depth, start in self._starts.items():
-            is_own = entry.account.level(depth) == self.account.level(depth)
+            is_own = entry.account.level(depth) in self._levels[depth]
             # Charges of earlier versions name no day where there was no limit. They may count there all the same.
             unnamed = start if entry.kind.counts_everywhere and depth <= entry.account.depth else -1
             if is_own and named.get(depth, unnamed) >= start:
@@ -136,8 +149,10 @@ class _Window:
     def reaches(self, checkpoint: Checkpoint) -> bool:
         """Return whether a charge that the checkpoint covers counts at one of the levels."""
         return any(
-            any(began >= start for began in checkpoint.spent.get(self.account.level(depth), ()))
+            began >= start
             for depth, start in self._starts.items()
+            for level in self._levels[depth]
+            for began in checkpoint.spent.get(level, ())
         )
 
     def statements(self) -> dict[int, LevelStatements]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
@@ -33,7 +34,8 @@ async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) 
 
     The refund stays without a charge if there is none, or if budget of a level of the charge was written off since: the
     write-off stands for lost charges, so a refund in addition could be spent a second time. Whether the charge still
-    counts and is paid for is for the ledger to decide.
+    counts and is paid for is for the ledger to decide. The charge may have been made under an earlier name of the
+    account.
 
     Args:
         store: The ledger.
@@ -46,11 +48,15 @@ async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) 
     Raises:
         StoreError: The store failed.
     """
+    state = (await store.limits(request.account)).states.get(request.account, UNTOUCHED)
+    names = {request.account, *state.former(request.account)}
     before = ""
     lost: list[JournalEntry] = []
     while True:
         page = await store.latest(request.account.root, before, tuning.journal_page)
         for _, entry in page:
+            if entry.account in names:
+                entry = replace(entry, account=request.account)  # noqa: PLW2901 - it is the same account
             if entry.kind is EntryKind.LOST:
                 lost.append(entry)
             is_charge = entry.kind in _CHARGES and entry.release_id == request.release_id

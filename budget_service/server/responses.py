@@ -108,7 +108,8 @@ def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
 def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
     """Return the state of an account as a message."""
     currency = found.currency
-    message = pb.GetBudgetResponse(unit_id=currency.unit_id)
+    closed = () if found.closed is None else found.closed.path
+    message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
     for each in found.levels:
         LevelForm(message.levels.add()).fill(each, account, currency.unit_id)
     if found.ahead:

@@ -7,7 +7,8 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, NOT_PAID, TOO_MANY_STATEMENTS,
-                     STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END
+                     STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED, ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
+                     TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE, MOVED_TOO_OFTEN
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
@@ -45,7 +46,16 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.WINDOW_NEVER_ENDS: "a budget of this root is never refreshed: a new currency needs a new root account",
     Reason.CLOCKS_DISAGREE: "the store's clock and the given time are more than a minute apart",
     Reason.CLOCK_NOT_BEHIND: "the root's time goes on already: the store's clock is not behind it",
-    Reason.TOO_MANY_LIMITS: "the root has as many stored limits as it may have: remove some first",
+    Reason.TOO_MANY_LIMITS: (
+        "the root has as many stored limits and closed or moved accounts as it may have: remove some limits first"
+    ),
+    Reason.ACCOUNT_CLOSED: "the account, or a level above it, is closed",
+    Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
+    Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",
+    Reason.TARGET_USED: "the new name was used before, or has a limit of its own in the ledger",
+    Reason.HAS_ACCOUNTS_BELOW: "there are accounts below it: only an account without any can be moved",
+    Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
+    Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
 }
 
 _FIELDS: Mapping[Reason, tuple[str, str]] = {
@@ -92,6 +102,12 @@ def invalid_field(error: InvalidFieldError) -> Status:
 def account_unknown() -> Status:
     """Report that no such account exists."""
     return _status(code_pb2.NOT_FOUND, "no such account", _info("ACCOUNT_UNKNOWN"))
+
+
+def target_unknown() -> Status:
+    """Report that no account of the name exists that another one would get."""
+    message = "no account of the new name: write it into the configuration first"
+    return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN", {"field": "target"}))
 
 
 def ticket_not_authentic() -> Status:

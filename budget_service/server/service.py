@@ -99,11 +99,16 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
-        missing = check(await self._limits.read(account), cost, unit_id)
+        found = await self._limits.read(account)
+        missing = check(found, cost, unit_id)
         if isinstance(missing, Refused):
             raise rpc_errors.RefusalError(rpc_errors.refused(missing))
         shortfalls = [responses.shortfall_message(each, account) for each in missing]
-        return pb.CheckBudgetResponse(allowed=not shortfalls, shortfalls=shortfalls)
+        return pb.CheckBudgetResponse(
+            allowed=not shortfalls and found.closed is None,
+            shortfalls=shortfalls,
+            closed_level=() if found.closed is None else found.closed.path,
+        )
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # Reservation ids cannot be guessed: only a caller that received one can settle or cancel the reservation.

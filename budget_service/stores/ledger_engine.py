@@ -158,7 +158,7 @@ class LedgerEngine:
                     return True
                 # Nothing was written. One request is at fault, and the others must not pay for it.
                 return await self._serve_each(rest)
-            # Whoever has left meanwhile is not charged.
+            # A caller that has left meanwhile is not charged.
             rest = [each for each in rest[attempt.decided :] if not each[0].done()]
             history = attempt.needs_history
             attempts = 0 if attempt.has_advanced else attempts + 1

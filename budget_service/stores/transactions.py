@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.state import (
     DayChange,
@@ -31,8 +32,9 @@ class Wanted:
     """What a batch of requests names. Each list may name a key twice.
 
     `reservations` have the payers whose payment for the question of the reservation is wanted too. `counted` are roots
-    whose stored limits are to be counted, and `limits` levels whose stored limit is wanted. With the `history` the past
-    days of the levels and all reservations of the roots are wanted too, which a batch seldom needs.
+    whose stored limits and states of accounts are to be counted, and `limits` and `states` levels whose stored limit or
+    state is wanted; of levels `below` which anything may be kept it is wanted whether there is. With the `history` the
+    past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs.
     """
 
     roots: frozenset[str]
@@ -42,6 +44,8 @@ class Wanted:
     reservations: Sequence[tuple[RootKey, str]] = ()
     counted: frozenset[str] = frozenset()
     limits: Sequence[Account] = ()
+    states: Sequence[Account] = ()
+    below: Sequence[Account] = ()
     history: bool = False
 
 
@@ -52,7 +56,8 @@ class Loaded:
     `clock` is the store's time, and the time of each root follows from it by `RootRecord.now`. `due` are the oldest
     reservations of each root that have lapsed by then, and `due_further` the roots that may have more of them. Balances
     are those of the wanted levels and of all that a due or wanted reservation holds. `payments` has every key that was
-    wanted, with None if nothing was paid. `past` are the past days of the wanted levels by their starts, and `open` the
+    wanted, with None if nothing was paid. `occupied` are the levels with a balance, a limit or a state of another level
+    below them. `past` are the past days of the wanted levels by their starts, and `open` the
     reservations of each root that have not been ended; both only with the history, and `past` is None without it. The
     engine adds to these mappings what it decides.
     """
@@ -67,6 +72,8 @@ class Loaded:
     due_further: set[str] = field(default_factory=set)
     stored_limits: dict[str, int] = field(default_factory=dict)
     limits: dict[Account, Limit] = field(default_factory=dict)
+    states: dict[Account, AccountState] = field(default_factory=dict)
+    occupied: frozenset[Account] = frozenset()
     past: dict[Account, dict[Microseconds, PastDay]] | None = None
     open: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
 
@@ -76,7 +83,8 @@ class Changes:
     """What a batch changes: rows to be written in place of those with the same key, or removed where there is None.
 
     `days` are not rows but what is added to the sums of past days, by level and start. `payers` are all whom the batch
-    was about: what they paid for long ago may be removed meanwhile.
+    was about: what they paid for long ago may be removed meanwhile. `moved` are pairs of accounts, of different roots:
+    after all else, the balance, past days and reservations of the first one are kept for the second one instead.
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)
@@ -86,6 +94,8 @@ class Changes:
     payments: dict[PaymentKey, Payment | None] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation | None] = field(default_factory=dict)
     limits: dict[Account, Limit | None] = field(default_factory=dict)
+    states: dict[Account, AccountState] = field(default_factory=dict)
+    moved: list[tuple[Account, Account]] = field(default_factory=list)
     journal: list[JournalEntry] = field(default_factory=list)
     payers: set[str] = field(default_factory=set)
 

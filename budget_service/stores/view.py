@@ -11,9 +11,11 @@ from typing import TypeAlias
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
+    AccountRequest,
     BudgetRequest,
     CancelReservation,
     Charge,
+    MoveAccount,
     Refund,
     Request,
     Reserve,
@@ -37,6 +39,8 @@ from budget_service.stores.transactions import Changes, Loaded, PaymentKey, Root
 Asked: TypeAlias = tuple[Request, AppliedLimits]
 
 _UNUSED = RootRecord()
+# What changes the stored limits, or the states of accounts that are counted with them.
+_STORED = SetLimits | AccountRequest
 
 
 class NotLoadedError(Exception):
@@ -57,12 +61,17 @@ class View:
     def snapshot(self, request: Request, limits: AppliedLimits, now: Microseconds) -> Snapshot:
         """Return all that the rules need to decide a request. Raises NotLoadedError."""
         root = request.account.root
+        if any(source.root == root for source, _ in self.changes.moved):
+            # What was loaded is kept for another account by now.
+            raise NotLoadedError
         record = self.root(root)
         remembered = self._loaded.outcomes.get((root, request.request_id))
         if remembered is not None and now < remembered.keep_until:
             return Snapshot(root=record, remembered=remembered)
         if isinstance(request, SetLimits):
             return Snapshot(root=record, stored_limits=self._stored_limits(root), limits=self._loaded.limits)
+        if isinstance(request, AccountRequest):
+            return self._administered(request, record)
         if isinstance(request, RootRequest):
             return Snapshot(root=record, clock=self._loaded.clock)
         reservation = self._named(request)
@@ -81,6 +90,21 @@ class View:
             reservation=reservation,
             query_paid=self._query_paid(request, limits, reservation),
             release_paid_in=self._release_paid(request, limits),
+        )
+
+    def _administered(self, request: AccountRequest, record: RootRecord) -> Snapshot:
+        root, loaded = request.account.root, self._loaded
+        if isinstance(request, MoveAccount) and root in self.changes.roots:
+            # Rows that are not written yet would not move.
+            raise NotLoadedError
+        names = (request.account, request.target) if isinstance(request, MoveAccount) else ()
+        return Snapshot(
+            root=record,
+            balances=self._balances(names),
+            stored_limits=self._stored_limits(root),
+            limits=loaded.limits,
+            states=loaded.states,
+            occupied=loaded.occupied,
         )
 
     def reading(self, account: Account, levels: tuple[LevelLimit, ...]) -> Snapshot:
@@ -114,6 +138,16 @@ class View:
         if limits.levels:
             self._note_payments(limits.payer(request.account), change)
         changes.limits.update(change.limits)
+        changes.states.update(change.states)
+        loaded.states.update(change.states)
+        if change.moved is not None:
+            self._note_move(*change.moved)
+
+    def _note_move(self, source: Account, target: Account) -> None:
+        self.changes.moved.append((source, target))
+        balance = self._loaded.balances.pop(source, None)
+        if balance is not None:
+            self._loaded.balances[target] = balance
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""
@@ -132,7 +166,7 @@ class View:
         return ()
 
     def _stored_limits(self, root: str) -> int:
-        if any(level.root == root for level in self.changes.limits):
+        if any(level.root == root for level in (*self.changes.limits, *self.changes.states)):
             raise NotLoadedError
         return self._loaded.stored_limits[root]
 
@@ -211,9 +245,13 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
         outcomes=[(request.account.root, request.request_id) for request, _ in batch],
         payments=[key for asked in batch for key in _payments(*asked)],
         reservations=[key for asked in batch for key in _reservations(*asked)],
-        counted=frozenset([request.account.root for request, _ in batch if isinstance(request, SetLimits)]),
-        limits=[
-            level for request, _ in batch if isinstance(request, SetLimits) for level, _ in request.changes
+        counted=frozenset([request.account.root for request, _ in batch if isinstance(request, _STORED)]),
+        limits=[level for request, _ in batch if isinstance(request, _STORED) for level in _limited(request)],
+        states=[
+            level for request, _ in batch if isinstance(request, AccountRequest) for level in _stated(request)
+        ],
+        below=[
+            level for request, _ in batch if isinstance(request, MoveAccount) for level in _names(request)
         ],
         history=history,
     )
@@ -230,7 +268,28 @@ def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
 
 
 def _levels(request: Request) -> tuple[Account, ...]:
+    if isinstance(request, MoveAccount):
+        return _names(request)
     return () if isinstance(request, RootRequest) else counting_levels(request)
+
+
+def _names(request: MoveAccount) -> tuple[Account, Account]:
+    return request.account, request.target
+
+
+def _limited(request: SetLimits | AccountRequest) -> tuple[Account, ...]:
+    """Return the levels whose stored limits a request may change."""
+    if isinstance(request, MoveAccount):
+        return _names(request)
+    return tuple(level for level, _ in request.changes) if isinstance(request, SetLimits) else ()
+
+
+def _stated(request: AccountRequest) -> tuple[Account, ...]:
+    """Return the levels by whose states a request is decided."""
+    account = request.account
+    if not isinstance(request, MoveAccount):
+        return (account,)
+    return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)
 
 
 def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:

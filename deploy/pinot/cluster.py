@@ -273,7 +273,8 @@ class PinotCluster:
 
     def _java(self, name: str) -> list[str]:
         return [
-            *("java", "-Xms256M", "-Xmx1G"),
+            # Small data and short lives: compiling everything to the utmost would take most of the start.
+            *("java", "-Xms256M", "-Xmx1G", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
             "-Dio.netty.tryReflectionSetAccessible=true",
             "-Dpinot.admin.system.exit=true",

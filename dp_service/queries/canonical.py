@@ -13,6 +13,7 @@ k and omit_counts only cut or price the answer, and are no part of the meaning.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,17 +21,28 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import (
-    UNIVERSES,
     Interval,
     Intervals,
     complement,
     intersection,
     ordinal,
     points,
+    universe_of,
 )
-from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange, Value
+from dp_service.queries.structured import (
+    VALUES_OF,
+    Bound,
+    Filter,
+    HistogramQuery,
+    In,
+    Measure,
+    NotIn,
+    Range,
+    TimeRange,
+    Value,
+)
 from dp_service.queries.tables import Column, Nulls, Table
-from dp_service.queries.times import TimeColumn
+from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 
 
@@ -38,12 +50,19 @@ from dp_service.terms import ColumnType
 class QueryColumn:
     """A column that the question groups by or restricts.
 
-    `null_value` stands for NULL; None: rows with NULL are left out.
+    `null_value` stands for NULL; None: rows with NULL are left out. `stored` is the unit of timestamps that are stored
+    as integers; None: the column holds none.
     """
 
     name: str
     type: ColumnType
     null_value: Value | None
+    stored: TimeUnit | None = None
+
+    @property
+    def universe(self) -> Interval:
+        """The integers that stand for the column's values, if it holds no texts."""
+        return universe_of(self.type, counted=self.stored is not None)
 
 
 @dataclass(frozen=True)
@@ -57,7 +76,7 @@ class TextRestriction:
 
 @dataclass(frozen=True)
 class OrdinalRestriction:
-    """The integer, day or truth value lies in `intervals`."""
+    """The integer, day, timestamp or truth value lies in `intervals`."""
 
     column: QueryColumn
     intervals: Intervals
@@ -138,7 +157,8 @@ def _restricts_time(query: HistogramQuery) -> bool:
 
 
 def _query_column(column: Column) -> QueryColumn:
-    return QueryColumn(column.name, column.type, column.value_for_null)
+    stored = None if column.timestamps is None else column.timestamps.stored
+    return QueryColumn(column.name, column.type, column.value_for_null, stored)
 
 
 def _restriction(
@@ -155,10 +175,10 @@ def _restriction(
     filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
         return _text_restriction(column, filters, domain)
-    universe = UNIVERSES[column.type]
+    universe = _query_column(column).universe
     allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
     for each in filters:
-        allowed = intersection(allowed, _intervals(each, universe))
+        allowed = intersection(allowed, _intervals(each, universe, column.timestamps))
     if table.time is not None and table.time.name == column.name:
         if query.time_range is not None:
             allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
@@ -207,7 +227,7 @@ def _contradiction(column: Column) -> QuestionError:
     )
 
 
-def _intervals(condition: Filter, universe: Interval) -> Intervals:
+def _intervals(condition: Filter, universe: Interval, timestamps: Timestamps | None) -> Intervals:
     match condition:
         case In():
             return points(map(ordinal, condition.values))
@@ -215,9 +235,20 @@ def _intervals(condition: Filter, universe: Interval) -> Intervals:
             return complement(points(map(ordinal, condition.values)), universe)
         case Range():
             lower, upper = condition.lower, condition.upper
-            start = universe.start if lower is None else ordinal(lower.value) + lower.exclusive
-            end = universe.end if upper is None else ordinal(upper.value) + (not upper.exclusive)
+            start = universe.start if lower is None else _first(lower, timestamps, after=lower.exclusive)
+            end = universe.end if upper is None else _first(upper, timestamps, after=not upper.exclusive)
             return _clamped(start, end, universe)
+
+
+def _first(bound: Bound, timestamps: Timestamps | None, *, after: bool) -> int:
+    """Return the smallest integer that stands for a value not before a bound, or `after` it."""
+    if timestamps is None:
+        return ordinal(bound.value) + after
+    # `resolution` lets only days and timestamps come here.
+    value = bound.value
+    if not isinstance(value, datetime.date):
+        raise QuestionError("filters", f"expected {VALUES_OF[ColumnType.TIMESTAMP]}")
+    return timestamps.first_after(value) if after else timestamps.first_from(value)
 
 
 def _time_interval(time_range: TimeRange, time: TimeColumn, universe: Interval) -> Intervals:
@@ -262,7 +293,9 @@ def _measure_bytes(measure: Measure, clip: int | None) -> bytes:
 
 def _column_bytes(column: QueryColumn) -> bytes:
     null_value = b"drop" if column.null_value is None else length_prefixed(b"keep", _value(column.null_value))
-    return length_prefixed(column.name.encode(), column.type.encode(), null_value)
+    # Nothing more for a column of another type: its questions keep the fingerprints that they have.
+    stored = () if column.stored is None else (column.stored.name.lower().encode(),)
+    return length_prefixed(column.name.encode(), column.type.encode(), null_value, *stored)
 
 
 def _value(value: Value) -> bytes:

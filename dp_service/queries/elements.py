@@ -9,6 +9,8 @@ from dp_service.queries.structured import Value
 from dp_service.terms import Element, Scalar
 
 _UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+_UNIX_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def days_of(date: datetime.date) -> int:
@@ -23,6 +25,20 @@ def date_of(days: int) -> datetime.date:
         ValueError, OverflowError: The day is outside the years 1 to 9999.
     """
     return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
+
+
+def microseconds_of(timestamp: datetime.datetime) -> int:
+    """Return the number of microseconds from 1970-01-01T00:00Z to a timestamp, which has a zone."""
+    return (timestamp - _UNIX_EPOCH) // _MICROSECOND
+
+
+def timestamp_of(microseconds: int) -> datetime.datetime:
+    """Return the timestamp, in UTC, that is so many microseconds after 1970-01-01T00:00Z.
+
+    Raises:
+        OverflowError: It is outside the years 1 to 9999.
+    """
+    return _UNIX_EPOCH + microseconds * _MICROSECOND
 
 
 def scalars(values: Sequence[Value]) -> tuple[Scalar, ...]:

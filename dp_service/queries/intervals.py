@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dp_service.queries.elements import days_of
+from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, Value
 from dp_service.terms import ColumnType
 
@@ -25,9 +25,19 @@ class Interval:
 
 Intervals = tuple[Interval, ...]
 
+# Engines hold timestamps in units from nanoseconds to seconds. Those between these two fit all of them, so a query may
+# name both ends; rows with others are left out, as rows with days that no calendar has.
+FIRST_TIMESTAMP = datetime.datetime(1700, 1, 1, tzinfo=datetime.UTC)
+END_OF_TIMESTAMPS = datetime.datetime(2262, 1, 1, tzinfo=datetime.UTC)
+
 
 def ordinal(value: Value) -> int:
-    """Return the integer that stands for a value: days since 1970-01-01 for a day, 0 and 1 for truth values."""
+    """Return the integer that stands for a value.
+
+    It is the number of days since 1970-01-01 for a day, of microseconds for a timestamp, and 0 or 1 for a truth value.
+    """
+    if isinstance(value, datetime.datetime):
+        return microseconds_of(value)
     if isinstance(value, datetime.date):
         return days_of(value)
     return int(value)
@@ -37,7 +47,13 @@ UNIVERSES = {
     ColumnType.INT64: Interval(INT64_MINIMUM, INT64_MAXIMUM + 1),
     ColumnType.BOOL: Interval(0, 2),
     ColumnType.DATE: Interval(ordinal(datetime.date.min), ordinal(datetime.date.max) + 1),
+    ColumnType.TIMESTAMP: Interval(ordinal(FIRST_TIMESTAMP), ordinal(END_OF_TIMESTAMPS)),
 }
+
+
+def universe_of(kind: ColumnType, *, counted: bool) -> Interval:
+    """Return the integers that stand for the values of a column; `counted`: it holds timestamps as 64-bit integers."""
+    return UNIVERSES[ColumnType.INT64 if counted else kind]
 
 
 def points(values: Iterable[int]) -> Intervals:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
@@ -33,7 +34,7 @@ from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
 from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.tables import Column, Currency, Events, Nulls, Operator, Policy, Table
-from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
+from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# Whole milliseconds, which every engine's timestamps can hold.
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
 
 # What Apache Pinot stores where a value is NULL and the schema says nothing. For a day it is the smallest 32-bit
 # integer, which is no day at all, so there is no value to write down.
@@ -53,11 +56,25 @@ _DEFAULT_NULL_VALUES: dict[ColumnType, Value | None] = {
     ColumnType.INT64: INT64_MINIMUM,
     ColumnType.BOOL: False,
     ColumnType.DATE: None,
+    ColumnType.TIMESTAMP: timestamp_of(0),
 }
 _TIME_UNITS = {
     "days": TimeUnit.DAYS,
     "seconds": TimeUnit.SECONDS,
     "milliseconds": TimeUnit.MILLISECONDS,
+    "microseconds": TimeUnit.MICROSECONDS,
+}
+_UNITS_OF_TIME_COLUMNS: dict[ColumnType, tuple[tuple[str | None, ...], str]] = {
+    ColumnType.DATE: ((None,), "none for a date column"),
+    ColumnType.INT64: (
+        ("days", "seconds", "milliseconds"),
+        "days, seconds or milliseconds for an int64 column",
+    ),
+    ColumnType.TIMESTAMP: (
+        (None, "seconds", "milliseconds", "microseconds"),
+        "seconds, milliseconds or microseconds for a timestamp column that is stored as integers, and none for one of "
+        "the engine's own type",
+    ),
 }
 
 
@@ -117,7 +134,8 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     fault = _Faults(document, [])
     _refuse_equal_names(schema.tables, ("tables",), fault)
     tables = tuple(
-        _table(name, table, ("tables", name), fault) for name, table in sorted(schema.tables.items())
+        _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
+        for name, table in sorted(schema.tables.items())
     )
     policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     _refuse_long_statement(policy, fault)
@@ -173,7 +191,7 @@ def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> 
         seen.add(name.casefold())
 
 
-def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults) -> Table:
+def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max_k: int) -> Table:
     time_names = () if schema.time is None else (schema.time.column,)
     names = {*schema.columns, schema.member, *time_names}
     _refuse_equal_names(sorted(names), (*path, "columns"), fault)
@@ -181,8 +199,9 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults) -> Tab
         fault((*path, "time", "column"), "expected a column other than the member column")
     if not schema.measures.distinct_members and schema.measures.events is None:
         fault((*path, "measures"), "expected at least one measure")
+    zone = "UTC" if schema.time is None else schema.time.zone
     columns = [
-        _column(column, each, (*path, "columns", column), fault)
+        _column(column, each, zone, (*path, "columns", column), fault)
         for column, each in sorted(schema.columns.items())
     ]
     _protect_member(schema.member, columns, path, fault)
@@ -199,6 +218,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults) -> Tab
         events=_events(schema.measures.events),
         columns=tuple(columns),
         reserve_first=schema.reserve_first,
+        max_k=max_k,
     )
 
 
@@ -212,10 +232,10 @@ def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault
     for column in columns:
         if column.name == member and (column.group_by or column.operators):
             fault(member_path, "the member column may be neither grouped by nor filtered on")
-        if column.name == member and column.type is ColumnType.BOOL:
+        if column.name == member and column.type in (ColumnType.BOOL, ColumnType.TIMESTAMP):
             fault(
                 (*member_path, "type"),
-                "expected string, int64 or date: a truth value cannot identify members",
+                "expected string, int64 or date: a truth value or a timestamp cannot identify members",
             )
         elif column.name == member and column.nulls is Nulls.KEEP:
             fault((*member_path, "nulls"), "expected drop: rows without a member belong to no member")
@@ -224,8 +244,10 @@ def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault
 def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Faults) -> None:
     """Check the time column against its entry among the columns, and add one if there is none."""
     column_type = ColumnType(schema.type)
-    if (schema.unit is None) != (column_type is ColumnType.DATE):
-        fault((*path, "unit"), "expected a unit for an int64 column and none for a date column")
+    units, expected = _UNITS_OF_TIME_COLUMNS[column_type]
+    if schema.unit not in units:
+        fault((*path, "unit"), f"expected {expected}")
+        return
     if schema.refresh is None and schema.delay_minutes is not None:
         fault((*path, "delay_minutes"), "expected a refresh period as well")
     if schema.refresh is not None and schema.delay_minutes is None and _is_offline_part(path):
@@ -236,12 +258,20 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
         )
     listed = [column for column in columns if column.name == schema.column]
     if not listed:
-        columns.append(_column(schema.column, ColumnSchema(type=column_type), path, fault))
+        columns.append(_column(schema.column, _schema_of(schema, column_type), schema.zone, path, fault))
     elif listed[0].type is not column_type:
         fault((*path, "type"), "expected the type that the table's columns give")
+    elif listed[0].timestamps not in (None, _timestamps(_schema_of(schema, column_type), schema.zone)):
+        fault((*path, "unit"), "expected the unit and the zone that the table's columns give")
     elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
         # Rows without a time belong to no period: they could appear in closed periods or vanish from them.
         fault((*path, "refresh"), "expected a time column whose NULLs are dropped")
+
+
+def _schema_of(time: TimeSchema, column_type: ColumnType) -> ColumnSchema:
+    """Return what the time column would be among the table's columns."""
+    is_timestamp = column_type is ColumnType.TIMESTAMP
+    return ColumnSchema.model_validate({"type": column_type, "unit": time.unit if is_timestamp else None})
 
 
 def _is_offline_part(path: KeyPath) -> bool:
@@ -251,13 +281,23 @@ def _is_offline_part(path: KeyPath) -> bool:
 
 
 def _time(schema: TimeSchema) -> TimeColumn:
-    unit = TimeUnit.DAYS if schema.unit is None else _TIME_UNITS[schema.unit]
+    # An engine's own timestamps are counted in microseconds.
+    unit = TimeUnit.DAYS if ColumnType(schema.type) is ColumnType.DATE else TimeUnit.MICROSECONDS
+    if schema.unit is not None:
+        unit = _TIME_UNITS[schema.unit]
     delay = DEFAULT_DELAY_MINUTES if schema.delay_minutes is None else schema.delay_minutes
     closed = None if schema.refresh is None else ClosedPeriods(schema.refresh, delay)
     return TimeColumn(schema.column, unit, schema.zone, closed)
 
 
-def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Column:
+def _timestamps(schema: ColumnSchema, zone: str) -> Timestamps | None:
+    """Return what a column of timestamps holds, in the zone of its table unless it states another; else None."""
+    if schema.type is not ColumnType.TIMESTAMP:
+        return None
+    return Timestamps(None if schema.unit is None else _TIME_UNITS[schema.unit], schema.zone or zone)
+
+
+def _column(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: _Faults) -> Column:
     nulls = schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP)
     null_value = _null_value(schema, (*path, "null_value"), fault)
     published = _published(schema, (*path, "domain"), fault)
@@ -275,14 +315,40 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> C
         nulls=nulls,
         null_value=null_value,
         publication=None if published is None else published.publication,
+        timestamps=_timestamps(schema, zone),
     )
     _check_nulls(column, path, fault)
-    if Operator.RANGE in column.operators and column.type not in (ColumnType.INT64, ColumnType.DATE):
+    _check_timestamps(schema, path, fault)
+    if Operator.RANGE in column.operators and column.type not in _ORDERED_ALIKE:
         # Pinot orders text by UTF-16 code units and DuckDB by code points: a range would not mean the same.
         fault(
-            (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
+            (*path, "filter"),
+            "range: expected a column of type int64, date or timestamp, whose order engines agree on",
         )
     return column
+
+
+_ORDERED_ALIKE = (ColumnType.INT64, ColumnType.DATE, ColumnType.TIMESTAMP)
+
+
+def _check_timestamps(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> None:
+    """Refuse what only a column of timestamps can have, and what it cannot."""
+    if schema.type is not ColumnType.TIMESTAMP:
+        for key in ("unit", "zone"):
+            if getattr(schema, key) is not None:
+                fault((*path, key), "expected this key only for a column of type timestamp")
+        return
+    if schema.group_by:
+        fault(
+            (*path, "group_by"), "expected false: timestamps cannot be grouped by; prepare a column of days"
+        )
+    if schema.domain is not None or schema.delta is not None:
+        key = "delta" if schema.domain is None else "domain"
+        fault((*path, key), "expected none: timestamps are not grouped by")
+    if any(each is not Operator.RANGE for each in schema.filter_operators):
+        fault((*path, "filter"), "expected range alone: conditions on timestamps are ranges")
+    if schema.nulls is Nulls.KEEP:
+        fault((*path, "nulls"), "expected drop: rows without a timestamp are in no range")
 
 
 def _check_nulls(column: Column, path: KeyPath, fault: _Faults) -> None:
@@ -296,9 +362,11 @@ def _check_nulls(column: Column, path: KeyPath, fault: _Faults) -> None:
 
 
 def _null_value(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Value | None:
+    is_counted = schema.type is ColumnType.TIMESTAMP and schema.unit is not None
+    kind = ColumnType.INT64 if is_counted else schema.type
     if schema.null_value is None:
-        return _DEFAULT_NULL_VALUES[schema.type]
-    return _value(schema.null_value, schema.type, path, fault)
+        return _DEFAULT_NULL_VALUES[kind]
+    return _value(schema.null_value, kind, path, fault)
 
 
 def _listed(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> tuple[Value, ...] | None:
@@ -327,7 +395,7 @@ def _published(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Published
 
 def _value(raw: object, expected: ColumnType, path: KeyPath, fault: _Faults) -> Value | None:
     """Return a value of the file as one of the column's type, or report a fault and return None."""
-    value = _day(raw) if expected is ColumnType.DATE else raw
+    value = _read_as(raw, expected)
     problem = fault_of(value)
     if problem is None and isinstance(value, Value) and type_of(value) is expected:
         return value
@@ -335,13 +403,22 @@ def _value(raw: object, expected: ColumnType, path: KeyPath, fault: _Faults) -> 
     return None
 
 
-_HINTS = {ColumnType.STRING: ": put it into quotes", ColumnType.DATE: " as YYYY-MM-DD"}
+_HINTS = {
+    ColumnType.STRING: ": put it into quotes",
+    ColumnType.DATE: " as YYYY-MM-DD",
+    ColumnType.TIMESTAMP: " in UTC as YYYY-MM-DDThh:mm:ssZ",
+}
 
 
-def _day(raw: object) -> object:
-    if isinstance(raw, str) and _DATE.fullmatch(raw):
-        try:
+def _read_as(raw: object, expected: ColumnType) -> object:
+    """Return a day or a timestamp that a text of the file denotes, or else what the file holds."""
+    if not isinstance(raw, str):
+        return raw
+    try:
+        if expected is ColumnType.DATE and _DATE.fullmatch(raw):
             return datetime.date.fromisoformat(raw)
-        except ValueError:
-            return raw
+        if expected is ColumnType.TIMESTAMP and _TIMESTAMP.fullmatch(raw):
+            return datetime.datetime.fromisoformat(raw)
+    except ValueError:
+        pass
     return raw

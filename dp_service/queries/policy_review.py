@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +13,7 @@ from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, TableSchema
 from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
+from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import ColumnType, Consistency, CountNoise
@@ -144,6 +146,8 @@ def _is_left_to_delta(column: Column, table: Table) -> bool:
 def _defaults(file: PolicyFile) -> Iterator[Default]:
     if "count_noise" not in file.schema.model_fields_set:
         yield Default("count_noise", file.policy.count_noise)
+    if "max_k" not in file.schema.model_fields_set:
+        yield Default("max_k", str(file.schema.max_k))
     for table in file.policy.tables:
         for key, value in _table_defaults(table, file.schema.tables[table.name]):
             yield Default(f"tables.{table.name}.{key}", value)
@@ -155,6 +159,8 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
         yield "consistency", table.consistency
     if "d_bar" not in stated:
         yield "d_bar", _DEFAULT_D_BAR
+    if "max_k" not in stated:
+        yield "max_k", str(table.max_k)
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
     if table.time is not None and schema.time is not None:
@@ -177,4 +183,8 @@ def _column_defaults(column: Column, schema: ColumnSchema) -> Iterator[tuple[str
     if "nulls" not in stated:
         yield "nulls", column.nulls
     if "null_value" not in stated and column.null_value is not None:
-        yield "null_value", repr(column.null_value)
+        yield "null_value", _shown(column.null_value)
+
+
+def _shown(value: Value) -> str:
+    return value.isoformat() if isinstance(value, datetime.date) else repr(value)

@@ -13,7 +13,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from dp_service.queries.tables import Nulls, Operator, TauIs
+from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
 from dp_service.terms import ColumnType, Consistency, CountNoise
 
@@ -65,6 +65,7 @@ def _zone(name: str) -> str:
 
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
+MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 
 class _Strict(BaseModel):
@@ -96,10 +97,16 @@ _Domain = Annotated[
 ]
 
 
+TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
+"""The units that integers may count since 1970-01-01 in a column of timestamps."""
+
+
 class ColumnSchema(_Strict):
     """One column. Values of `domain` and `null_value` are checked against the type later."""
 
     type: Annotated[ColumnType, Field(strict=False)]
+    unit: TimestampUnit | None = None
+    zone: Annotated[str, AfterValidator(_zone)] | None = None
     group_by: bool = False
     filter_operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = []
     domain: _Domain | None = None
@@ -109,11 +116,11 @@ class ColumnSchema(_Strict):
 
 
 class TimeSchema(_Strict):
-    """The time column: a DATE column, or integers that count a unit since 1970-01-01, and which periods are closed."""
+    """The time column, which holds days, timestamps, or integers since 1970-01-01, and which periods are closed."""
 
     column: Identifier
-    type: Literal["date", "int64"]
-    unit: Literal["days", "seconds", "milliseconds"] | None = None
+    type: Literal["date", "int64", "timestamp"]
+    unit: Literal["days"] | TimestampUnit | None = None
     zone: Annotated[str, AfterValidator(_zone)] = "UTC"
     refresh: Annotated[Refresh, Field(strict=False)] | None = None
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
@@ -141,6 +148,7 @@ class TableSchema(_Strict):
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    max_k: MaxK | None = None
     reserve_first: bool = False
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
@@ -152,4 +160,5 @@ class PolicySchema(_Strict):
     epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
     delta: Annotated[Exact, Field(gt=0, lt=1)]
     count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
+    max_k: MaxK = DEFAULT_MAX_K
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

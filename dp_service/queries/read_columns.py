@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
-from dp_service.queries.intervals import UNIVERSES, Interval, written
+from dp_service.queries.intervals import Interval, written
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Table
+from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType
 
 MISSING_MEMBER = "null"
@@ -24,12 +25,15 @@ class ReadColumn:
             it is then a text.
         null_value: What such an engine stores where a value is missing; None: something that is no day.
         numbers: Spans the integers that the column is compared with; None: there are none.
+        stored: The unit of timestamps that are stored as integers; None: there are none, or the engine's own type is
+            expected.
     """
 
     name: str
     type: ColumnType | None
     null_value: Value | None
     numbers: Interval | None
+    stored: TimeUnit | None = None
 
 
 def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
@@ -47,10 +51,14 @@ def _read(name: str, column: Column | None, restriction: Restriction | None) -> 
     if column is None:
         # Only the member column can be named without being listed.
         return ReadColumn(name, None, MISSING_MEMBER, None)
-    return ReadColumn(name, column.type, column.null_value, _numbers(restriction))
+    stored = None if column.timestamps is None else column.timestamps.stored
+    return ReadColumn(name, column.type, column.null_value, _numbers(restriction), stored)
 
 
 def _numbers(restriction: Restriction | None) -> Interval | None:
-    if not isinstance(restriction, OrdinalRestriction) or restriction.column.type is not ColumnType.INT64:
+    if not isinstance(restriction, OrdinalRestriction):
         return None
-    return written(restriction.intervals, UNIVERSES[ColumnType.INT64])
+    column = restriction.column
+    if column.type is not ColumnType.INT64 and column.stored is None:
+        return None
+    return written(restriction.intervals, column.universe)

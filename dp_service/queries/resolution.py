@@ -42,6 +42,7 @@ class Resolution:
         window: The closed periods, as text; None: all rows count.
         reserve_first: Whether the engine is asked only after the budget has been reserved.
         reads: The columns that the query names, and what it assumes about them.
+        requested_k: The k of the question, if the policy shows fewer elements; None: it shows as many.
     """
 
     query: CanonicalQuery
@@ -52,6 +53,7 @@ class Resolution:
     window: str | None
     reserve_first: bool
     reads: tuple[ReadColumn, ...]
+    requested_k: int | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -90,6 +92,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         window=_window(table, closed_before),
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
+        requested_k=_requested_k(query, parameters),
     )
 
 
@@ -99,7 +102,9 @@ def _parameters(
     tau = table.tau(query.measure)
     domains = grouped_domains(dimensions)
     mechanism = mechanism_for(dimensions)
-    d_bar = _d_bar(table, mechanism, query.k) if domains.known is None else None
+    # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
+    k = _shown(query, table, mechanism, domains.known)
+    d_bar = _d_bar(table, mechanism, k) if domains.known is None else None
     return ReleaseParameters(
         mechanism=mechanism,
         epsilon_per=policy.currency.epsilon_per,
@@ -107,7 +112,7 @@ def _parameters(
         tau=tau,
         delta_l0=domains.delta_l0,
         d_bar=d_bar,
-        k=_shown(query, mechanism, domains.known, d_bar),
+        k=k,
         with_counts=not query.omit_counts,
         count_noise=policy.count_noise if mechanism.is_gumbel else CountNoise.LAPLACE,
         consistency=table.consistency,
@@ -146,6 +151,10 @@ def _window(table: Table, closed_before: int | None) -> str | None:
 
 def _groupable(table: Table, name: str) -> Column:
     column = table.column(name)
+    if column.type is ColumnType.TIMESTAMP:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY, f"{name}: a column of timestamps can be restricted to a range, and not grouped by"
+        )
     if not column.group_by:
         allowed = [each.name for each in table.usable_columns if each.group_by]
         raise RefusedByPolicyError(
@@ -165,7 +174,9 @@ def _check_filter(table: Table, condition: Filter) -> None:
             f"{column.name}: the policy does not allow {_SPELLING[_operator(condition)]} on this column; "
             f"it allows {'; '.join(others) or 'no conditions'}",
         )
-    if any(type_of(value) is not column.type for value in _values(condition)):
+    # A day among timestamps stands for its beginning.
+    types = {column.type, ColumnType.DATE} if column.type is ColumnType.TIMESTAMP else {column.type}
+    if any(type_of(value) not in types for value in _values(condition)):
         raise QuestionError("filters", f"{column.name}: expected {VALUES_OF[column.type]}")
     if isinstance(condition, In):
         _check_listed(column, condition.values)
@@ -233,19 +244,36 @@ def _d_bar(table: Table, mechanism: MechanismName, k: int | None) -> int:
 
 
 def _shown(
-    query: HistogramQuery, mechanism: MechanismName, domain: Sequence[object] | None, d_bar: int | None
+    query: HistogramQuery, table: Table, mechanism: MechanismName, domain: Sequence[object] | None
 ) -> int | None:
     """Return how many elements are shown at most.
 
-    A known domain has no more than its elements, so a larger k asks for all of them. An unknown one may have more than
-    are fetched, and a shorter answer would be mistaken for a complete one.
+    The question's k is an upper bound. Where the price grows with k, the policy's `max_k` is another one, and so is the
+    number of elements that are fetched; the answer states where they apply. A known domain has no more than its
+    elements, so a larger k asks for all of them. Elsewhere k only cuts one list, and one that is longer than what is
+    fetched is refused: a shorter answer would be mistaken for a complete one.
     """
     k = query.k
     if k is None and mechanism.is_gumbel:
         raise _wrong_k(query, "how many elements to show, because the price grows with it")
-    if k is not None and d_bar is not None and k > d_bar:
-        raise _wrong_k(query, f"at most {d_bar} elements for this question, as many as the policy fetches")
-    return k if k is None or domain is None else min(k, len(domain))
+    if k is None:
+        return None
+    if domain is not None:
+        k = min(k, len(domain))
+    if mechanism.is_gumbel:
+        fetched = table.d_bar if domain is None and table.d_bar is not None else k
+        return min(k, table.max_k, fetched)
+    if domain is None and k > (fetched := _d_bar(table, mechanism, k)):
+        raise _wrong_k(query, f"at most {fetched} elements for this question, as many as the policy fetches")
+    return k
+
+
+def _requested_k(query: HistogramQuery, parameters: ReleaseParameters) -> int | None:
+    """Return the question's k if the policy shows fewer elements than that and than the domain has."""
+    if query.k is None or parameters.k is None:
+        return None
+    possible = query.k if parameters.domain is None else min(query.k, len(parameters.domain))
+    return query.k if possible > parameters.k else None
 
 
 def _wrong_k(query: HistogramQuery, expected: str) -> QuestionError:

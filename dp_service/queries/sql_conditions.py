@@ -13,10 +13,17 @@ from dp_service.queries.sql_nodes import Scope, only, refuse_node, strip_parenth
 from dp_service.queries.sql_tokens import refuse
 from dp_service.queries.structured import VALUES_OF, Bound, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column
+from dp_service.queries.times import instant_of
 from dp_service.terms import ColumnType
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(
+    rf"{_DAY.pattern}"
+    r"(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+# What the text of a typed literal has to be.
+_TYPED = {exp.DataType.Type.DATE: _DAY, exp.DataType.Type.TIMESTAMP: _TIMESTAMP}
 
 
 def parse_conditions(root: exp.Expr, scope: Scope) -> Iterator[Filter]:
@@ -123,6 +130,8 @@ def _column(node: exp.Expr, scope: Scope) -> Column:
 
 def _literal(node: exp.Expr, column: Column) -> Value:
     """Return a literal as a value of the column's type."""
+    if column.timestamps is not None:
+        return _timestamp(strip_parentheses(node), column.name, column.timestamps.zone)
     value = _value(strip_parentheses(node), column.type)
     if type_of(value) is not column.type:
         raise QuestionError("sql", f"{column.name}: expected {VALUES_OF[column.type]}")
@@ -153,6 +162,45 @@ def _integer(node: exp.Expr) -> int:
     if number is None:
         refuse_node(node)
     return number
+
+
+def _timestamp(node: exp.Expr, column: str, zone: str) -> datetime.datetime:
+    """Return a literal as a timestamp in UTC: a day stands for its beginning, and what has no offset is in `zone`."""
+    text = _timestamp_text(node)
+    if text is None:
+        raise QuestionError("sql", f"{column}: expected {VALUES_OF[ColumnType.TIMESTAMP]}")
+    try:
+        found = _instant(text, zone)
+    except (ValueError, OverflowError):
+        found = None
+    # Raised outside of the handler, so that the foreign error, which repeats the literal, is not its context.
+    if found is None:
+        raise QuestionError("sql", f"{column}: expected {_KNOWN_TIMES.format(zone=zone)}")
+    return found
+
+
+_KNOWN_TIMES = (
+    "a time that the clocks of {zone} show once, between the years 1 and 9999; for another one write its offset, as in "
+    "TIMESTAMP 'YYYY-MM-DD hh:mm:ss+00:00'"
+)
+
+
+def _timestamp_text(node: exp.Expr) -> str | None:
+    """Return the text of a literal of a day or a timestamp, with or without the word; None: it is none."""
+    form = _TIMESTAMP
+    if isinstance(node, exp.Cast) and isinstance(node.to, exp.DataType) and node.to.this in _TYPED:
+        # This is how sqlglot reads DATE '..' and TIMESTAMP '..'; CAST(..) itself was refused as a function.
+        only(node, "this", "to")
+        form, node = _TYPED[node.to.this], node.this
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return None
+    only(node, "this", "is_string")
+    return str(node.this) if form.fullmatch(node.this) else None
+
+
+def _instant(text: str, zone: str) -> datetime.datetime | None:
+    written = datetime.datetime.fromisoformat(text)
+    return instant_of(written, zone) if written.tzinfo is None else written.astimezone(datetime.UTC)
 
 
 def _day(text: str) -> datetime.date:

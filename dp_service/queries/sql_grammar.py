@@ -25,7 +25,8 @@ _POSITION = "FIRST or LAST"
 _POSITIONS = ("FIRST", "LAST")
 
 _LITERALS = {"quoted": _NAME, "number": _NUMBER, "text": _TEXT}
-_VALUES = frozenset({_NUMBER, _TEXT, _TRUTH, "DATE", "-", "("})
+_TYPED = ("DATE", "TIMESTAMP")
+_VALUES = frozenset({_NUMBER, _TEXT, _TRUTH, *_TYPED, "-", "("})
 _AFTER_CONDITION = frozenset({"AND", "OR", "GROUP", "ORDER", "LIMIT", ")", _END})
 _AFTER_KEY = frozenset({",", "ORDER", "LIMIT", "ASC", "DESC", "NULLS", _END})
 _OPERATORS = frozenset({_COMPARISON, "IN", "NOT", "BETWEEN"})
@@ -54,7 +55,7 @@ _FOLLOWING: dict[str, frozenset[str]] = {
     "DESC": frozenset({",", "NULLS", "LIMIT", _END}),
     "NULLS": frozenset({_POSITION}),
     _POSITION: frozenset({",", "LIMIT", _END}),
-    "DATE": frozenset({_TEXT}),
+    **dict.fromkeys(_TYPED, frozenset({_TEXT})),
     _COUNT: frozenset({"("}),
     "DISTINCT": frozenset({_NAME}),
     "-": frozenset({_NUMBER}),
@@ -119,7 +120,7 @@ def _kind(token: Token, before: str, after: Token | None) -> str:
         return _POSITION
     means_something = (
         word in _RESERVED
-        or (word == "DATE" and after is not None and after.kind == "text")
+        or (word in _TYPED and after is not None and after.kind == "text")
         or (word == "NULLS" and following in _POSITIONS)
         or (word == "DISTINCT" and before == "(")
     )

@@ -27,7 +27,7 @@ _NAMES: dict[type, str] = {
     exp.Fetch: "FETCH",
     exp.Star: "*",
     exp.Alias: "a new name for a column (only the count may have an alias)",
-    exp.Cast: "a cast or typed literal other than DATE",
+    exp.Cast: "a cast or typed literal other than DATE, and TIMESTAMP for a column of timestamps,",
     exp.Neg: "a sign before something other than an integer",
     exp.Window: "a window function",
 }

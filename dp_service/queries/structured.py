@@ -27,6 +27,7 @@ INT64_MAXIMUM = 2**63 - 1
 FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 Value = str | int | bool | datetime.date
+"""A value of a column; a timestamp is a `datetime.datetime`, which is a `datetime.date` to Python, in UTC."""
 
 
 class Measure(StrEnum):
@@ -42,6 +43,7 @@ _TYPE_OF_CLASS = {
     int: ColumnType.INT64,
     bool: ColumnType.BOOL,
     datetime.date: ColumnType.DATE,
+    datetime.datetime: ColumnType.TIMESTAMP,
 }
 
 VALUES_OF = {
@@ -49,6 +51,7 @@ VALUES_OF = {
     ColumnType.INT64: "integers (in SQL without quotes)",
     ColumnType.BOOL: "truth values (in SQL TRUE or FALSE)",
     ColumnType.DATE: "days (in SQL as 'YYYY-MM-DD')",
+    ColumnType.TIMESTAMP: "timestamps (in SQL as TIMESTAMP 'YYYY-MM-DD hh:mm:ss' or DATE 'YYYY-MM-DD')",
 }
 """What a column of each type is compared with, in messages."""
 
@@ -56,11 +59,13 @@ VALUES_OF = {
 def fault_of(value: object) -> str | None:
     """Return what is wrong with `value` as a value of any column, or None."""
     if type(value) not in _TYPE_OF_CLASS:
-        return "expected a text, an integer, a truth value or a day"
+        return "expected a text, an integer, a truth value, a day or a timestamp"
     if isinstance(value, str):
         return _fault_of_text(value)
     if type(value) is int and not INT64_MINIMUM <= value <= INT64_MAXIMUM:
         return "expected an integer of 64 bits"
+    if isinstance(value, datetime.datetime) and value.utcoffset() != datetime.timedelta(0):
+        return "expected timestamps in UTC"
     return None
 
 

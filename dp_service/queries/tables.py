@@ -13,10 +13,12 @@ from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import Measure, Value
 from dp_service.queries.suggestions import instead_of, quoted
-from dp_service.queries.times import TimeColumn
+from dp_service.queries.times import TimeColumn, Timestamps
 from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
+DEFAULT_MAX_K = 100
+"""The largest k of questions whose price grows with k, where the policy states none."""
 
 
 class Operator(StrEnum):
@@ -91,8 +93,10 @@ class Column:
         delta: With how many of the column's values one member can appear, including those outside the domain and a kept
             NULL; None: any number.
         nulls: What happens to rows whose value is NULL.
-        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped.
+        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped. For timestamps that are
+            stored as integers it is such an integer.
         publication: What the domain cost everyone who may see it; None: it was not published from the data.
+        timestamps: What a column of timestamps holds; None: it is of another type.
     """
 
     name: str
@@ -104,6 +108,7 @@ class Column:
     nulls: Nulls
     null_value: Value | None
     publication: Publication | None = None
+    timestamps: Timestamps | None = None
 
     @property
     def value_for_null(self) -> Value | None:
@@ -145,6 +150,7 @@ class Table:
         columns: The columns that the policy lists.
         reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
             refuses.
+        max_k: How many elements are shown at most by mechanisms whose price grows with k.
     """
 
     name: str
@@ -157,6 +163,7 @@ class Table:
     events: Events | None
     columns: tuple[Column, ...]
     reserve_first: bool = False
+    max_k: int = DEFAULT_MAX_K
 
     def column(self, name: str) -> Column:
         """Return a column that a question names.

@@ -14,17 +14,15 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from zoneinfo import ZoneInfo
 
-from dp_service.queries.elements import date_of
+from dp_service.queries.elements import date_of, microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import ordinal
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class TimeUnit(Enum):
     """The unit of a time column's values, in microseconds."""
 
+    MICROSECONDS = 1
     MILLISECONDS = 1_000
     SECONDS = 1_000_000
     DAYS = 86_400_000_000
@@ -65,38 +63,106 @@ class TimeColumn:
             QuestionError: The zone has no such day between the years 1 and 9999.
         """
         if self.unit is not TimeUnit.DAYS:
-            return -(-((timestamp - _EPOCH) // _MICROSECOND) // self._microseconds)
+            return _rounded_up(microseconds_of(timestamp), self._microseconds)
         try:
             day = timestamp.astimezone(ZoneInfo(self.zone)).date()
-            return ordinal(day) + (self._start_of(day) < timestamp)
+            return ordinal(day) + (start_of_day(day, self.zone) < timestamp)
         except OverflowError:
-            raise QuestionError("time_range", "expected timestamps between the years 1 and 9999") from None
+            raise QuestionError("time_range", BEYOND_ALL_TIMESTAMPS) from None
 
     def closed_before(self, now: int) -> int | None:
         """Return the first value that is in no closed period at `now`, seconds since 1970; None: questions see all."""
         if self.closed is None:
             return None
-        settled = _EPOCH + datetime.timedelta(seconds=now, minutes=-self.closed.delay_minutes)
+        settled = timestamp_of(0) + datetime.timedelta(seconds=now, minutes=-self.closed.delay_minutes)
         day = _first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.closed.refresh)
         if self.unit is TimeUnit.DAYS:
             return ordinal(day)
         # In a zone that skipped the minutes around midnight, the start of the day could still lie ahead.
-        return self.first_value_from(min(self._start_of(day), settled))
+        return self.first_value_from(min(start_of_day(day, self.zone), settled))
 
     def format_value(self, value: int) -> str:
         """Return a value as an ISO 8601 day, or as the timestamp in UTC that it stands for."""
         if self.unit is TimeUnit.DAYS:
             return date_of(value).isoformat()
-        return (_EPOCH + value * self._microseconds * _MICROSECOND).isoformat()
+        return timestamp_of(value * self._microseconds).isoformat()
 
     @property
     def _microseconds(self) -> int:
         return int(self.unit.value)
 
-    def _start_of(self, day: datetime.date) -> datetime.datetime:
-        """Return when a day begins, in UTC; where clocks skip midnight, when they do so."""
-        midnight = datetime.datetime.combine(day, datetime.time.min, ZoneInfo(self.zone))
-        return midnight.astimezone(datetime.UTC)
+
+@dataclass(frozen=True)
+class Timestamps:
+    """What a column of timestamps holds.
+
+    Attributes:
+        stored: The unit of the integers that it holds, counted from 1970-01-01T00:00Z; None: it has the engine's own
+            type for timestamps, and they are counted in microseconds here.
+        zone: The IANA name of the zone in which days begin, and in which times without an offset are read.
+    """
+
+    stored: TimeUnit | None
+    zone: str = "UTC"
+
+    @property
+    def unit(self) -> TimeUnit:
+        """The unit in which timestamps of this column are counted."""
+        return self.stored or TimeUnit.MICROSECONDS
+
+    def first_from(self, value: datetime.date) -> int:
+        """Return the smallest number that does not stand for a time before a timestamp, or before a day begins."""
+        return _rounded_up(self._microseconds(value), int(self.unit.value))
+
+    def first_after(self, value: datetime.date) -> int:
+        """Return the smallest number that stands for a time after a timestamp, or after the beginning of a day."""
+        return self._microseconds(value) // int(self.unit.value) + 1
+
+    def _microseconds(self, value: datetime.date) -> int:
+        if isinstance(value, datetime.datetime):
+            return microseconds_of(value)
+        try:
+            return microseconds_of(start_of_day(value, self.zone))
+        except OverflowError:
+            raise QuestionError("filters", BEYOND_ALL_TIMESTAMPS) from None
+
+
+BEYOND_ALL_TIMESTAMPS = "expected timestamps between the years 1 and 9999"
+
+
+def start_of_day(day: datetime.date, zone: str) -> datetime.datetime:
+    """Return when a day of a zone begins, in UTC; where clocks skip midnight, when they do so.
+
+    Raises:
+        OverflowError: In UTC it is outside the years 1 to 9999.
+    """
+    midnight = datetime.datetime.combine(day, datetime.time.min, ZoneInfo(zone))
+    return midnight.astimezone(datetime.UTC)
+
+
+def instant_of(local: datetime.datetime, zone: str) -> datetime.datetime | None:
+    """Return when the clocks of a zone show a time, in UTC.
+
+    Midnight is the beginning of its day. Any other time that clocks show twice, or skip, stands for none.
+
+    Args:
+        local: The time, without an offset.
+        zone: The IANA name of the zone.
+
+    Returns:
+        The timestamp, or None if the clocks show this time twice or not at all.
+
+    Raises:
+        OverflowError: In UTC it is outside the years 1 to 9999.
+    """
+    if local.time() == datetime.time.min:
+        return start_of_day(local.date(), zone)
+    first, second = (local.replace(tzinfo=ZoneInfo(zone), fold=fold) for fold in (0, 1))
+    return first.astimezone(datetime.UTC) if first.utcoffset() == second.utcoffset() else None
+
+
+def _rounded_up(microseconds: int, unit: int) -> int:
+    return -(-microseconds // unit)
 
 
 def _first_day(day: datetime.date, refresh: Refresh) -> datetime.date:

@@ -95,3 +95,11 @@ def _needed(number: int | None) -> int:
 def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
     """Return the scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown."""
     return 1 / mechanism_of(parameters).count_inverse_scale if parameters.with_counts else None
+
+
+def information_per_element(parameters: ReleaseParameters) -> int:
+    """Return what one element more adds to the information of the worst case; 0: its price does not depend on k."""
+    if not parameters.k_changes_the_release:
+        return 0
+    # One choice, and one count if there are counts.
+    return 2 if parameters.with_counts else 1

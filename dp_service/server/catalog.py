@@ -22,7 +22,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, OfferedMeasure, Operator, Table, TauIs
-from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
+from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.messages import (
     COLUMN_TYPES,
@@ -30,6 +30,7 @@ from dp_service.server.messages import (
     COUNT_NOISES,
     MEASURES,
     MECHANISMS,
+    TIME_UNITS,
     element_columns,
     value_message,
 )
@@ -39,11 +40,6 @@ from dp_service.server.served_policy import PolicyContent
 MAX_PAGE_SIZE = 500
 _TOKEN = re.compile(r"(?P<policy>[0-9a-f]{16}):(?P<position>[0-9]{1,12}):(?P<table>[A-Za-z0-9_]*)")
 
-_UNITS = {
-    TimeUnit.DAYS: dp_pb2.TIME_UNIT_DAYS,
-    TimeUnit.SECONDS: dp_pb2.TIME_UNIT_SECONDS,
-    TimeUnit.MILLISECONDS: dp_pb2.TIME_UNIT_MILLISECONDS,
-}
 _REFRESHES = {
     Refresh.DAY: dp_pb2.REFRESH_PERIOD_DAY,
     Refresh.WEEK: dp_pb2.REFRESH_PERIOD_WEEK,
@@ -176,7 +172,7 @@ def _measure(offered: OfferedMeasure) -> dp_pb2.CatalogMeasure:
 def _time(time: TimeColumn, *, now: int) -> dp_pb2.CatalogTime:
     return dp_pb2.CatalogTime(
         column=time.name,
-        unit=_UNITS[time.unit],
+        unit=TIME_UNITS[time.unit],
         zone=time.zone,
         refresh=None if time.closed is None else _REFRESHES[time.closed.refresh],
         closed_before=time.closed_before(now),

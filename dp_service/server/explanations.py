@@ -25,6 +25,10 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
     """
     parameters = resolution.parameters
     lines = [_question([name for name, _ in resolution.columns], parameters), _mechanism(parameters)]
+    if resolution.requested_k is not None:
+        lines.append(
+            f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."
+        )
     if resolution.window:
         lines.append(f"Only closed periods count: rows with {resolution.window}.")
     if parameters.d_bar:

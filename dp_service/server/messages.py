@@ -17,6 +17,7 @@ from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.render import Feature
+from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeUnit
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.histogram import HistogramError
 from dp_service.terms import ColumnType, Consistency, CountNoise, Element, MechanismName, Scalar
@@ -30,6 +31,13 @@ COLUMN_TYPES = {
     ColumnType.INT64: histogram_pb2.COLUMN_TYPE_INT64,
     ColumnType.BOOL: histogram_pb2.COLUMN_TYPE_BOOL,
     ColumnType.DATE: histogram_pb2.COLUMN_TYPE_DATE,
+    ColumnType.TIMESTAMP: histogram_pb2.COLUMN_TYPE_TIMESTAMP,
+}
+TIME_UNITS = {
+    TimeUnit.DAYS: dp_pb2.TIME_UNIT_DAYS,
+    TimeUnit.SECONDS: dp_pb2.TIME_UNIT_SECONDS,
+    TimeUnit.MILLISECONDS: dp_pb2.TIME_UNIT_MILLISECONDS,
+    TimeUnit.MICROSECONDS: dp_pb2.TIME_UNIT_MICROSECONDS,
 }
 MECHANISMS = {
     MechanismName.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
@@ -96,8 +104,10 @@ def _value(message: question_pb2.Value) -> structured.Value:
             return message.bool
         case "date":
             return _date(message.date)
+        case "timestamp":
+            return _timestamp(message.timestamp, "filters.value.timestamp")
         case _:
-            raise QuestionError("filters.value", "expected one of string, int64, bool, date")
+            raise QuestionError("filters.value", "expected one of string, int64, bool, date, timestamp")
 
 
 def _date(days: int) -> datetime.date:
@@ -115,18 +125,18 @@ def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | Non
 
 
 def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
-    start = _timestamp(getattr(message, "from")) if message.HasField("from") else None
-    end = _timestamp(message.to) if message.HasField("to") else None
+    start = _timestamp(getattr(message, "from"), "time_range") if message.HasField("from") else None
+    end = _timestamp(message.to, "time_range") if message.HasField("to") else None
     return structured.TimeRange(start, end)
 
 
-def _timestamp(message: timestamp_pb2.Timestamp) -> datetime.datetime:
+def _timestamp(message: timestamp_pb2.Timestamp, field: str) -> datetime.datetime:
     if message.nanos % 1000:
-        raise QuestionError("time_range", "expected timestamps of whole microseconds")
+        raise QuestionError(field, "expected timestamps of whole microseconds")
     try:
         return message.ToDatetime(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
-        raise QuestionError("time_range", "expected timestamps between the years 1 and 9999") from None
+        raise QuestionError(field, BEYOND_ALL_TIMESTAMPS) from None
 
 
 def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:
@@ -167,6 +177,9 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
         case ColumnType.DATE:
             column.dates.days.extend(values)  # type: ignore[arg-type]
             column.dates.SetInParent()
+        case ColumnType.TIMESTAMP:
+            # No question groups by one, and the policy lists no domain of one.
+            raise AssertionError("timestamps are no elements")
         case _:
             assert_never(kind)
     return column
@@ -191,6 +204,8 @@ def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:
         message.null_value.CopyFrom(value_message(column.null_value))
     if column.numbers is not None:
         message.smallest, message.largest = column.numbers.start, column.numbers.end - 1
+    if column.stored is not None:
+        message.time_unit = TIME_UNITS[column.stored]
     return message
 
 
@@ -203,6 +218,10 @@ def value_message(value: structured.Value) -> question_pb2.Value:
             return question_pb2.Value(int64=value)
         case str():
             return question_pb2.Value(string=value)
+        case datetime.datetime():
+            timestamp = timestamp_pb2.Timestamp()
+            timestamp.FromDatetime(value)
+            return question_pb2.Value(timestamp=timestamp)
         case datetime.date():
             return question_pb2.Value(date=days_of(value))
 

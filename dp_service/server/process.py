@@ -42,6 +42,7 @@ from gris_serving.options import (
 )
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions, add_security_options
+from gris_serving.slow_callers import handshake_options
 from gris_serving.telemetry import Telemetry, start_telemetry
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
@@ -183,6 +184,7 @@ async def serve(
             ("grpc.so_reuseport", 0),
             # By default gRPC disconnects clients that send keep-alive pings more often than every five minutes.
             ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
+            *handshake_options(),
             *connection_options(drain_seconds),
         ],
     )

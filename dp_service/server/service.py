@@ -19,7 +19,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.keys import KeySet
-from dp_service.releases.mechanism import count_noise_scale, mechanism_of
+from dp_service.releases.mechanism import count_noise_scale, information_per_element, mechanism_of
 from dp_service.releases.plan import PLAN_TTL_SECONDS, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
@@ -195,6 +195,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             reserve_first=resolution.reserve_first,
             count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
+            requested_k=resolution.requested_k or 0,
+            information_per_element=information_per_element(plan.parameters),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
@@ -209,6 +211,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             parameters=parameters_message(parameters, noise_scale),
             explanation=explanation(resolution, noise_scale, worst),
             engine_queries=_engine_queries(resolution, DIALECTS),
+            requested_k=resolution.requested_k or 0,
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:

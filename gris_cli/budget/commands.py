@@ -180,6 +180,73 @@ def refund(
         typer.echo(f"{account} was given back {given.information} information and {given.calls} calls")
 
 
+@app.command("close")
+def close_account(
+    *,
+    account: AccountFlag,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays in the journal.")],
+    request_id: RequestFlag = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Close an account and all accounts below it. Nothing can be asked under it; what was spent counts on."""
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.requests import path_of  # noqa: PLC0415
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    path = path_of(account)
+    on_ledger(admin, lambda ledger: ledger.close_account(path, reason, request_id))
+    if as_json:
+        print_json({"account": account, "closed": True})
+    else:
+        typer.echo(f"{account} is closed")
+
+
+@app.command("reopen")
+def reopen_account(
+    *,
+    account: AccountFlag,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays in the journal.")],
+    request_id: RequestFlag = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Open a closed account again, with all that it had spent."""
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.requests import path_of  # noqa: PLC0415
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    path = path_of(account)
+    on_ledger(admin, lambda ledger: ledger.reopen_account(path, reason, request_id))
+    if as_json:
+        print_json({"account": account, "closed": False})
+    else:
+        typer.echo(f"{account} is open again")
+
+
+@app.command("move")
+def move_account(
+    *,
+    account: AccountFlag,
+    target: Annotated[str, typer.Option("--to", metavar="A/C", help="The new name, below the same level.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays in the journal.")],
+    request_id: RequestFlag = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Move an account to another name, with all that it has spent and paid for. The old name stays closed."""
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.requests import path_of  # noqa: PLC0415
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    source, new = path_of(account), path_of(target)
+    on_ledger(admin, lambda ledger: ledger.move_account(source, new, reason, request_id))
+    if as_json:
+        print_json({"account": account, "moved_to": target})
+    else:
+        typer.echo(f"{account} is called {target} now; the old name is closed")
+
+
 @app.command()
 def seal(
     *,

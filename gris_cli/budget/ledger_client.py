@@ -30,13 +30,17 @@ _Response = TypeVar("_Response")
 
 @dataclass(frozen=True)
 class Budget:
-    """What an account has on each level, and what its root counts in; no `next_unit_id`: nothing else is planned."""
+    """What an account has on each level, and what its root counts in; no `next_unit_id`: nothing else is planned.
+
+    `closed` is the path of the widest level that is closed, empty if none is.
+    """
 
     levels: tuple[Level, ...]
     unit_id: str
     next_unit_id: str
     next_unit_begins_at: str
     seconds_ahead: float
+    closed: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -59,6 +63,7 @@ class Ledger:
             if response.next_unit_id
             else "",
             seconds_ahead=response.clock_ahead.ToTimedelta().total_seconds(),
+            closed=tuple(response.closed_level),
         )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:
@@ -99,6 +104,30 @@ class Ledger:
             request_id=request_id or uuid.uuid4().hex,
         )
         return await _called(self._admin.RefundCharge, request, CALL_SECONDS)
+
+    async def close_account(self, account: list[str], reason: str, request_id: str) -> None:
+        """Close an account."""
+        request = admin_pb2.CloseAccountRequest(
+            account=budget_pb2.Account(path=account), reason=reason, request_id=request_id or uuid.uuid4().hex
+        )
+        await _called(self._admin.CloseAccount, request, CALL_SECONDS)
+
+    async def reopen_account(self, account: list[str], reason: str, request_id: str) -> None:
+        """Open a closed account again."""
+        request = admin_pb2.ReopenAccountRequest(
+            account=budget_pb2.Account(path=account), reason=reason, request_id=request_id or uuid.uuid4().hex
+        )
+        await _called(self._admin.ReopenAccount, request, CALL_SECONDS)
+
+    async def move_account(self, account: list[str], target: list[str], reason: str, request_id: str) -> None:
+        """Move an account to another name."""
+        request = admin_pb2.MoveAccountRequest(
+            account=budget_pb2.Account(path=account),
+            target=budget_pb2.Account(path=target),
+            reason=reason,
+            request_id=request_id or uuid.uuid4().hex,
+        )
+        await _called(self._admin.MoveAccount, request, CALL_SECONDS)
 
     async def checkpoint(self, root: str, *, archive: bool) -> admin_pb2.SealJournalResponse:
         """Write a checkpoint of a root account's journal; return how many entries it covers, their digest and file."""

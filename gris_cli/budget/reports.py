@@ -25,6 +25,9 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_CLOCK: "clock resumed",
     admin_pb2.CHARGE_KIND_REFUNDED: "refunded",
     admin_pb2.CHARGE_KIND_LIMIT: "limit changed",
+    admin_pb2.CHARGE_KIND_CLOSE: "closed",
+    admin_pb2.CHARGE_KIND_REOPEN: "reopened",
+    admin_pb2.CHARGE_KIND_MOVE: "moved",
 }
 
 
@@ -33,6 +36,9 @@ NO_CHARGES = (
     admin_pb2.CHARGE_KIND_CLOCK,
     admin_pb2.CHARGE_KIND_REFUNDED,
     admin_pb2.CHARGE_KIND_LIMIT,
+    admin_pb2.CHARGE_KIND_CLOSE,
+    admin_pb2.CHARGE_KIND_REOPEN,
+    admin_pb2.CHARGE_KIND_MOVE,
 )
 
 
@@ -45,6 +51,8 @@ def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
     notes = [("currency", found.unit_id or "none yet: the first charge decides")]
     if found.next_unit_id:
         notes.append(("next currency", f"{found.next_unit_id} from {found.next_unit_begins_at} (UTC) on"))
+    if found.closed:
+        notes.append(("closed", f"{'/'.join(found.closed)}: nothing can be asked"))
     if found.seconds_ahead:
         ahead = timedelta(seconds=round(found.seconds_ahead))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))
@@ -92,7 +100,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
-            _limits_text(each) if each.kind == admin_pb2.CHARGE_KIND_LIMIT else each.reason,
+            _reason_text(each),
         )
         for each in charges
     ]  # fmt: skip
@@ -104,6 +112,15 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)
+
+
+def _reason_text(entry: admin_pb2.ChargeEntry) -> str:
+    """Return what an administrator has said, or what was changed."""
+    if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
+        return _limits_text(entry)
+    if entry.kind == admin_pb2.CHARGE_KIND_MOVE:
+        return f"to {'/'.join(entry.moved_to.path)}: {entry.reason}"
+    return entry.reason
 
 
 def _limits_text(entry: admin_pb2.ChargeEntry) -> str:

@@ -139,12 +139,15 @@ class _Result:
 class Cursor:
     """Asks questions and fetches their rows. It belongs to one thread at a time.
 
-    `arraysize` is how many rows `fetchmany` returns by default. After an `execute` that failed there is nothing to
+    `arraysize` is how many rows `fetchmany` returns by default. `messages` has what there is to know about the result,
+    as PEP 249's extension does: pairs of `Warning` and the warning; so far that the policy shows fewer elements than
+    its LIMIT. After an `execute` that failed there is nothing to
     fetch: neither its own rows nor those of the question before.
     """
 
     def __init__(self, connection: Connection, *, intervals: bool) -> None:
         self.arraysize = 1
+        self.messages: list[tuple[type[Exception], Exception]] = []
         self._connection = connection
         self._intervals = intervals
         self._closed = False
@@ -194,8 +197,12 @@ class Cursor:
         """
         self._require_open()
         self._result = None
+        self.messages = []
         with dbapi_error():
             release = self._connection.ask(bound(operation, parameters))
+        if release.requested_k is not None:
+            shown = f"the policy shows at most {release.parameters.k} elements; LIMIT {release.requested_k} was lowered"
+            self.messages.append((Warning, Warning(shown)))
         self._result = _Result(
             release,
             description=described(release, intervals=self._intervals),

@@ -10,7 +10,7 @@
         ├── InternalError            an answer contradicts the protocol (IntegrityError)
         ├── DataError                never raised
         └── IntegrityError           never raised: PEP 249 means foreign keys by it
-    Warning                          never given
+    Warning                          in `Cursor.messages`: the policy shows fewer elements than the question's LIMIT
 
 `__cause__` is the connector's own error. What `pinot_connector.errors` promises holds here too: no message holds SQL,
 literals, counts or an engine's statistics, and after an error there is no result and no charge, unless the cause is
@@ -26,7 +26,7 @@ from pinot_connector import errors
 
 
 class Warning(Exception):  # noqa: A001, N818 - PEP 249's name
-    """Important warnings, which this module never gives."""
+    """Something to know about a result; cursors have them in `messages`."""
 
 
 class Error(Exception):
@@ -50,11 +50,15 @@ class OperationalError(DatabaseError):
 
 
 class BudgetExhaustedError(OperationalError):
-    """The worst case of the question does not fit the budget; `shortfalls` says where, by how much and until when."""
+    """The worst case of the question does not fit the budget; `shortfalls` says where, by how much and until when.
+
+    `largest_k` is the largest LIMIT with which it would fit now, or None.
+    """
 
     def __init__(self, error: errors.BudgetExhausted) -> None:
         super().__init__(str(error))
         self.shortfalls = error.shortfalls
+        self.largest_k = error.largest_k
 
     def __reduce__(self) -> tuple[object, ...]:
         """Lets the error be copied, and sent from one process to another."""

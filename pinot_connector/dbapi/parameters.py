@@ -33,8 +33,9 @@ _PART = re.compile(
 def bound(operation: str, parameters: Parameters | None) -> str:
     """Returns SQL in which every `%(name)s` has become the literal of that parameter, and every `%%` a `%`.
 
-    Texts, 64-bit integers (NumPy's too), truth values and days are values; a list or tuple of them may stand alone in
-    the parentheses of IN.
+    Texts, 64-bit integers (NumPy's too), truth values, days and timestamps are values; a list or tuple of them may
+    stand alone in the parentheses of IN. A timestamp without a zone is in the zone of the column that it is compared
+    with.
 
     Raises:
         InvalidQuestion: the text has a placeholder in quotes or a quote that does not end, a parameter is missing, or
@@ -102,9 +103,23 @@ def _literal(field: str, value: object) -> str:
         case str():
             # The method of str itself: a subclass may override it.
             return "'" + str.replace(checked_text(field, value), "'", "''") + "'"
-        case datetime.date() if not isinstance(value, datetime.datetime):
+        case datetime.datetime():
+            return f"TIMESTAMP '{_instant(field, value)}'"
+        case datetime.date():
             return f"DATE '{datetime.date.isoformat(value)}'"
         case _:
             raise InvalidQuestion(
-                field, "expected a text, a 64-bit integer, a truth value, a day, or a list of them"
+                field,
+                "expected a text, a 64-bit integer, a truth value, a day, a timestamp, or a list of them",
             )
+
+
+def _instant(field: str, value: datetime.datetime) -> str:
+    """Returns a timestamp with a zone in UTC; one without is for dp_service to read in the column's zone."""
+    try:
+        plain = value if value.utcoffset() is None else value.astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
+        plain = None
+    if plain is None:
+        raise InvalidQuestion(field, "expected a timestamp between the years 1 and 9999")
+    return datetime.datetime.isoformat(plain, sep=" ")

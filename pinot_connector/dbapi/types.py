@@ -31,9 +31,10 @@ TYPE_OF_COLUMN = {
     ColumnType.INT64: NUMBER,
     ColumnType.BOOL: BOOLEAN,
     ColumnType.DATE: DATETIME,
+    ColumnType.TIMESTAMP: DATETIME,
 }
 
-# Only days can be parameters of a question; the other constructors make values that are refused by name.
+# Days and timestamps can be parameters of a question; the other constructors make values that are refused by name.
 Date = datetime.date
 Time = datetime.time
 Timestamp = datetime.datetime

@@ -19,6 +19,16 @@ class ColumnType(Enum):
     INT64 = "int64"
     BOOL = "bool"
     DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+class TimeUnit(Enum):
+    """What an integer that stands for a time counts: days of a zone, or another unit since 1970-01-01T00:00Z."""
+
+    DAYS = "days"
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    MICROSECONDS = "microseconds"
 
 
 class Feature(Enum):
@@ -40,14 +50,28 @@ class ReadColumn:
     """A column that a query names, however it does, and what the query was written for.
 
     `type` None: the member column, which the policy does not list; to an engine that stores no NULL it is a text.
-    `null_value` is what such an engine stores where a value is missing (days since 1970-01-01 for a day); None: nothing
-    that is a day. `numbers` are the smallest and the largest integer that the column is compared with; None: none.
+    `null_value` is what such an engine stores where a value is missing (days since 1970-01-01 for a day, microseconds
+    for a timestamp of the engine's own type); None: nothing that is a day. `numbers` are the smallest and the largest
+    integer that the column is compared with; None: none. `time_unit` is what the integers of a column of timestamps
+    count; None: such a column has the engine's own type.
     """
 
     name: str
     type: ColumnType | None
     null_value: Element | None
     numbers: tuple[int, int] | None = None
+    time_unit: TimeUnit | None = None
+
+    @property
+    def declared(self) -> str:
+        """The policy's type in the policy's words, with its unit; the member column may have none."""
+        unit = "" if self.time_unit is None else f" in {self.time_unit.value}"
+        return "" if self.type is None else f"{self.type.value}{unit}"
+
+    @property
+    def held_as(self) -> ColumnType | None:
+        """The type that the engine has to have: timestamps with a unit are stored as integers."""
+        return ColumnType.INT64 if self.time_unit is not None else self.type
 
 
 @dataclass(frozen=True)

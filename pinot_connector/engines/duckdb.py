@@ -37,6 +37,10 @@ ACCEPTED_TYPES = {
     ColumnType.INT64: _INTEGERS,
     ColumnType.BOOL: frozenset(("BOOLEAN",)),
     ColumnType.DATE: frozenset(("DATE",)),
+    # Not TIMESTAMP_S and TIMESTAMP_MS: DuckDB fails to convert a value of these that is out of range.
+    ColumnType.TIMESTAMP: frozenset(
+        ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMPTZ_NS")
+    ),
 }
 # The types that a member column may have if the policy does not list it. Every value of these can be read. Of others,
 # such as TIMESTAMP, TIME and JSON, DuckDB refuses a value that is out of range or malformed, and the query with it.
@@ -279,6 +283,8 @@ def _in_memory() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
     # A cache of file contents could answer from a file that has been replaced.
     connection.execute("SET enable_external_file_cache = false")
+    # For all cursors: what a query calls a timestamp is in UTC, also beside a column with a zone.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
 
 
@@ -298,7 +304,7 @@ def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path)
     if path.suffix != ".parquet":
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    if not _translated(partial(reads_any_text, connection), _unreadable_file):
+    if not _translated(reads_any_text, _unreadable_file):
         raise EngineRefused(
             "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
         )

@@ -12,6 +12,7 @@ the file may have any name, so each name in a statement is qualified.
 
 from __future__ import annotations
 
+from functools import cache
 from glob import escape
 from pathlib import Path
 
@@ -41,12 +42,14 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def reads_any_text(connection: duckdb.DuckDBPyConnection) -> bool:
+@cache
+def reads_any_text() -> bool:
     """Returns whether this DuckDB can read past a text that is not UTF-8: 2.0 and later can."""
-    found = connection.execute(
-        "SELECT count(*) FROM duckdb_functions() "
-        "WHERE function_name = 'read_parquet' AND list_contains(parameters, 'utf8_validation')"
-    ).fetchone()
+    with duckdb.connect(":memory:") as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM duckdb_functions() "
+            "WHERE function_name = 'read_parquet' AND list_contains(parameters, 'utf8_validation')"
+        ).fetchone()
     return found is not None and found[0] > 0
 
 
@@ -61,19 +64,21 @@ def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, s
 
 
 def breakable_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> frozenset[str]:
-    """Returns, casefolded, the names of DECIMAL columns whose values may have more bytes than DuckDB reads.
+    """Returns, casefolded, the names of columns in which one value can make DuckDB fail.
 
-    DuckDB fails at a value that does not fit. How a file stores them is in its schema; no row is read. A column
-    that only shares its name with such a part of another one is taken for one too.
+    These are DECIMAL columns whose values may have more bytes than DuckDB reads, and timestamps in milliseconds, of
+    which DuckDB makes microseconds: the largest do not fit. How a file stores them is in its schema; no row is read. A
+    column that only shares its name with such a part of another one is taken for one too.
 
     Raises:
         duckdb.Error: the file cannot be read as Parquet.
     """
     found = connection.execute(
         "SELECT name FROM parquet_schema("  # noqa: S608
-        f"{literal(escape(str(path)))}) WHERE starts_with(duckdb_type, 'DECIMAL') AND (type = 'BYTE_ARRAY' OR "
+        f"{literal(escape(str(path)))}) WHERE (starts_with(duckdb_type, 'DECIMAL') AND (type = 'BYTE_ARRAY' OR "
         "(type = 'FIXED_LEN_BYTE_ARRAY' AND type_length::INTEGER > "
-        "CASE WHEN precision <= 4 THEN 2 WHEN precision <= 9 THEN 4 WHEN precision <= 18 THEN 8 ELSE 16 END))"
+        "CASE WHEN precision <= 4 THEN 2 WHEN precision <= 9 THEN 4 WHEN precision <= 18 THEN 8 ELSE 16 END))) "
+        "OR converted_type = 'TIMESTAMP_MILLIS' OR contains(logical_type, 'MILLIS=MilliSeconds')"
     ).fetchall()
     return frozenset(name.casefold() for (name,) in found)
 

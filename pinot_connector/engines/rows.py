@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pinot_connector.days import days_of
 from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.errors import EngineRefused, IncompleteAnswer
+
+_TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,40}")
 
 
 def require_columns(
@@ -44,18 +47,26 @@ def require_readable(
         accepted: the engine's types for each type of the policy.
 
     Raises:
-        EngineRefused: the table has no such column, or it does not have the policy's type. The message does not name
-            the engine's type, which may hold data, as that of a DuckDB ENUM does.
+        EngineRefused: the table has no such column, or it does not have the policy's type. The message names the
+            engine's type without what stands in its brackets, which may be data, as in a DuckDB ENUM.
     """
     # Names do not differ by case to these engines, nor to a policy.
     types = {name.casefold(): type_ for name, type_ in held}
     for column in query.reads:
         if column.name.casefold() not in types:
             raise EngineRefused(f"the table has no column {column.name}")
-        if column.type is not None and types[column.name.casefold()] not in accepted[column.type]:
+        found, expected = types[column.name.casefold()], column.held_as
+        if expected is not None and found not in accepted[expected]:
             raise EngineRefused(
-                f"the column {column.name} of the table does not have the policy's type, {column.type.value}"
+                f"the column {column.name} of the table holds {plain_type(found)}, and not the policy's type, "
+                f"{column.declared}"
             )
+
+
+def plain_type(type_: str) -> str:
+    """Returns the name of an engine's type without what stands in brackets, which can be values of the data."""
+    found = _TYPE_NAME.match(type_)
+    return found.group().strip() if found is not None else "another one"
 
 
 def answer_of(query: EngineQuery, rows: Sequence[tuple[Any, ...]], data_version: str) -> EngineAnswer:

@@ -10,12 +10,18 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
+from budget_service.ledger.account_states import MOVED, UNTOUCHED, AccountState
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, StoredLimits
+from budget_service.ledger.outcomes import Answer, LimitsSet
 from budget_service.ledger.requests import (
+    AccountRequest,
     CancelReservation,
     ChangeCurrency,
     Charge,
+    CloseAccount,
+    MoveAccount,
     Refund,
+    ReopenAccount,
     Request,
     Reserve,
     ResumeClock,
@@ -52,6 +58,8 @@ RULES = (
     WindowRule(Period.NEVER, "UTC"),
 )
 NAMES = ("ann", "bob", "{eve}")
+# What they are moved to: names with what Redis looks for in patterns, and one that is mostly used.
+NEW_NAMES = ("zoe", "[*?]\\", "bob")
 # What charges may say of their policy; none may change what is counted.
 STATEMENTS = ("", '{"domains": ["ä"]}', "a\0b\\")
 
@@ -73,6 +81,9 @@ class Act(Enum):
     RESUME = "let time go on"
     LOSE = "write off what is left"
     REFUND = "give back what a release cost"
+    CLOSE = "close an account, or all of them"
+    REOPEN = "open what is closed"
+    MOVE = "move an account to another name"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -180,17 +191,40 @@ class Player:
     zone: str = ""
     refunds: bool = False
     stored: dict[Account, Limit] = field(default_factory=dict)
+    states: dict[Account, AccountState] = field(default_factory=dict)
     version: int = 0
+    names: list[str] = field(default_factory=lambda: list(NAMES))
+    former: list[str] = field(default_factory=lambda: list(NAMES))
     made: list[Asked[Request]] = field(default_factory=list)
     depths: tuple[int, ...] = (1, 2)
 
     def accounts(self) -> list[Account]:
-        """Return the accounts a history speaks of."""
-        return [Account((self.root, name)) for name in NAMES]
+        """Return the accounts a history speaks of, by their present names."""
+        return [Account((self.root, name)) for name in self.names]
+
+    def note(self, asked: Asked[Request], answer: Answer) -> None:
+        """Take note of what has become of a request: what the next ones are decided by."""
+        request = asked.request
+        is_done = isinstance(answer.outcome, LimitsSet) and not answer.replayed
+        if not (isinstance(request, AccountRequest) and is_done):
+            return
+        self.version += 1
+        account = request.account
+        state = self.states.pop(account, UNTOUCHED)
+        if isinstance(request, MoveAccount):
+            self.states |= {account: MOVED, request.target: state.after_move(account)}
+            if account in self.stored:
+                self.stored[request.target] = self.stored.pop(account)
+            who = self.names.index(account.path[1])
+            self.names[who], self.former[who] = request.target.path[1], account.path[1]
+            return
+        state = state.closed() if isinstance(request, CloseAccount) else state.reopened()
+        self.states |= {} if state == UNTOUCHED else {account: state}
 
     def levels(self, account: Account) -> tuple[LevelLimit, ...]:
         """Return the limits of an account as they are now."""
-        own = replace(TRACKED if account.path[1] == NAMES[2] else OWN, window=self.rules[1])
+        is_tracked = account.path[1] in (NAMES[2], self.names[2], self.former[2])
+        own = replace(TRACKED if is_tracked else OWN, window=self.rules[1])
         above = replace(ABOVE, window=self.rules[0])
         both = (
             LevelLimit(account.level(1), self.stored.get(account.level(1), above)),
@@ -219,9 +253,12 @@ class Player:
         return None
 
     def _versioned(self, asked: Asked[Request] | None) -> Asked[Request] | None:
-        if asked is None or isinstance(asked.request, SetLimits | ResumeClock):
+        if asked is None or isinstance(asked.request, SetLimits | ResumeClock | AccountRequest):
             return asked
-        return asked.by(replace(asked.limits, version=self.version))
+        if isinstance(asked.request, RootRequest | WriteOff):
+            return asked.by(replace(asked.limits, version=self.version))
+        stored = StoredLimits(self.version, states=self.states)
+        return asked.by(stored.applied_to(asked.request.account, asked.limits.levels))
 
     def _set_limits(self, step: Step, id_: str) -> Asked[Request]:
         """Set one that is like the usual one but smaller or larger, with its window; or remove it."""
@@ -235,6 +272,21 @@ class Player:
         setting = SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
         return Asked(setting, NO_LIMITS)
 
+    def _change_account(self, step: Step, id_: str) -> Asked[Request]:
+        account = self.accounts()[step.who]
+        company = account.level(1)
+        if step.act is Act.MOVE:
+            target = Account((self.root, NEW_NAMES[step.pick % len(NEW_NAMES)]))
+            if target == account:
+                target = Account((self.root, f"{target.path[1]} {len(self.made)}"))
+            moving = MoveAccount(account=account, target=target, request_id=id_, reason="renamed")
+            return Asked(moving, NO_LIMITS)
+        if step.act is Act.CLOSE:
+            level = account if step.pick % 8 else company
+            return Asked(CloseAccount(account=level, request_id=id_, reason="left"), NO_LIMITS)
+        level = company if company in self.states else account
+        return Asked(ReopenAccount(account=level, request_id=id_, reason="is back"), NO_LIMITS)
+
     def _administer(self, step: Step, id_: str) -> Asked[Request]:
         if step.act is Act.LOSE:
             last = self.levels(self.accounts()[step.who])[-1]
@@ -246,8 +298,11 @@ class Player:
         change = ChangeCurrency(account=root, request_id=id_, unit_id=unit_id)
         return Asked(change, AppliedLimits(rules=self.rules))
 
-    def _request(self, step: Step) -> Asked[Request] | None:
+    def _request(self, step: Step) -> Asked[Request] | None:  # noqa: PLR0911 - one for each kind
         account = self.accounts()[step.who]
+        if step.pick % 6 == 0:
+            # Somebody who has not heard of the new name.
+            account = Account((self.root, self.former[step.who]))
         levels = self.levels(account)
         id_ = f"id {len(self.made)}"
         query_id = f"q{step.name}" if step.name else ""
@@ -262,6 +317,8 @@ class Player:
                 return asked.but(forfeits=forfeits)
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
+            case Act.CLOSE | Act.REOPEN | Act.MOVE:
+                return self._change_account(step, id_)
             case Act.CURRENCY | Act.RESUME | Act.LOSE:
                 return self._administer(step, id_)
             case Act.DEDUCT:
@@ -284,8 +341,9 @@ class Player:
         paid = [each for each in made if isinstance(each, Charge) and each.release_id]
         if step.act is Act.REFUND and self.refunds and paid:
             last = paid[-1 - step.pick % min(3, len(paid))]
-            asked = without_charge(last.account, last.release_id, "wrong", id_)
-            return Asked(asked, AppliedLimits(self.levels(last.account)))
+            account = self._now_called(last.account, step)
+            asked = without_charge(account, last.release_id, "wrong", id_)
+            return Asked(asked, AppliedLimits(self.levels(account)))
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
             if not isinstance(earlier.request, RootRequest | WriteOff):
@@ -297,7 +355,8 @@ class Player:
         if not holds or step.act not in {Act.SETTLE, Act.GIVE_BACK}:
             return None
         hold = holds[-1 - step.pick % 15 % min(5, len(holds))]
-        account, levels = hold.account, self.levels(hold.account)
+        account = self._now_called(hold.account, step)
+        levels = self.levels(account)
         if step.act is Act.GIVE_BACK:
             return release(id_, ends=hold.request_id, account=account, on=levels)
         # Mostly what was held or less, which can be settled.
@@ -305,6 +364,12 @@ class Player:
         ids = {"settles": hold.request_id, "release_id": release_id}
         unit_id = hold.unit_id if step.pick % 7 else UNIT
         return _stated(charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids), step)
+
+    def _now_called(self, account: Account, step: Step) -> Account:
+        """Return the present name of an account, mostly: not everybody has heard of it."""
+        name = account.path[1]
+        has_moved = name in self.former and step.pick % 6
+        return Account((self.root, self.names[self.former.index(name)])) if has_moved else account
 
 
 def _stated(asked: Asked[Charge], step: Step) -> Asked[Charge]:
@@ -330,6 +395,8 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
+        case CloseAccount() | ReopenAccount() | MoveAccount():
+            return replace(request, reason=request.reason + "'")
 
 
 async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
+    AccountRequest,
     CancelReservation,
     Charge,
     Refund,
@@ -56,6 +58,7 @@ class MemoryStore:
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
+    states: dict[Account, AccountState] = field(default_factory=dict)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
@@ -82,12 +85,14 @@ class MemoryStore:
     async def limits(self, account: Account) -> StoredLimits:
         """Look up the limits of each level."""
         found = {level: limit for level, limit in self.stored.items() if account.level(level.depth) == level}
-        return StoredLimits(self._root(account).limits_version, found)
+        states = {level: state for level, state in self.states.items() if account.level(level.depth) == level}
+        return StoredLimits(self._root(account).limits_version, found, states)
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Look up the limits of a root."""
         found = {level: limit for level, limit in self.stored.items() if level.root == root}
-        return StoredLimits(self._root(Account((root,))).limits_version, found)
+        states = {level: state for level, state in self.states.items() if level.root == root}
+        return StoredLimits(self._root(Account((root,))).limits_version, found, states)
 
     async def roots(self) -> list[str]:
         """Return every root."""
@@ -183,9 +188,20 @@ class MemoryStore:
     def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account
         remembered = self.remembered.get((account.root, request.request_id))
-        if isinstance(request, SetLimits):
-            count = sum(level.root == account.root for level in self.stored)
-            return Snapshot(root=root, remembered=remembered, stored_limits=count, limits=dict(self.stored))
+        if isinstance(request, SetLimits | AccountRequest):
+            return Snapshot(
+                root=root,
+                remembered=remembered,
+                balances=self.kept,
+                stored_limits=sum(level.root == account.root for level in (*self.stored, *self.states)),
+                limits=dict(self.stored),
+                states=dict(self.states),
+                occupied=frozenset(
+                    level.level(depth)
+                    for level in (*self.kept, *self.stored, *self.states)
+                    for depth in range(1, level.depth)
+                ),
+            )
         if isinstance(request, RootRequest):
             return Snapshot(root=root, remembered=remembered, clock=self.clock())
         named = None
@@ -222,6 +238,11 @@ class MemoryStore:
         for level, limit in change.limits:
             self.stored.pop(level, None)
             self.stored |= {} if limit is None else {level: limit}
+        for level, state in change.states.items():
+            self.states.pop(level, None)
+            self.states |= {} if state == UNTOUCHED else {level: state}
+        if change.moved is not None:
+            self._move(*change.moved)
         if isinstance(request, RootRequest):
             return
         for kind, id_ in change.unpaid:
@@ -233,3 +254,12 @@ class MemoryStore:
                 self.paid_queries[limits.payer(account), payment.query_id] = PaidQuery(
                     payment.release_id, payment.window_start
                 )
+
+    def _move(self, source: Account, target: Account) -> None:
+        for kept in (self.kept, self.past):
+            found: dict[Account, Any] = kept
+            if source in found:
+                found[target] = found.pop(source)
+        for id_, each in self.reservations.items():
+            if each.account == source:
+                self.reservations[id_] = replace(each, account=target)

@@ -7,15 +7,19 @@ from dataclasses import dataclass, field, replace
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
+    AccountRequest,
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    CloseAccount,
+    MoveAccount,
     Refund,
     Request,
     Reserve,
     ResumeClock,
     SetLimits,
     WriteOff,
+    counting_levels,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
@@ -55,10 +59,17 @@ class Model:
     planned: tuple[str, Microseconds] = ("", 0)
     spent: list[tuple[Windows, Cost]] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
+    owners: dict[str, Account] = field(default_factory=dict)
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
     reported: dict[str, tuple[str, Reported, Microseconds]] = field(default_factory=dict)
     limits_version: int = 0
     ahead: Microseconds = 0
+    # Names: that were used; that have a limit in the ledger; that are closed; that an account had before; that it got.
+    used: set[Account] = field(default_factory=set)
+    limited: set[Account] = field(default_factory=set)
+    closed: set[Account] = field(default_factory=set)
+    moved: set[Account] = field(default_factory=set)
+    given: set[Account] = field(default_factory=set)
 
     def tell(self, request: Request, limits: AppliedLimits, clock: Microseconds) -> Reported:
         """Answer a request."""
@@ -66,8 +77,15 @@ class Model:
         if max(self.now, clock + self.ahead) < forgotten_at:
             return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
+        if isinstance(request, AccountRequest):
+            reported = self._change_account(request)
+            lasts = ANSWERS_LAST if reported[0] == "limits" else REFUSALS_LAST
+            self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
+            return reported
         if isinstance(request, SetLimits):
             self.limits_version += 1
+            for level, limit in request.changes:
+                self.limited = self.limited - {level} if limit is None else self.limited | {level}
             reported = ("limits", self.limits_version)
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + ANSWERS_LAST)
             return reported
@@ -141,6 +159,52 @@ class Model:
     def _day(self, each: LevelLimit) -> Microseconds:
         return max(self._span(each).day.start, self.currency[1])
 
+    def _change_account(self, request: AccountRequest) -> Reported:
+        account = request.account
+        if account in self.moved:
+            return ("ACCOUNT_MOVED",)
+        if isinstance(request, MoveAccount):
+            if refusal := self._refusal_of_move(account, request.target):
+                return (refusal,)
+            self._move(account, request.target)
+        elif isinstance(request, CloseAccount):
+            if account in self.closed:
+                return ("ACCOUNT_CLOSED",)
+            self.closed.add(account)
+        elif account not in self.closed:
+            return ("ACCOUNT_NOT_CLOSED",)
+        else:
+            self.closed.remove(account)
+        self.limits_version += 1
+        return ("limits", self.limits_version)
+
+    def _refusal_of_move(self, source: Account, target: Account) -> str:
+        if self._is_closed(source):
+            return "ACCOUNT_CLOSED"
+        if target in self.used | self.limited | self.closed | self.moved | self.given:
+            return "TARGET_USED"
+        return "" if source in self.used | self.limited else "NOTHING_TO_MOVE"
+
+    def _move(self, source: Account, target: Account) -> None:
+        def name(each: Account) -> Account:
+            return target if each == source else each
+
+        def windows(each: Windows) -> Windows:
+            return {name(level): start for level, start in each.items()}
+
+        self.spent = [(windows(each), cost) for each, cost in self.spent]
+        self.held = {id_: replace(each, windows=windows(each.windows)) for id_, each in self.held.items()}
+        self.owners = {id_: name(each) for id_, each in self.owners.items()}
+        self.paid = {
+            (name(payer), name(leaf), kind, id_): paid for (payer, leaf, kind, id_), paid in self.paid.items()
+        }
+        self.used, self.limited = set(map(name, self.used)), set(map(name, self.limited))
+        self.moved.add(source)
+        self.given.add(target)
+
+    def _is_closed(self, account: Account) -> bool:
+        return any(account.level(depth) in self.closed for depth in range(1, account.depth + 1))
+
     def _change_currency(self, request: ChangeCurrency, limits: AppliedLimits) -> Reported:
         if bool(request.unit_id) == bool(self.planned[0]):
             return ("CURRENCY_PLANNED" if request.unit_id else "NO_CURRENCY_PLANNED",)
@@ -152,7 +216,13 @@ class Model:
         self.planned = (request.unit_id, timestamp)
         return ("currency", *self.planned)
 
-    def _decide(self, request: BudgetRequest, levels: Levels) -> Reported:
+    def _decide(self, request: BudgetRequest, levels: Levels) -> Reported:  # noqa: PLR0911 - one for each kind
+        account = request.account
+        begins = isinstance(request, Reserve) or (isinstance(request, Charge) and not request.reservation_id)
+        is_kept_out = account in self.moved or (begins and self._is_closed(account))
+        if is_kept_out and not isinstance(request, WriteOff):
+            return ("ACCOUNT_CLOSED",)
+        self.used |= set(counting_levels(request))
         if isinstance(request, Reserve | Charge) and self.currency[0] not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
@@ -161,7 +231,8 @@ class Model:
             return self._write_off(request.account, levels)
         if isinstance(request, Refund):
             raise TypeError("histories for the model have no refunds")
-        hold = self.held.get(request.reservation_id)
+        owns = self.owners.get(request.reservation_id) == account
+        hold = self.held.get(request.reservation_id) if owns else None
         if isinstance(request, Charge) and (hold or not request.reservation_id):
             return self._charge(request, levels, hold)
         if hold is None:
@@ -183,6 +254,7 @@ class Model:
             return ("exhausted",)
         cost = Cost(0, 0) if recorded else request.max_cost
         windows = {} if recorded else self._windows(request.account, levels)
+        self.owners[request.reservation_id] = request.account
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from budget_service.ledger.limits import AppliedLimits
-from budget_service.ledger.outcomes import Charged, LimitsSet, Reason, Refused
-from budget_service.ledger.requests import Charge, Request, SetLimits
+from budget_service.ledger.outcomes import Answer, Charged, LimitsSet, Reason, Refused
+from budget_service.ledger.requests import AccountRequest, Charge, Request, SetLimits
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
@@ -60,6 +60,9 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
             clock.now = moved
         if request is not None:
             together.append(request)
+        if request is not None and isinstance(request.request, AccountRequest):
+            # What is asked next is decided by it.
+            player.note(request, (await answers_agree(rules, any_store, together))[-1])
     await answers_agree(rules, any_store, together)
     for store in (rules, any_store):
         found = Verification()
@@ -67,11 +70,12 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
         assert (len(rules.entries), []) == (found.entries, found.differences)
 
 
-async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[Request]]) -> None:
-    """Ask both, and forget what was asked."""
+async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[Request]]) -> list[Answer]:
+    """Ask both, and forget what was asked; return the answers."""
     wanted = [await rules.apply(*request) for request in together]
     assert wanted == list(await asyncio.gather(*(store.apply(*each) for each in together)))
     together.clear()
+    return wanted
 
 
 async def test_what_a_commit_of_many_needs_is_read_from_the_file(tmp_path: Path, clock: SteppedClock) -> None:

@@ -55,14 +55,18 @@ async def test_a_store_answers_as_the_pure_rules(
         if request is not None and isinstance(request.request, Refund):
             request = Asked(await with_charge(any_store, request.request), request.limits)
         if request is not None:
-            assert await rules.apply(*request) == await any_store.apply(*request)
+            answer = await rules.apply(*request)
+            assert answer == await any_store.apply(*request)
+            player.note(request, answer)
         for account in player.accounts():
             on = player.levels(account)
             assert await rules.read(account, on) == await any_store.read(account, on)
+            assert await rules.limits(account) == await any_store.limits(account)
     for store in (rules, any_store):
         found = Verification()
         await verify(store, player.root, found)
         assert (len(rules.entries), []) == (found.entries, found.differences)
+    assert await rules.all_limits(player.root) == await any_store.all_limits(player.root)
     written = [entry for _, entry in await any_store.journal(player.root, "", "", 1000)]
     assert rules.entries == written
     assert written[::-1] == [entry for _, entry in await any_store.latest(player.root, "", 1000)]

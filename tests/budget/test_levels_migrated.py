@@ -2,7 +2,8 @@
 
 In `ledgers/levels-*` analyst ann was charged 3 times in September, 10 times on 12 October, 5 times on the 13th and
 8 times on the 14th, and bob 4 times on the 13th; the company had a limit on the 13th alone. 6 calls are held without
-it, and 2 with it.
+it, and 2 with it. The later ones of each store are the same ledgers, brought up by the program before accounts could be
+closed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from budget_service.ledger.outcomes import Cancelled, Charged, Exhausted
-from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.outcomes import Cancelled, Charged, Exhausted, LimitsSet, Reason, Refused
+from budget_service.ledger.requests import CloseAccount, MoveAccount
+from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import Period
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
@@ -44,32 +47,45 @@ OWN = limit(100, 100)
 BOTH = levels(own=OWN, above=limit(45, 45))
 
 
+# By store, the schemas of the two ledgers.
+SCHEMAS = {"sqlite": (8, 9), "redis": (7, 8), "postgres": (5, 7)}
+
+
+@pytest.fixture(params=[0, 1], ids=["by levels", "before closing"])
+def age(request: pytest.FixtureRequest) -> int:
+    """Say which of the two ledgers of a store is meant."""
+    return int(request.param)
+
+
 @pytest_asyncio.fixture(params=["sqlite", "redis", "postgres"])
-async def older(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
-    """Open the ledger of an older program in each store."""
+async def older(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock, age: int
+) -> AsyncIterator[Store]:
+    """Open the ledgers of older programs in each store."""
+    kept = f"levels-{request.param}-{SCHEMAS[request.param][age]}"
     if request.param == "sqlite":
         for name in ("ledger.db", "ledger.db.mark"):
-            shutil.copyfile(LEDGERS / name.replace("ledger", "levels-sqlite-8"), tmp_path / name)
+            shutil.copyfile(LEDGERS / name.replace("ledger", kept), tmp_path / name)
         async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
             yield store
     elif request.param == "redis":
         address = request.getfixturevalue("shared_redis").address
-        await _load_redis(address)
+        await _load_redis(address, (LEDGERS / f"{kept}.json").read_text())
         async with closing(await RedisStore.open(address, clock=clock)) as store:
             yield store
     else:
         server = request.getfixturevalue("shared_postgres")
         server.forget()
         with psycopg.connect(server.address, autocommit=True) as connection:
-            connection.execute((LEDGERS / "levels-postgres-5.sql").read_bytes())
+            connection.execute((LEDGERS / f"{kept}.sql").read_bytes())
         async with closing(await PostgresStore.open(server.address, clock=clock)) as store:
             yield store
 
 
-async def _load_redis(address: str) -> None:
+async def _load_redis(address: str, ledger: str) -> None:
     await empty(address)
     client: Any = Redis.from_url(address, decode_responses=True)
-    for key, kind, value in json.loads((LEDGERS / "levels-redis-7.json").read_text()):
+    for key, kind, value in json.loads(ledger):
         if kind == "hash":
             await client.hset(key, mapping=value)
         elif kind == "zset":
@@ -123,4 +139,27 @@ async def test_the_limit_holds_from_the_first_request_on(older: Store, clock: St
     assert refused.shortfalls[0].remaining == 7
     clock.step(days=30)
     assert isinstance((await older.apply(*charge("november", Cost(45, 45), on=BOTH))).outcome, Charged)
+    await assert_verified(older)
+
+
+async def test_its_accounts_can_be_moved_and_closed(older: Store, clock: SteppedClock) -> None:
+    """With all that they had then."""
+    new = Account(("acme", "eve"))
+    on = levels(new, own=OWN, above=limit(45, 45))
+    before = (await older.read(ANALYST, BOTH)).levels
+    moving = MoveAccount(account=ANALYST, target=new, request_id="move", reason="new ids")
+    version = (await older.all_limits("acme")).version + 1
+    assert LimitsSet(version) == (await older.apply(moving, NO_LIMITS)).outcome
+    assert before == (await older.read(new, on)).levels
+    asked = charge("free", Cost(1, 1), account=new, on=on, release_id="before3")
+    limits = (await older.limits(new)).applied_to(new, on)
+    free = (await older.apply(asked.request, limits)).outcome
+    assert isinstance(free, Charged)
+    assert free.already_paid
+    closing_company = CloseAccount(account=COMPANY, request_id="close", reason="the end")
+    assert LimitsSet(version + 1) == (await older.apply(closing_company, NO_LIMITS)).outcome
+    limits = (await older.limits(new)).applied_to(new, on)
+    refused = (await older.apply(charge("late", account=new, on=on).request, limits)).outcome
+    assert Refused(Reason.ACCOUNT_CLOSED) == refused
+    clock.step(seconds=601)
     await assert_verified(older)

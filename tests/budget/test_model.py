@@ -78,7 +78,9 @@ async def test_the_rules_do_what_the_model_does(
     for step in history:
         request = player.play(step)
         if request is not None:
-            assert model.tell(*request, clock.now) == reported(await store.apply(*request))
+            answer = await store.apply(*request)
+            assert model.tell(*request, clock.now) == reported(answer)
+            player.note(request, answer)
         if step.act in NEW_LIMITS:
             used.clear()
         await _assert_same_balances(player, store, model.at(clock.now), used)
@@ -98,6 +100,7 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
         request = player.play(step)
         if request is not None:
             answer = await store.apply(*request)
+            player.note(request, answer)
             if not isinstance(answer.outcome, Refused | Exhausted):
                 granted.setdefault(request.request.request_id, (request, answer.outcome))
     journal = list(store.entries)

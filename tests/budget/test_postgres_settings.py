@@ -152,6 +152,20 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
     assert (version, old) == (postgres_schema.SCHEMA_VERSION, None)
 
 
+async def test_a_process_of_the_program_before_can_do_nothing_once_the_ledger_is_brought_up(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """It knows nothing of closed accounts, and looks for the limits of each account under another name."""
+    shared_postgres.forget()
+    with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
+        connection.execute((LEDGERS / "levels-postgres-7.sql").read_bytes())
+        before = "SELECT level, limit_text FROM gris.limits WHERE root = 'acme'"
+        connection.execute(before)
+        async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)):
+            with pytest.raises(psycopg.errors.UndefinedTable):
+                connection.execute(before)
+
+
 async def test_all_that_an_older_program_has_answered_is_answered_again(
     shared_postgres: PostgresServer, clock: SteppedClock
 ) -> None:

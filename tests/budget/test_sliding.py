@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
-from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import NOTHING, Cost, LevelLimit
+from budget_service.ledger.requests import parse_move
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of
 from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
@@ -160,15 +163,29 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
         # A level that is taken away counts nothing meanwhile.
         request = None if step.act is Act.RELEVEL else player.play(step)
         if request is not None:
-            await store.apply(*request)
+            player.note(request, await store.apply(*request))
     half_past_five = 11 * DAY // 48
+    first_names = names_at_first(store.entries)
     for account, maximum in ((("acme",), Cost(50, 25)), (("acme", "ann"), Cost(12, 6))):
         # A free reservation that is forfeited costs nothing, and counts nowhere.
         held = [each for each in store.entries if each.holds]
-        charges = [each for each in held if each.account.path[: len(account)] == account]
+        charges = [
+            each
+            for each in held
+            if first_names.get(each.account, each.account).path[: len(account)] == account
+        ]
         for last in {admitted_on(each, half_past_five) for each in charges}:
             counted = (each for each in charges if last - days < admitted_on(each, half_past_five) <= last)
             assert sum((each.cost for each in counted), NOTHING).within(maximum)
+
+
+def names_at_first(entries: Iterable[JournalEntry]) -> dict[Account, Account]:
+    """Return what accounts were called before they were moved, by each later name."""
+    found: dict[Account, Account] = {}
+    for each in entries:
+        if each.kind is EntryKind.MOVE:
+            found[parse_move(each.reason)[0]] = found.get(each.account, each.account)
+    return found
 
 
 def admitted_on(entry: JournalEntry, zone_offset: Microseconds) -> int:

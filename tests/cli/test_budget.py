@@ -334,7 +334,7 @@ def _lower_a_balance(connection: sqlite3.Connection) -> None:
 def test_a_charge_is_given_back_once(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """With its reason in the list of charges; a second time is refused in words."""
     assert ledger.admin_address is not None
-    asyncio.run(_charge_zoe(ledger.address))
+    asyncio.run(_charge("zoe", ledger.address))
     command = ("refund", "--account", "acme/zoe", "--release", "zoes", "--admin", ledger.admin_address)
     given = reported(capsys, *command, "--reason", "older rows")
     assert (4, 1) == (given["information"], given["calls"])
@@ -345,13 +345,42 @@ def test_a_charge_is_given_back_once(ledger: Service, capsys: pytest.CaptureFixt
     assert "has not paid for the release" in " ".join(capsys.readouterr().err.split())
 
 
-async def _charge_zoe(address: str) -> None:
+async def _charge(name: str, address: str) -> None:
     async with connected(address) as stub:
         await stub.UpdateBudget(
             budget_pb2.UpdateBudgetRequest(
-                account=budget_pb2.Account(path=["acme", "zoe"]),
+                account=budget_pb2.Account(path=["acme", name]),
                 cost=cost_pb2.Cost(information=4, calls=1, unit_id=UNIT),
-                request_id="zoe",
-                release_id="zoes",
+                request_id=name,
+                release_id=f"{name}s",
             )
         )
+
+
+def test_an_account_is_closed_opened_and_moved(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the reasons in the list of charges; `show` says what is closed, and refusals are in words."""
+    assert ledger.admin_address is not None
+    asyncio.run(_charge("mia", ledger.address))
+    admin = ("--admin", ledger.admin_address)
+    mia = ("--account", "acme/mia", *admin)
+    assert {"account": "acme/mia", "closed": True} == reported(capsys, "close", *mia, "--reason", "left")
+    show = ["budget", "show", "--account", "acme/mia", "--budget", ledger.address]
+    assert main(show) == 0
+    assert "acme/mia: nothing can be asked" in " ".join(capsys.readouterr().out.split())
+    assert main(["budget", "close", *mia, "--reason", "left"]) == 2
+    assert "is closed" in " ".join(capsys.readouterr().err.split())
+    assert {"account": "acme/mia", "closed": False} == reported(capsys, "reopen", *mia, "--reason", "is back")
+    assert main(show) == 0
+    assert "nothing can be asked" not in capsys.readouterr().out
+    moved = reported(capsys, "move", *mia, "--to", "acme/u-1", "--reason", "new ids")
+    assert {"account": "acme/mia", "moved_to": "acme/u-1"} == moved
+    listed = reported(capsys, "charges", "--account", "acme/u-1", *admin)["charges"]
+    assert [
+        ("direct", ""), ("closed", "left"), ("reopened", "is back"), ("moved", "to acme/u-1: new ids"),
+    ] == [(each["kind"], each["reason"]) for each in listed]  # fmt: skip
+    new = ("show", "--account", "acme/u-1", "--budget", ledger.address)
+    assert 4 == reported(capsys, *new)["levels"][-2]["spent"]
+    assert 1 == reported(capsys, *new, "--history", *admin)["history"][0]["charges"]
+    assert main(["budget", "move", *mia, "--to", "acme/u-2", "--reason", "again"]) == 2
+    assert "has another name by now" in " ".join(capsys.readouterr().err.split())
+    assert reported(capsys, "verify", *admin)["differences"] == []

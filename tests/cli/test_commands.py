@@ -70,6 +70,17 @@ def test_flags_and_sql_ask_the_same_question(world: World, capsys: pytest.Captur
     assert again["charged"]["information"] == 0
 
 
+def test_a_limit_that_the_policy_lowers_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the price and with the result, for people and for programs."""
+    sql = ARTICLES.replace("LIMIT 5", "LIMIT 50000")
+    assert main(["ask", "--sql", sql, *_connection(world)]) == 0
+    assert "at most 100 elements of the 50000 asked for" in capsys.readouterr().out
+    assert main(["explain", "--sql", sql, "--dp", world.dp]) == 0
+    assert "at most 100 elements of the 50000 asked for" in capsys.readouterr().out
+    _, reported = _json(capsys, "explain", "--sql", sql, "--dp", world.dp)
+    assert 50_000 == reported["requested_k"]
+
+
 def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """The price and the sentences, before anything is asked."""
     code, reported = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)

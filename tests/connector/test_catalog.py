@@ -15,9 +15,9 @@ from pinot_connector.catalog import (
     MeasureEntry,
     Refresh,
     TimeEntry,
-    TimeUnit,
     catalog_of,
 )
+from pinot_connector.engines.base import TimeUnit
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, RefusedByPolicy, ServiceRefused
 from pinot_connector.questions import Measure

@@ -25,6 +25,18 @@ class TestDuckDBOverParquet(EngineConformance):
             yield HeldTable(engine, "visits", lambda: write_parquet(path, OTHER_ROWS))
 
 
+class TestDuckDBOverParquetOfPandas(EngineConformance):
+    """One Parquet file with timestamps in nanoseconds, as pandas writes them."""
+
+    @pytest.fixture
+    def held(self, tmp_path: Path) -> Iterator[HeldTable]:
+        """The rows in a Parquet file."""
+        path = tmp_path / "visits.parquet"
+        write_parquet(path, ROWS, "TIMESTAMP_NS")
+        with closing(DuckDBEngine({"visits": path})) as engine:
+            yield HeldTable(engine, "visits", lambda: write_parquet(path, OTHER_ROWS, "TIMESTAMP_NS"))
+
+
 class TestDuckDBOverADatabase(EngineConformance):
     """One DuckDB database, replaced by another."""
 

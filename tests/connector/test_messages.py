@@ -47,12 +47,23 @@ def test_a_question_is_written_down_as_it_was_meant() -> None:
     assert (question.k, question.omit_counts) == (7, True)
 
 
-@pytest.mark.parametrize("value", [1.5, None, 2**63, datetime.datetime(2020, 1, 1, tzinfo=UTC), b"x"])
+@pytest.mark.parametrize("value", [1.5, None, 2**63, datetime.time(1), b"x"])
 def test_a_value_that_no_question_can_hold_names_its_column(value: Condition) -> None:
-    """Floats, NULL, large integers, moments and bytes are refused before anything is sent."""
+    """Floats, NULL, large integers, times of day and bytes are refused before anything is sent."""
     with pytest.raises(InvalidQuestion) as raised:
         structured_question("table", "a", k=1, where={"column": value})
     assert raised.value.field == "filters.column"
+
+
+def test_a_timestamp_is_a_bound_in_utc_and_needs_a_zone() -> None:
+    """It says which point in time it is; a time of day of an unknown zone does not."""
+    paris = datetime.timezone(datetime.timedelta(hours=1))
+    bound = datetime.datetime(1970, 1, 1, 1, 0, 0, 7, tzinfo=paris)
+    question = structured_question("table", "a", k=1, where={"at": Between(bound, None)}).structured
+    assert 7 == question.filters[0].range.lower.value.timestamp.ToMicroseconds()
+    with pytest.raises(InvalidQuestion, match="a datetime with a time zone") as raised:
+        structured_question("table", "a", k=1, where={"at": Between(None, bound.replace(tzinfo=None))})
+    assert raised.value.field == "filters.at"
 
 
 @pytest.mark.parametrize("k", [0, -1, 2**63, 2.5, 3.0, "3", True])

@@ -349,3 +349,13 @@ def test_closing_ends_a_question_of_another_thread(world: World, engine: DuckDBE
     with connected(world, engine, account=account) as after:
         (*_, level) = released(after.execute(COHORTS)).remaining
         assert (1, 0) == (level.spent.information, level.reserved.information)
+
+
+def test_a_lowered_limit_is_a_warning_of_its_result_alone(connection: Connection) -> None:
+    """PEP 249's `messages` have it until the next question."""
+    cursor = connection.execute(ARTICLES.replace("LIMIT 5", "LIMIT 50000"))
+    ((kind, warning),) = cursor.messages
+    assert dbapi.Warning is kind
+    assert "the policy shows at most 100 elements; LIMIT 50000 was lowered" == str(warning)
+    assert 50_000 == released(cursor).requested_k
+    assert [] == cursor.execute(ARTICLES).messages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -65,6 +66,25 @@ class Level(enum.IntEnum):
 def read(condition: str, **parameters: object) -> tuple[Filter, ...]:
     """Returns the filters that dp_service reads once the parameters are bound."""
     return parse_sql(bound(f"{HEAD} {condition} {TAIL}", parameters), POLICY).filters
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        (datetime.datetime(2026, 3, 29), "TIMESTAMP '2026-03-29 00:00:00'"),
+        (datetime.datetime(2026, 3, 29, tzinfo=BERLIN), "TIMESTAMP '2026-03-28 23:00:00+00:00'"),
+        (
+            datetime.datetime(2026, 10, 25, 2, 30, 0, 1, tzinfo=BERLIN, fold=1),
+            "TIMESTAMP '2026-10-25 01:30:00.000001+00:00'",
+        ),
+    ],
+)
+def test_a_timestamp_with_a_zone_is_written_in_utc(value: datetime.datetime, literal: str) -> None:
+    """One without a zone is left as it is: dp_service reads it in the zone of the column."""
+    assert f"at >=  {literal} " == bound("at >= %(p)s", {"p": value})
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -132,7 +152,7 @@ def test_parameters_can_stand_in_between_and_in_limit() -> None:
         (float("nan"), "a text, a 64-bit integer"),
         (Decimal(1), "a text, a 64-bit integer"),
         (b"secret", "a text, a 64-bit integer"),
-        (datetime.datetime(2019, 1, 1, tzinfo=datetime.UTC), "a text, a 64-bit integer"),
+        (datetime.datetime(1, 1, 1, tzinfo=BERLIN), "a timestamp between the years 1 and 9999"),
         (datetime.time(1), "a text, a 64-bit integer"),
         ({"secret": 1}, "a text, a 64-bit integer"),
         (2**63, "an integer of 64 bits"),

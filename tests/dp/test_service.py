@@ -49,6 +49,15 @@ async def test_translation_picks_mechanism_rows_and_price(
     assert DIALECTS.keys() == {query.dialect for query in plan.engine_queries}
 
 
+@pytest.mark.parametrize("by", ALL_COLUMNS)
+@pytest.mark.parametrize("omit_counts", [False, True])
+async def test_what_one_element_more_costs_is_told(dp: Any, by: str, omit_counts: bool) -> None:
+    """The worst cases of k and of k + 1 differ by it; by nothing where every k has one price."""
+    one, two = [await translated(dp, question(by, k=k, omit_counts=omit_counts)) for k in (1, 2)]
+    more = two.worst_case_cost.information - one.worst_case_cost.information
+    assert [more, more] == [one.information_per_element, two.information_per_element]
+
+
 async def test_a_connector_that_names_its_engine_gets_only_that_query(dp: Any) -> None:
     """It is the same query as among those for every engine."""
     plan = await translated(dp, question())

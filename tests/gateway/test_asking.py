@@ -226,6 +226,17 @@ async def test_an_exhausted_budget_says_all_that_is_missing(gateway: GatewayWorl
     assert ["information"] == [shortfall.unit for shortfall in refused.value.shortfalls]
     assert (21, 5) == (refused.value.shortfalls[0].requested, refused.value.shortfalls[0].remaining)
     assert ("alone", "one") == refused.value.shortfalls[0].level
+    assert 2 == refused.value.largest_k
+
+
+async def test_a_lowered_limit_is_told_by_the_gateway_too(gateway: GatewayWorld) -> None:
+    """In the price, in the result, and in what is listed later."""
+    text = "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id LIMIT 50000"
+    async with asking(gateway, gateway.analyst()) as client:
+        assert 50_000 == (await client.explain(text)).requested_k
+        result = await client.sql(text)
+        assert (100, 50_000) == (result.parameters.k, result.requested_k)
+        assert [50_000] == [each.result.requested_k async for each in client.releases()]
 
 
 async def test_the_policy_refuses_by_name(gateway: GatewayWorld) -> None:

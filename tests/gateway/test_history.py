@@ -16,7 +16,7 @@ from gris_api.common.v1.cost_pb2 import Cost
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History, Keeping
-from gris_gateway.rate_limits import Limiter
+from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
 from pinot_connector.budget_service_client import BudgetServiceClient
@@ -56,7 +56,7 @@ async def served(gateway: GatewayWorld, history: SlowHistory, issuer: Issuer) ->
     async with AsyncPrivateClient(
         dp=gateway.dp, budget=gateway.budget, account="none", engine=engine
     ) as client:
-        limiter = Limiter(per_second=1000, burst=1000, concurrent=8, clock=time.monotonic)
+        limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
         servicer = PrivateQueryServicer(client, history)
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))

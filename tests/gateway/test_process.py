@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sqlite3
 import subprocess
@@ -65,6 +66,16 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
     return lambda text: re.sub(rf'(?m)^({service}: .*:)\d+"', rf'\g<1>{port}"', text)
 
 
+def with_timeout(key: str, value: str) -> Callable[[str], str]:
+    """Return a change of a time-out."""
+    return lambda text: f"{text}timeouts: {{{key}: {value}}}\n"
+
+
+def with_limit(key: str, value: str) -> Callable[[str], str]:
+    """Return a change of a limit of each caller."""
+    return lambda text: f"{text[: text.index('limits:')]}limits: {{{key}: {value}}}\n"
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -84,6 +95,10 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
         (lambda text: text[: text.index(", client_ca")] + "}" + text[text.index("\ndp:") :], "client_ca"),
         (replaced("algorithms: [ES256]", "algorithms: [HS256]"), "identity.jwt.algorithms.0"),
         (replaced("algorithms: [ES256]", "algorithms: []"), "identity.jwt.algorithms"),
+        (
+            replaced("algorithms: [ES256]", "algorithms: [RS256, EdDSA]"),
+            "its keys are for ES256; algorithms names only RS256, EdDSA",
+        ),
         (replaced("prefix: [app, acme]", "prefix: []"), "prefix"),
         (replaced("prefix: [app, acme]", "prefix: [app, '..']"), "prefix"),
         (replaced("prefix: [app, acme]", "prefix: [a, b, c, d]"), "at most 4 segments"),
@@ -92,6 +107,20 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
         (replaced("server.key", "ca.pem"), "private key"),
         (replaced("per_second: 200", "per_second: .nan"), "limits.per_second"),
         (replaced("per_second: 200", "per_second: '200'"), "limits.per_second"),
+        (with_limit("waiting", "-1"), "limits.waiting: expected a number greater than or equal to 0"),
+        (with_limit("concurrent", "0"), "limits.concurrent: expected a number greater than or equal to 1"),
+        (with_timeout("budget_silence", "0"), "timeouts.budget_silence: expected a number"),
+        (with_timeout("budget_silence", ".nan"), "timeouts.budget_silence: expected a"),
+        (with_timeout("budget_silence", "'0.2'"), "timeouts.budget_silence: expected a number"),
+        (with_timeout("budget_silence", "61"), "timeouts.budget_silence: expected a number"),
+        (with_timeout("engine", ".inf"), "timeouts.engine: expected a"),
+        (with_timeout("engine", "60"), "timeouts: reservation: expected longer than engine"),
+        (with_timeout("reservation", "60.5"), "timeouts.reservation: expected a whole number"),
+        (with_timeout("budget_attempt", "9"), "timeouts: budget_attempt: expected at most budget"),
+        (with_timeout("caller", "0.5"), "timeouts.caller: expected a number"),
+        (with_timeout("handshake", "121"), "timeouts.handshake: expected a number"),
+        (with_timeout("patience", "1"), "timeouts.patience: there is no such key"),
+        (lambda text: text + "reserve_first: 1\n", "reserve_first: expected true or false"),
         (replaced("small.parquet", "absent.parquet"), "engine.duckdb: the data file"),
         (replaced("duckdb:", "pinot:"), "engine"),
         (
@@ -244,6 +273,19 @@ def test_the_command_line_asks_by_the_gateway(
     assert "app/acme/ana" in capsys.readouterr().out.replace('", "', "/")
     assert 0 == run([*line, "explain", "--table", "feedback", "--by", "app", *to])
     assert 0 == run([*line, "catalog", *to])
+    capsys.readouterr()
+    assert 0 == run([*line, "remaining", *to])
+    assert ["app", "acme", "ana"] == json.loads(capsys.readouterr().out)["remaining"][-1]["path"]
+    assert 0 == run([*line, "history", *to, "--most", "1"])
+    (past,) = json.loads(capsys.readouterr().out)["releases"]
+    assert {"table": "feedback", "dimensions": ["app"]}.items() <= past["question"]["structured"].items()
+    assert 4 == len(past["result"]["rows"])
+    assert 0 == run([*line, "history", *to[:2]])
+    assert "app of feedback" in capsys.readouterr().out
+    assert 0 == run([*line, "remaining", *to[:2]])
+    assert "app/acme/ana: " in capsys.readouterr().out
+    assert 2 == run([*line, "history"])
+    assert "--gateway or GRIS_GATEWAY" in capsys.readouterr().err
     assert 1 == run([*line, "ask", "--account", "app/acme/bob", "--table", "feedback", "--by", "app", *to])
     assert "ACCOUNT_OUT_OF_REACH" in capsys.readouterr().out
     assert 2 == run([*line, "ask", "--embedded", "--table", "feedback", "--by", "app", *to])

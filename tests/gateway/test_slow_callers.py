@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
-from gris_gateway.rate_limits import Limiter
+from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
 from gris_serving.slow_callers import keepalive_options
@@ -77,7 +77,7 @@ async def impatient(
     """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
     issuer = Issuer(folder)
     limits = GatewayLimits(running_calls=most, caller_timeout_seconds=caller_timeout_seconds)
-    limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, limits=limits)
+    limiter = Limiter(CallerLimits(100, 100, 1, 0), clock=time.monotonic, limits=limits)
     admission = GatewayAdmission(known_by_tokens(issuer), limiter, instrumentation, limits)
     server = grpc.aio.server(interceptors=(admission,), options=options)
     add_echo(instrumentation.before(server))
@@ -148,7 +148,7 @@ async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_pat
 
             await asyncio.to_thread(unread)
             await server.lets_in("bob")
-            assert "expected at most 1 calls at a time" == await server.refusal("ana")
+            assert "expected at most 1 calls at a time and 0 that wait" == await server.refusal("ana")
         await server.lets_in("ana")
 
 

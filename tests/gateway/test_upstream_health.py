@@ -1,11 +1,10 @@
-"""Limits, accounts and history, each by itself."""
+"""Accounts and history, each by itself."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
 import stat
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,93 +15,9 @@ from hypothesis import strategies as st
 
 from gris_gateway.accounts import AccountError, Caller, OutOfReachError
 from gris_gateway.history import DAY_MICROSECONDS, History, HistoryError, Keeping
-from gris_gateway.limits import GatewayLimits
-from gris_gateway.rate_limits import Limiter, TooManyError
 
 ANA = ("app", "acme", "ana")
 KEEPING = Keeping(days=10, per_account=3, megabytes=16)
-
-
-class Clock:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        """Return seconds."""
-        return self.now
-
-
-def limiter(clock: Clock, *, concurrent: int = 100) -> Limiter:
-    """Return a limiter of two calls a second and three at once."""
-    return Limiter(per_second=2, burst=3, concurrent=concurrent, clock=clock)
-
-
-def entered(limits: Limiter, name: str = "ana") -> str:
-    """Return how one call fares that ends at once."""
-    try:
-        with limits.entered(name):
-            return "in"
-    except TooManyError as error:
-        return f"{error.reason} {error.wait_milliseconds}"
-
-
-def test_beyond_what_the_gateway_can_hold_everybody_is_told_to_come_back() -> None:
-    """Whoever it is, and nothing is taken from those who are refused."""
-    limits = Limiter(
-        per_second=2, burst=3, concurrent=3, clock=Clock(), limits=GatewayLimits(running_calls=2)
-    )
-    with limits.entered("ana"), limits.entered("bob"):
-        assert "OVERLOADED 1000" == entered(limits, "ana")
-        assert ["OVERLOADED 1000"] * 4 == [entered(limits, "cleo") for _ in range(4)]
-    assert ["in"] * 3 == [entered(limits, "cleo") for _ in range(3)]
-
-
-def test_a_burst_is_let_in_and_then_so_many_a_second() -> None:
-    """The wait that is told is when the next call is let in."""
-    clock = Clock()
-    limits = limiter(clock)
-    assert ["in", "in", "in", "RATE_LIMITED 500"] == [entered(limits) for _ in range(4)]
-    assert "in" == entered(limits, "bob")
-    clock.now += 0.5
-    assert ["in", "RATE_LIMITED 500"] == [entered(limits) for _ in range(2)]
-    clock.now += 3600
-    assert ["in"] * 3 + ["RATE_LIMITED 500"] == [entered(limits) for _ in range(4)]
-
-
-def test_refused_calls_are_told_one_moment_each() -> None:
-    """Told the same moment they would come together again, and one of them would be let in; a line has an end."""
-    clock = Clock()
-    limits = limiter(clock)
-    for _ in range(3):
-        assert "in" == entered(limits)
-    assert ["RATE_LIMITED 500", "RATE_LIMITED 1000", "RATE_LIMITED 1500"] == [
-        entered(limits) for _ in range(3)
-    ]
-    assert "RATE_LIMITED 5000" == [entered(limits) for _ in range(20)][-1]
-    clock.now += 60
-    assert "in" == entered(limits)
-
-
-def test_calls_under_way_are_counted_until_they_end() -> None:
-    """One that is refused leaves nothing behind."""
-    limits = limiter(Clock(), concurrent=1)
-    with limits.entered("ana"):
-        assert "TOO_MANY_AT_ONCE 1000" == entered(limits)
-        assert "in" == entered(limits, "bob")
-    assert "in" == entered(limits)
-
-
-def test_many_callers_take_no_more_memory_and_none_under_way_is_forgotten() -> None:
-    """Beyond so many the one who called least lately is forgotten."""
-    few = GatewayLimits(remembered_callers=100)
-    limits = Limiter(per_second=2, burst=3, concurrent=1, clock=Clock(), limits=few)
-    with ExitStack() as stack:
-        stack.enter_context(limits.entered("busy"))
-        for number in range(few.remembered_callers + 10):
-            assert "in" == entered(limits, str(number))
-        assert "TOO_MANY_AT_ONCE 1000" == entered(limits, "busy")
 
 
 @given(

@@ -23,6 +23,10 @@ _COLUMNS = {
     "score": "INT",
     "regular": "BOOLEAN",
     "visited": "INT",
+    "seen": "TIMESTAMP",
+    "seen_s": "INT",
+    "seen_ms": "LONG",
+    "seen_us": "LONG",
 }
 _numbers = itertools.count()
 
@@ -48,8 +52,9 @@ class TestPinot(EngineConformance):
 
 
 def _store(cluster: PinotCluster, table: str, rows: Rows) -> None:
-    # Pinot takes no time before 1971 in its time column, so that is another one.
-    upload(cluster, table, "only", [{**row, "day": 19_000} for row in rows])
+    # Pinot takes no time before 1971 in its time column, so that is another one; and JSON's numbers are no timestamps.
+    stored = [{**row, "seen": str(row["seen"] // 1000), "day": 19_000} for row in rows]
+    upload(cluster, table, "only", stored)
 
 
 def _features(cluster: PinotCluster) -> frozenset[Feature]:

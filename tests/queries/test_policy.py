@@ -111,7 +111,7 @@ FAULTS = {
     "column without anything": (with_column(""), "tables.t.columns.c: expected keys and their values"),
     "float type": (
         with_column("{type: double}"),
-        "c.type: expected 'string', 'int64', 'bool' or 'date'",
+        "c.type: expected 'string', 'int64', 'bool', 'date' or 'timestamp'",
     ),
     "empty domain": (with_column("{type: string, domain: []}"), "c.domain: List should have at least 1 item"),
     "duplicate value": (
@@ -237,11 +237,14 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ("measures: {events: {tau: 3}}", "measures.events.tau_is: expected this key"),
         ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: expected 'assumed' or 'clipped'"),
         ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: expected a number greater than 0"),
-        ("time: {column: day, type: string}", "time.type: expected 'date' or 'int64'"),
-        ("time: {column: at, type: int64}", "time.unit: expected a unit for an int64 column"),
+        ("time: {column: day, type: string}", "time.type: expected 'date', 'int64' or 'timestamp'"),
+        (
+            "time: {column: at, type: int64}",
+            "time.unit: expected days, seconds or milliseconds for an int64 column",
+        ),
         (
             "time: {column: day, type: date, unit: days}",
-            "time.unit: expected a unit for an int64 column and none",
+            "time.unit: expected none for a date column",
         ),
         ("time: {column: c, type: date}", "time.type: expected the type that the table's columns give"),
         ("time: {column: m, type: date}", "time.column: expected a column other than the member column"),
@@ -268,6 +271,13 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         ("d_bar: 9", "d_bar: expected a number greater than or equal to 10"),
         ("d_bar: 100001", "d_bar: expected a number less than or equal to 100000"),
+        ("max_k: 0", "tables.t.max_k: expected a number greater than 0"),
+        ("max_k: -1", "tables.t.max_k: expected a number greater than 0"),
+        ("max_k: 100001", "tables.t.max_k: expected a number less than or equal to 100000"),
+        ("max_k: 1.5", "tables.t.max_k: expected a whole number"),
+        ("max_k: .nan", "tables.t.max_k: expected a whole number"),
+        ("max_k: '100'", "tables.t.max_k: expected a whole number"),
+        ("max_k: true", "tables.t.max_k: expected a whole number"),
         ("data_version: ''", "data_version: String should have at least 1 character"),
         ("consistency: sometimes", "consistency: expected 'keyed' or 'fresh'"),
     ],
@@ -280,6 +290,13 @@ def test_a_table_that_cannot_be_honoured_is_refused(addition: str, expected: str
     with pytest.raises(PolicyError) as refusal:
         parse_policy(f"{HEADER}tables:\n  t:\n{body}")
     assert expected in str(refusal.value)
+
+
+@pytest.mark.parametrize("stated", ["0", "-5", "100001", "1e9", ".inf", "''", "[]", "true", "9" * 30])
+def test_a_max_k_of_the_header_that_is_no_number_of_elements_is_refused(stated: str) -> None:
+    """A bound that cannot be read must not become none."""
+    with pytest.raises(PolicyError, match=r"max_k|expected an integer of 64 bits"):
+        parse_policy(f"max_k: {stated}\n" + with_column("{type: string}"))
 
 
 @pytest.mark.parametrize("stated", ["", ", delay_minutes: 4320"])

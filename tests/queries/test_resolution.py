@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.policy import Currency, parse_policy
+from dp_service.queries.policy import Currency, Policy, parse_policy
 from dp_service.queries.render import UnknownDialectError, render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
@@ -156,8 +156,9 @@ def test_a_product_of_domains_has_a_limit() -> None:
     [
         ("article_id", "engagement", 1, 1000),
         ("article_id", "engagement", 100, 1000),
-        ("article_id", "engagement", 101, 1010),
-        ("article_id", "engagement", 100_000, 100_000),
+        # No more than max_k are shown, so no more are fetched.
+        ("article_id", "engagement", 101, 1000),
+        ("article_id", "engagement", 100_000, 1000),
         ("cohort", "engagement", None, 1000),
         ("cohort", "engagement", 101, 1000),
         ("item", "clicks", 50, 50),
@@ -179,7 +180,6 @@ def test_d_bar_is_declared_or_follows_k_only_where_the_price_does(
         ("score", "engagement", None, "the price grows with it"),
         ("cohort", "engagement", 1001, "at most 1000 elements"),
         ("kind", "clicks", 51, "at most 50 elements"),
-        ("item", "clicks", 51, "at most 50 elements"),
     ],
 )
 def test_a_k_that_cannot_be_shown_is_refused(
@@ -197,6 +197,49 @@ def test_more_than_a_known_domain_has_is_all_of_it(dimension: str) -> None:
     more, all_of_it = (ask(dimension, table="engagement", k=k) for k in (10, 3))
     assert more.parameters.k == 3
     assert more == all_of_it
+
+
+def with_max_k(header: str = "", table: str = "") -> Policy:
+    """Return the policy with a `max_k` in its header, in the table `engagement`, or in both."""
+    text = POLICY_TEXT.replace("tables:", f"{header}tables:")
+    return parse_policy(text.replace("    data_version: v1\n", f"    data_version: v1\n{table}"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        (with_max_k(), 100),
+        (with_max_k("max_k: 40\n"), 40),
+        (with_max_k("max_k: 40\n", "    max_k: 70\n"), 70),
+        (with_max_k("max_k: 40\n", "    d_bar: 30\n"), 30),
+    ],
+)
+def test_a_limit_above_max_k_is_the_question_for_max_k(policy: Policy, shown: int) -> None:
+    """LIMIT is an upper bound: whatever a BI tool sends is one question, and who asks it is told."""
+    text = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement GROUP BY article_id LIMIT {}"
+    within, above, far_above = (resolved(text.format(limit), policy) for limit in (shown, shown + 1, 50_000))
+    assert shown == within.parameters.k
+    assert within.parameters == above.parameters == far_above.parameters
+    assert [None, shown + 1, 50_000] == [each.requested_k for each in (within, above, far_above)]
+
+
+@pytest.mark.parametrize(("limit", "shown", "requested"), [(2, 2, None), (3, 2, 3), (50_000, 2, 50_000)])
+def test_max_k_holds_over_a_known_domain_too(limit: int, shown: int, requested: int | None) -> None:
+    """There the price grows with k as well."""
+    resolution = resolve(
+        HistogramQuery("engagement", ("score",), Measure.DISTINCT_MEMBERS, k=limit),
+        with_max_k("max_k: 2\n"),
+        now=0,
+    )
+    assert (shown, requested) == (resolution.parameters.k, resolution.requested_k)
+
+
+@pytest.mark.parametrize(("dimension", "k"), [("cohort", 500), ("country", 3)])
+def test_where_the_price_does_not_depend_on_k_max_k_says_nothing(dimension: str, k: int) -> None:
+    """One list is released, and every k shows a part of it."""
+    query = HistogramQuery("engagement", (dimension,), Measure.DISTINCT_MEMBERS, k=k)
+    resolution = resolve(query, with_max_k("max_k: 1\n"), now=0)
+    assert (k, None) == (resolution.parameters.k, resolution.requested_k)
 
 
 def test_everything_that_policy_says_is_carried() -> None:

@@ -261,3 +261,17 @@ def test_certificates_and_edwards_keys_serve_too(tmp_path: Path) -> None:
     issuer = Issuer(tmp_path)
     checking = verifier(issuer, ["EdDSA"], path)
     assert checking.claims(issuer.token(AUDIENCE, key=key, algorithm="EdDSA"))
+
+
+@pytest.mark.parametrize("algorithms", [["RS256"], ["ES384"], ["EdDSA", "PS512"]])
+def test_a_key_that_no_accepted_algorithm_fits_is_refused_at_once(
+    issuer: Issuer, algorithms: list[str]
+) -> None:
+    """Every token would be refused later; which algorithms the keys are for is named."""
+    with pytest.raises(SecurityError, match=f"its keys are for ES256; algorithms names only {algorithms[0]}"):
+        verifier(issuer, algorithms)
+
+
+def test_one_algorithm_that_fits_is_enough(issuer: Issuer) -> None:
+    """The others may be for keys to come."""
+    assert "ana" == verifier(issuer, ["RS256", "ES256"]).claims(issuer.token(AUDIENCE, sub="ana"))["sub"]

@@ -16,7 +16,20 @@ from tests.support.stored_rows import write_parquet
 
 @pytest.mark.spark
 class TestSpark(EngineConformance):
-    """One Parquet file, replaced by another."""
+    """One Parquet file, replaced by another; its timestamps have a zone."""
+
+    @pytest.fixture
+    def held(self, spark: SparkSession, tmp_path: Path) -> Iterator[HeldTable]:
+        """The rows in a Parquet file."""
+        path, zoned = tmp_path / "visits.parquet", "TIMESTAMP WITH TIME ZONE"
+        write_parquet(path, ROWS, zoned)
+        with closing(SparkEngine(spark, {"visits": str(path)})) as engine:
+            yield HeldTable(engine, "visits", lambda: write_parquet(path, OTHER_ROWS, zoned))
+
+
+@pytest.mark.spark
+class TestSparkWithoutZones(EngineConformance):
+    """The same with timestamps that have no zone, which Spark keeps apart."""
 
     @pytest.fixture
     def held(self, spark: SparkSession, tmp_path: Path) -> Iterator[HeldTable]:

@@ -15,7 +15,9 @@ its settings, how it notices changes) is tested beside the class, not in it.
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
+import datetime
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -23,7 +25,10 @@ from typing import Any
 
 import pytest
 
+from dp_service.queries.policy import parse_policy
 from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.resolution import resolve
+from dp_service.queries.sql import parse_sql
 from pinot_connector.engines.base import (
     ColumnType,
     Element,
@@ -33,6 +38,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     Feature,
     ReadColumn,
+    TimeUnit,
 )
 from pinot_connector.errors import (
     DataChanged,
@@ -40,6 +46,7 @@ from pinot_connector.errors import (
     EngineRefused,
     IncompleteAnswer,
 )
+from tests.support.engine_queries import engine_query
 
 Rows = tuple[dict[str, Any], ...]
 
@@ -51,10 +58,42 @@ COLUMNS = {
     "regular": ColumnType.BOOL,
     "visited": ColumnType.DATE,
 }
+TIMESTAMPS = {"seen": None, "seen_s": "seconds", "seen_ms": "milliseconds", "seen_us": "microseconds"}
+"""Columns of timestamps, each with the unit that its integers count; None: the engine's own type."""
+
+# Around both changes of the clocks in Berlin, and on the first day of all.
+INSTANTS = tuple(
+    map(
+        datetime.datetime.fromisoformat,
+        (
+            "2026-03-28T22:59:59.999Z",
+            "2026-03-28T23:00:00.000Z",
+            "2026-03-29T21:59:59.999Z",
+            "2026-03-29T22:00:00.000Z",
+            "2026-10-24T21:59:59.999Z",
+            "2026-10-24T22:00:00.000Z",
+            "2026-10-25T22:59:59.999Z",
+            "2026-10-25T23:00:00.000Z",
+            "1969-12-31T23:59:59.999Z",
+        ),
+    )
+)
+
+
+def microseconds(instant: datetime.datetime) -> int:
+    """Returns the microseconds from 1970-01-01T00:00Z to an instant."""
+    return (instant - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(
+        microseconds=1
+    )
 
 
 def _row(member: int, page: str, score: int, visited: int, nickname: str | None = "n") -> dict[str, Any]:
+    instant = microseconds(INSTANTS[(3 * member + score) % len(INSTANTS)])
     return {
+        "seen": instant,
+        "seen_s": instant // 1_000_000,
+        "seen_ms": instant // 1_000,
+        "seen_us": instant,
         "member_id": f"m{member}",
         "page": page,
         "nickname": nickname,
@@ -71,12 +110,35 @@ ROWS: Rows = (
     *(_row(member, "höme '% ", 1, -1) for member in range(2)),
     _row(9, "zoo", 1, 0, nickname=None),
 )
-"""Five members have "home", one of them twice; days are numbers since 1970-01-01."""
+"""Five members have "home", one of them twice; days are numbers since 1970-01-01, and `seen` is in microseconds."""
 
 OTHER_ROWS: Rows = tuple({**row, "page": row["page"].replace("zoo", "new")} for row in ROWS)
 """As many rows as `ROWS`, and one other element."""
 
 COUNTS = {"home": 5, "Home": 3, "höme '% ": 2, "zoo": 1}
+
+
+_VISITS = """
+epsilon_per: 1
+delta: 1e-2
+tables:
+  {table}:
+    member: member_id
+    time: {{column: {column}, type: timestamp, zone: Europe/Berlin{unit}}}
+    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
+    columns:
+      member_id: {{type: string}}
+      page: {{type: string, group_by: true}}
+      {column}: {{type: timestamp{unit}{null}}}
+"""
+
+
+def members_seen(column: str, start: str, end: str) -> dict[str, int]:
+    """Returns how many members have each page, of the rows from one instant to before another."""
+    unit = {"seen_s": 1_000_000, "seen_ms": 1_000}.get(column, 1)
+    ends = [microseconds(datetime.datetime.fromisoformat(each)) for each in (start, end)]
+    found = {(row["page"], row["member_id"]) for row in ROWS if ends[0] <= row[column] * unit < ends[1]}
+    return dict(Counter(page for page, _ in found))
 
 
 @dataclass(frozen=True)
@@ -107,6 +169,17 @@ class HeldTable:
         )
         expected = tuple(ExpectedColumn(f"d{n}", COLUMNS[column]) for n, column in enumerate(columns))
         return EngineQuery(self.table, sql, expected, row_limit)
+
+    def visits(self, column: str, where: str, *, rows: bool = False) -> EngineQuery:
+        """Returns dp_service's own query for the pages of a table whose time column is this column of timestamps."""
+        unit = TIMESTAMPS[column]
+        stored = "" if unit is None else f", unit: {unit}"
+        # What Pinot stores for NULL where its type is INT.
+        null = ", null_value: -2147483648" if column == "seen_s" else ""
+        policy = parse_policy(_VISITS.format(table=self.table, column=column, unit=stored, null=null))
+        count = "COUNT(*)" if rows else "COUNT(DISTINCT member_id)"
+        sql = f"SELECT page, {count} FROM {self.table} WHERE {where} GROUP BY page ORDER BY 2 DESC LIMIT 5"
+        return engine_query(resolve(parse_sql(sql, policy), policy, now=0), self.engine.dialect)
 
     def read(self, name: str, type_: ColumnType) -> ReadColumn:
         """Returns a column of texts as one that a query was written for."""
@@ -245,6 +318,58 @@ class EngineConformance:
         reads = (ReadColumn(name, type_, held.null_stand_in or "null"),)
         with pytest.raises(EngineRefused, match=rf"\b{name}\b"):
             held.answer(replace(held.query("page"), reads=reads))
+
+    @pytest.mark.parametrize("column", TIMESTAMPS)
+    @pytest.mark.parametrize(
+        ("where", "start", "end"),
+        [
+            # A day of 23 hours, one of 25, and what is not before or after an instant.
+            ("{} >= DATE '2026-03-29' AND {} < DATE '2026-03-30'", "2026-03-28T23:00Z", "2026-03-29T22:00Z"),
+            ("{} >= '2026-10-25' AND {} < '2026-10-26'", "2026-10-24T22:00Z", "2026-10-25T23:00Z"),
+            ("{} >= TIMESTAMP '2026-03-29 23:59:59.999'", "2026-03-29T21:59:59.999Z", "2100-01-01T00:00Z"),
+            ("{} > TIMESTAMP '2026-03-28T23:00:00Z'", "2026-03-28T23:00:00.000001Z", "2100-01-01T00:00Z"),
+            ("{} <= TIMESTAMP '2026-03-28T23:00:00Z'", "1900-01-01T00:00Z", "2026-03-28T23:00:00.000001Z"),
+            ("{} < TIMESTAMP '1970-01-01 01:00:00'", "1900-01-01T00:00Z", "1970-01-01T00:00Z"),
+        ],
+    )
+    def test_timestamps_are_compared_exactly(
+        self, held: HeldTable, column: str, where: str, start: str, end: str
+    ) -> None:
+        """Days begin where clocks of the policy's zone say so, whichever zone the engine or this machine is in."""
+        expected = members_seen(column, start, end)
+        assert expected
+        answer = held.answer(held.visits(column, where.replace("{}", column)))
+        assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
+
+    @pytest.mark.parametrize("column", TIMESTAMPS)
+    def test_timestamps_are_compared_inside_a_clipped_query_too(self, held: HeldTable, column: str) -> None:
+        """It has a query inside another one, which some engines plan by other rules."""
+        query = held.visits(
+            column, f"{column} >= DATE '2026-03-29' AND {column} < DATE '2026-03-30'", rows=True
+        )
+        if not query.requires <= held.features:
+            pytest.skip("this engine runs no query inside another one")
+        answer = held.answer(query)
+        expected = members_seen(column, "2026-03-28T23:00Z", "2026-03-29T22:00Z")
+        assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
+
+    @pytest.mark.parametrize(
+        ("name", "type_", "unit"),
+        [
+            ("seen", ColumnType.DATE, None),
+            ("seen", ColumnType.INT64, None),
+            ("seen", ColumnType.TIMESTAMP, TimeUnit.MILLISECONDS),
+            ("seen_ms", ColumnType.TIMESTAMP, None),
+            ("visited", ColumnType.TIMESTAMP, None),
+        ],
+    )
+    def test_a_timestamp_that_is_declared_as_something_else_is_refused(
+        self, held: HeldTable, name: str, type_: ColumnType, unit: TimeUnit | None
+    ) -> None:
+        """The error names the column, what the policy says and what the engine holds."""
+        read = ReadColumn(name, type_, None if type_ is ColumnType.DATE else 0, time_unit=unit)
+        with pytest.raises(EngineRefused, match=rf"column {name}\b.*holds [A-Za-z_ ]+, .*{read.declared}"):
+            held.answer(replace(held.query("page"), reads=(read,)))
 
     def test_other_data_have_another_version_and_another_answer(self, held: HeldTable) -> None:
         """Also where there are as many rows as before."""

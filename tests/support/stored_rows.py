@@ -9,29 +9,41 @@ import duckdb
 
 from tests.support.engine_conformance import Rows
 
-_SCHEMA = "member_id VARCHAR, page VARCHAR, nickname VARCHAR, score INTEGER, regular BOOLEAN, visited DATE"
+_SCHEMA = (
+    "member_id VARCHAR, page VARCHAR, nickname VARCHAR, score INTEGER, regular BOOLEAN, visited DATE, "
+    "seen {timestamp}, seen_s INTEGER, seen_ms BIGINT, seen_us BIGINT"
+)
 
 
-def write_parquet(path: Path, rows: Rows) -> None:
-    """Writes the rows to a Parquet file in one step: a reader sees the old file or the new one."""
+def write_parquet(path: Path, rows: Rows, timestamp: str = "TIMESTAMP") -> None:
+    """Writes the rows to a Parquet file in one step: a reader sees the old file or the new one.
+
+    `timestamp` is the type of the timestamps, in the words of DuckDB.
+    """
     new = path.with_suffix(".new")
     with duckdb.connect() as connection:
-        _create(connection, "visits", rows)
+        _create(connection, "visits", rows, timestamp)
         connection.execute(f"COPY visits TO '{new}' (FORMAT parquet)")
     new.replace(path)
 
 
-def write_database(path: Path, table: str, rows: Rows) -> None:
+def write_database(path: Path, table: str, rows: Rows, timestamp: str = "TIMESTAMP WITH TIME ZONE") -> None:
     """Writes a DuckDB database with one table, in one step."""
     new = path.with_suffix(".new")
     with duckdb.connect(new) as connection:
-        _create(connection, table, rows)
+        _create(connection, table, rows, timestamp)
     new.replace(path)
 
 
-def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: Rows) -> None:
-    connection.execute(f"CREATE TABLE {table} ({_SCHEMA})")
+def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: Rows, timestamp: str) -> None:
+    # Somewhere else than the engines' own zone, so that a zone that takes part shows.
+    connection.execute("SET TimeZone = 'America/New_York'")
+    connection.execute(f"CREATE TABLE {table} ({_SCHEMA.format(timestamp=timestamp)})")
+    instant = "make_timestamp_ns($seen * 1000)" if timestamp == "TIMESTAMP_NS" else "make_timestamp($seen)"
+    if timestamp == "TIMESTAMP WITH TIME ZONE":
+        instant = f"{instant} AT TIME ZONE 'UTC'"
     connection.executemany(
-        f"INSERT INTO {table} VALUES ($member_id, $page, $nickname, $score, $regular, DATE '1970-01-01' + $visited)",
+        f"INSERT INTO {table} VALUES ($member_id, $page, $nickname, $score, $regular, DATE '1970-01-01' + $visited, "
+        f"{instant}, $seen_s, $seen_ms, $seen_us)",
         [dict(row) for row in rows],
     )

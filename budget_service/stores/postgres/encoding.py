@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import json
 from msgspec.structs import replace
 
+from budget_service.ledger.account_states import UNTOUCHED, parse_state, state_text
 from budget_service.ledger.balances import Balance, Day, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
@@ -45,10 +46,26 @@ def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -
         "reservations": json.encode(
             [{"reservation_id": escaped(id_), "payer": payer} for (_, id_), payer in wanted.reservations]
         ),
-        "is_counted": bool(wanted.counted),
-        "limits": json.encode([level.text for level in wanted.limits]),
         "history": wanted.history,
     }
+
+
+def administered_parameters(wanted: Wanted) -> dict[str, Any]:
+    """Return the parameters of LOAD_ADMINISTERED for one root."""
+    (root,) = wanted.roots
+    levels = {"limits": wanted.limits, "states": wanted.states, "below": wanted.below}
+    texts = {name: json.encode([level.text for level in each]) for name, each in levels.items()}
+    return {"root": root, **texts}
+
+
+def read_administered(found: str | bytes, wanted: Wanted, loaded: Loaded) -> None:
+    """Add what LOAD_ADMINISTERED found."""
+    row = json.decode(found)
+    (root,) = wanted.roots
+    loaded.stored_limits = {root: row["stored_limits"]}
+    loaded.limits = {read_account(level): parse_limit(each) for level, each in row["limits"] or ()}
+    loaded.states = {read_account(level): parse_state(each) for level, each in row["states"] or ()}
+    loaded.occupied = frozenset(map(read_account, row["occupied"] or ()))
 
 
 def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
@@ -63,8 +80,6 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
         payments=dict.fromkeys(wanted.payments),
         due={root: due},
         due_further={root} if len(due) == most_due else set(),
-        stored_limits={root: row["stored_limits"]},
-        limits={read_account(level): parse_limit(each) for level, each in row["limits"] or ()},
     )
     if wanted.history:
         loaded.past = {level: {} for level in wanted.levels}
@@ -106,6 +121,7 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
         "journal": [_entry_row(entry) for entry in changes.journal],
         **_payment_rows(changes),
         **_limit_rows(changes),
+        **_state_rows(changes),
     }
     given = {part: json.encode(each) for part, each in rows.items() if each}
     purge = {
@@ -119,9 +135,18 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
     return [*given, "purged_outcomes", "purged_payments"], purge | given
 
 
-def parse_limits(version: int, limits: dict[str, str]) -> StoredLimits:
-    """Return the stored limits of an account from their texts by level."""
-    return StoredLimits(version, {read_account(level): parse_limit(each) for level, each in limits.items()})
+def move_parameters(source: Account, target: Account) -> dict[str, Any]:
+    """Return the parameters of MOVE."""
+    return {"root": source.root, "source": source.text, "target": target.text}
+
+
+def parse_limits(version: int, limits: dict[str, str], states: dict[str, str]) -> StoredLimits:
+    """Return the stored limits and states of an account from their texts by level."""
+    return StoredLimits(
+        version,
+        {read_account(level): parse_limit(each) for level, each in limits.items()},
+        {read_account(level): parse_state(each) for level, each in states.items()},
+    )
 
 
 def escaped(id_: str) -> str:
@@ -161,6 +186,17 @@ def _limit_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
         else:
             limits.append(key | {"limit_text": limit_text(limit)})
     return {"limits": limits, "unlimited": unlimited}
+
+
+def _state_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
+    states, untouched = [], []
+    for level, state in changes.states.items():
+        key = {"root": level.root, "level": level.text}
+        if state == UNTOUCHED:
+            untouched.append(key)
+        else:
+            states.append(key | {"state": state_text(state)})
+    return {"accounts": states, "untouched": untouched}
 
 
 def _outcome_row(root: str, request_id: str, each: Remembered) -> dict[str, Any]:

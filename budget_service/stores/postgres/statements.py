@@ -17,7 +17,19 @@ ADD_ROOT = Statement.of(
     "ON CONFLICT DO NOTHING"
 )
 REMOVE_ROOT = Statement.of("DELETE FROM gris.roots WHERE root = %(root)s")
-LOAD = Statement.of((Path(__file__).parent / "sql" / "load.sql").read_text(encoding="utf-8"))
+_SQL = Path(__file__).parent / "sql"
+LOAD = Statement.of((_SQL / "load.sql").read_text(encoding="utf-8"))
+# Apart, since charges need nothing of it.
+LOAD_ADMINISTERED = Statement.of((_SQL / "load_administered.sql").read_text(encoding="utf-8"))
+# The levels above, which what is held names too, stay.
+MOVE = Statement.of(
+    "WITH moved_balance AS (UPDATE gris.balances SET level = %(target)s WHERE level = %(source)s), "
+    "moved_days AS (UPDATE gris.days SET level = %(target)s WHERE level = %(source)s) "
+    "UPDATE gris.reservations SET account = %(target)s, holds = ARRAY(SELECT ROW("
+    "CASE each.level WHEN %(source)s THEN %(target)s ELSE each.level END, each.window_start)::gris.hold "
+    "FROM unnest(holds) WITH ORDINALITY AS each (level, window_start, place) ORDER BY place) "
+    "WHERE root = %(root)s AND account = %(source)s"
+)
 
 _BALANCE = (
     "level, window_start, window_end, spent_information, spent_calls, reserved_information, reserved_calls, "
@@ -89,8 +101,10 @@ _PARTS = {
         f"INSERT INTO gris.journal ({_ENTRY}) SELECT {_ENTRY} "  # noqa: S608 - constants
         f"FROM {_given('journal').format('journal')} WITH ORDINALITY ORDER BY ordinality"
     ),
-    "limits": _inserted("limits", "root, level, limit_text", "root, level", "limits"),
-    "unlimited": _removed("limits", "root, level", "unlimited"),
+    "limits": _inserted("stored_limits", "root, level, limit_text", "root, level", "limits"),
+    "unlimited": _removed("stored_limits", "root, level", "unlimited"),
+    "accounts": _inserted("accounts", "root, level, state", "root, level", "accounts"),
+    "untouched": _removed("accounts", "root, level", "untouched"),
     # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
     "purged_outcomes": (
         "DELETE FROM gris.outcomes WHERE ctid = ANY (ARRAY(SELECT ctid FROM gris.outcomes WHERE root = %(root)s "  # noqa: S608

@@ -50,11 +50,15 @@ MAX_TOGETHER = 64
 
 _LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
-    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
+    "(SELECT coalesce(json_object_agg(level, limit_text), '{}') FROM gris.stored_limits "
+    "WHERE root = %s AND level = ANY(%s::text[])), "
+    "(SELECT coalesce(json_object_agg(level, state), '{}') FROM gris.accounts "
+    "WHERE root = %s AND level = ANY(%s::text[]))"
 )
 _ALL_LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
-    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s"
+    "(SELECT coalesce(json_object_agg(level, limit_text), '{}') FROM gris.stored_limits WHERE root = %s), "
+    "(SELECT coalesce(json_object_agg(level, state), '{}') FROM gris.accounts WHERE root = %s)"
 )
 _COUNT = sql.SQL("SELECT ledger_id, count FROM gris.ledger")
 _COUNT_ON = sql.SQL("UPDATE gris.ledger SET count = count + %s RETURNING ledger_id, count")
@@ -177,13 +181,14 @@ class PostgresStore:
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
         names = [account.level(depth).text for depth in range(1, account.depth + 1)]
-        ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
-        return text.parse_limits(version, limits)
+        root = account.root
+        ((version, limits, states),) = await self._reading(_LIMITS, root, root, names, root, names)
+        return text.parse_limits(version, limits, states)
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        ((version, limits),) = await self._reading(_ALL_LIMITS, root, root)
-        return text.parse_limits(version, limits)
+        ((version, limits, states),) = await self._reading(_ALL_LIMITS, root, root, root)
+        return text.parse_limits(version, limits, states)
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""

@@ -6,7 +6,7 @@ taken is all that the root has, and nobody else changes it until the lock is gon
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from psycopg.pq.abc import PGresult
 
@@ -14,7 +14,14 @@ from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import OutcomeUnknownError
 from budget_service.stores.postgres import statements
 from budget_service.stores.postgres.connections import OTHERS_WERE_QUICKER, Session
-from budget_service.stores.postgres.encoding import load_parameters, read_loaded, write_parameters
+from budget_service.stores.postgres.encoding import (
+    administered_parameters,
+    load_parameters,
+    move_parameters,
+    read_administered,
+    read_loaded,
+    write_parameters,
+)
 from budget_service.stores.postgres.round_trip import Statement, Values
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
@@ -45,6 +52,8 @@ class PostgresTransaction:
         if changes:
             parts, parameters = write_parameters(self._root, changes, self.loaded.roots[self._root].last_time)
             sent.append((statements.writing(parts), parameters))
+            # Statements of their own: parts of one do not see what the others write.
+            sent += [(statements.MOVE, move_parameters(*each)) for each in changes.moved]
         elif self._is_new:
             # A root that was only asked for is not there.
             sent.append((statements.REMOVE_ROOT, {"root": self._root}))
@@ -65,23 +74,32 @@ async def begin(
     """Lock the root that is wanted, making it if it is not there, and load. Raises as `Session.together` does."""
     (root,) = wanted.roots
     parameters = load_parameters(wanted, clock, most_due)
-    lock_and_load = ((statements.LOCK, parameters), (statements.LOAD, parameters))
-    _, locked, found = await session.together((statements.BEGIN, {}), *lock_and_load)
+    lock_and_load: list[tuple[Statement, Values]] = [
+        (statements.LOCK, parameters),
+        (statements.LOAD, parameters),
+    ]
+    if wanted.counted:
+        lock_and_load.append((statements.LOAD_ADMINISTERED, administered_parameters(wanted)))
+    _, locked, *found = await session.together((statements.BEGIN, {}), *lock_and_load)
     is_new = not locked.ntuples
     if is_new:
         # Somebody else may make it at the same time, and change it.
-        _, _, found = await session.together((statements.ADD_ROOT, parameters), *lock_and_load)
+        _, _, *found = await session.together((statements.ADD_ROOT, parameters), *lock_and_load)
     return PostgresTransaction(session, root, _loaded(found, wanted, most_due), is_new=is_new)
 
 
 async def load(session: Session, wanted: Wanted, clock: Microseconds | None, most_due: int) -> Loaded:
     """Return what is wanted without a lock. Raises as `Session.together` does."""
-    (found,) = await session.together((statements.LOAD, load_parameters(wanted, clock, most_due)))
+    found = await session.together((statements.LOAD, load_parameters(wanted, clock, most_due)))
     return _loaded(found, wanted, most_due)
 
 
-def _loaded(found: PGresult, wanted: Wanted, most_due: int) -> Loaded:
-    text = found.get_value(0, 0)
-    if text is None:
+def _loaded(found: Sequence[PGresult], wanted: Wanted, most_due: int) -> Loaded:
+    texts = [text for text in (each.get_value(0, 0) for each in found) if text is not None]
+    if len(texts) < len(found):
         raise OutcomeUnknownError("PostgreSQL has loaded nothing")
-    return read_loaded(text, wanted, most_due)
+    text, *administered = texts
+    loaded = read_loaded(text, wanted, most_due)
+    for each in administered:
+        read_administered(each, wanted, loaded)
+    return loaded

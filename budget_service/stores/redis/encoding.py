@@ -8,6 +8,7 @@ A script makes the keys of payments itself, since only it knows the question of 
     gris:{ROOT}:root           hash     unit_id, currency_since, next_unit_id, next_since, last_time, limits_version,
                                         ahead
     gris:{ROOT}:limits         hash     level -> limits.limit_text
+    gris:{ROOT}:accounts       hash     level -> account_states.state_text
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days:rule:day start:day end:
                                         today:today
@@ -25,15 +26,17 @@ A script makes the keys of payments itself, since only it knows the question of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from msgspec.json import Encoder
 
+from budget_service.ledger.account_states import MAX_FORMER_NAMES, parse_state
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.closing import is_closed_to
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import (
     AppliedLimits,
@@ -43,11 +46,15 @@ from budget_service.ledger.limits import (
 )
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
+    AccountRequest,
     BudgetRequest,
     CancelReservation,
     ChangeCurrency,
     Charge,
+    CloseAccount,
+    MoveAccount,
     Refund,
+    ReopenAccount,
     Request,
     Reserve,
     ResumeClock,
@@ -88,6 +95,14 @@ FIELDS_AT_ONCE = 1000
 # About 10 MB.
 _KEPT_LEVELS = 10_000
 _ENCODER = Encoder()
+# Of a request that uses no budget. Reservations lapse when one is used.
+_WITHOUT_LEVELS: dict[str, Any] = {
+    "limits_version": "",
+    "levels": [],
+    "path": [],
+    "others": [],
+    "expired_at_once": "0",
+}
 
 
 def reading_keys(root: str) -> list[str]:
@@ -96,8 +111,8 @@ def reading_keys(root: str) -> list[str]:
 
 
 def limits_keys(root: str) -> list[str]:
-    """Return the keys of `stored_limits.lua`, in its order."""
-    return [_key(root, name) for name in ("root", "limits")]
+    """Return the keys of `stored_limits.lua` and `all_limits.lua`, in their order."""
+    return [_key(root, name) for name in ("root", "limits", "accounts")]
 
 
 def balances_keys(root: str) -> list[str]:
@@ -189,11 +204,13 @@ def root_of(key: str) -> str:
 
 
 def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
-    """Return the keys of a changing script, in the order of `ledger.lua`."""
+    """Return the keys of a changing script, in the order of `ledger.lua`; those of administrators have one more."""
     prefix = _prefix(request.account.root)
-    payer = "" if isinstance(request, RootRequest) else limits.payer(request.account)
+    is_administered = isinstance(request, RootRequest)
+    payer = "" if is_administered else limits.payer(request.account)
     named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits", "days")
-    return [prefix + name for name in (*_READ, *named)]
+    more = ("accounts",) if is_administered else ()
+    return [prefix + name for name in (*_READ, *named, *more)]
 
 
 Leaving: TypeAlias = dict[str, dict[str, str]]
@@ -301,10 +318,22 @@ def parse_balances(reply: list[Any]) -> BalancePage:
     )
 
 
-def parse_all_limits(version: str, limits: list[str]) -> StoredLimits:
-    """Return the limits of a root that `all_limits.lua` found."""
+def parse_stored_limits(version: int, levels: Sequence[Account], texts: Sequence[str]) -> StoredLimits:
+    """Return the limits and states of levels that `stored_limits.lua` found."""
+    limits, states = texts[: len(levels)], texts[len(levels) :]
     return StoredLimits(
-        int(version), {parse_account(level): parse_limit(each) for level, each in _pairs(limits)}
+        version,
+        {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each},
+        {level: parse_state(each) for level, each in zip(levels, states, strict=True) if each},
+    )
+
+
+def parse_all_limits(version: str, limits: list[str], states: list[str]) -> StoredLimits:
+    """Return the limits and states of a root that `all_limits.lua` found."""
+    return StoredLimits(
+        int(version),
+        {parse_account(level): parse_limit(each) for level, each in _pairs(limits)},
+        {parse_account(level): parse_state(each) for level, each in _pairs(states)},
     )
 
 
@@ -367,47 +396,52 @@ def _fields(
             return _currency_fields(request, limits, guess)
         case ResumeClock():
             return _clock_fields(request)
+        case CloseAccount() | ReopenAccount() | MoveAccount():
+            return _account_fields(request, limits)
+        case _ if is_closed_to(request, limits):
+            return _WITHOUT_LEVELS | {"closed": "1", "limits_version": str(limits.version)}
         case _:
             return _budget_fields(request, limits, guess, expired_at_once)
 
 
 def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
     window = window_before(limits.rules, guess)
-    return {
+    return _WITHOUT_LEVELS | {
+        "limits_version": str(limits.version),
         "unit_id": request.unit_id,
         "window": [str(window.start), encode_end(window.end)],
-        "limits_version": str(limits.version),
-        "levels": [],
-        "path": [],
-        "others": [],
-        "expired_at_once": "0",
     }
 
 
 def _clock_fields(request: ResumeClock) -> dict[str, Any]:
-    return {
+    return _WITHOUT_LEVELS | {
         "told_time": str(request.true_time),
         "clock_tolerance": str(CLOCK_TOLERANCE),
-        "limits_version": "",
-        "levels": [],
-        "path": [],
-        "others": [],
-        "expired_at_once": "0",
     }
 
 
 def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
     changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in request.changes)
-    return {
+    return _WITHOUT_LEVELS | {
         "changes": list(changes),
         "most_limits": str(limits.most_stored),
-        "limits_version": "",
-        "levels": [],
-        "path": [],
-        "others": [],
-        # Reservations lapse when a budget is used.
-        "expired_at_once": "0",
     }
+
+
+def _account_fields(request: AccountRequest, limits: AppliedLimits) -> dict[str, Any]:
+    if not isinstance(request, MoveAccount):
+        act = EntryKind.CLOSE if isinstance(request, CloseAccount) else EntryKind.REOPEN
+        own: dict[str, Any] = {"act": act.value, "reason": request.reason}
+    else:
+        account = request.account
+        own = {
+            "target": request.target.text,
+            "name": account.path[-1],
+            "above": [account.level(depth).text for depth in range(1, account.depth)],
+            "most_names": str(MAX_FORMER_NAMES),
+            "reason": request.noted_reason,
+        }
+    return _WITHOUT_LEVELS | {"most_limits": str(limits.most_stored)} | own
 
 
 def _budget_fields(

@@ -17,7 +17,7 @@ from budget_service.stores.codec import encode_currency
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.redis import encoding as text
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 PAYMENTS_HAVE_NAMES = 3
 CHECKPOINTS_HAVE_CURRENCIES = 4
 COUNTS_BY_DAY = 8

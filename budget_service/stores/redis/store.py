@@ -19,7 +19,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits, parse_limit
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
@@ -215,14 +215,12 @@ class RedisStore:
         """Return the stored limits of the levels of an account; see `Store`."""
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
         keys = text.limits_keys(account.root)
-        version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
-        found = {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each}
-        return StoredLimits(int(version), found)
+        version, *texts = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
+        return text.parse_stored_limits(int(version), levels, texts)
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        version, found = await self._ask(ALL_LIMITS, text.limits_keys(root))
-        return text.parse_all_limits(version, found)
+        return text.parse_all_limits(*await self._ask(ALL_LIMITS, text.limits_keys(root)))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""

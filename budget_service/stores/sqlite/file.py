@@ -17,7 +17,7 @@ from budget_service.stores.sqlite.integrity import demand_sound
 from budget_service.stores.sqlite.migration import count_by_day
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 COUNTS_BY_DAY = 9
 CACHE_KIBIBYTES = 192 * 1024
 
@@ -40,6 +40,12 @@ PAYMENTS = (
 DAYS = """CREATE TABLE days (
     level TEXT NOT NULL, day_start INTEGER NOT NULL, day_end INTEGER NOT NULL, information INTEGER NOT NULL,
     calls INTEGER NOT NULL, PRIMARY KEY (level, day_start)) WITHOUT ROWID"""
+
+# The states of accounts that were closed or moved, as `account_states.state_text` writes them.
+ACCOUNTS = (
+    "CREATE TABLE accounts (root TEXT NOT NULL, level TEXT NOT NULL, state TEXT NOT NULL, "
+    "PRIMARY KEY (root, level)) WITHOUT ROWID"
+)
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
@@ -86,6 +92,7 @@ SCHEMA = (
             WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
     DAYS,
+    ACCOUNTS,
 )
 
 # What makes a schema into the next one.
@@ -111,7 +118,7 @@ MIGRATIONS = {
         "DROP TRIGGER journal_is_not_shortened",
         "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
         "digest TEXT NOT NULL) WITHOUT ROWID",
-        *SCHEMA[-3:-1],
+        *SCHEMA[-4:-2],
     ),
     3: (
         "ALTER TABLE outcomes RENAME TO outcomes_before",
@@ -150,6 +157,7 @@ MIGRATIONS = {
         "ALTER TABLE balances ADD COLUMN today_calls INTEGER NOT NULL DEFAULT 0",
         DAYS,
     ),
+    9: (ACCOUNTS,),
 }
 
 SYNCHRONOUS_FULL = 2

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
+from budget_service.ledger.account_states import AccountState, parse_state
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import StoredLimits, parse_limit
 from budget_service.ledger.state import PaidQuery, Remembered, Reservation, RootRecord
@@ -40,6 +41,15 @@ KNOWN_OUTCOMES = (
 KNOWN_PAYMENTS = (
     f"SELECT account, kind, id FROM (VALUES {', '.join(['(?, ?, ?)'] * TOGETHER)}) "  # noqa: S608 - constants
     "CROSS JOIN payments ON account = column1 AND kind = column2 AND id = column3"
+)
+# Between a level and its slash come no levels below it, and what comes right after the slash is the digit 0.
+OCCUPIED = " UNION ALL ".join(
+    f"SELECT 1 FROM {table} WHERE {of_root}level > :level || '/' AND level < :level || '0'"  # noqa: S608 - constants
+    for table, of_root in (
+        ("balances", ""),
+        ("limits", "root = :root AND "),
+        ("accounts", "root = :root AND "),
+    )
 )
 BALANCE = "SELECT * FROM balances WHERE level = ?"
 BALANCES = f"SELECT * FROM balances WHERE level IN ({', '.join('?' * TOGETHER)})"  # noqa: S608 - a constant
@@ -83,6 +93,8 @@ class Loader:
         self._load_payments(wanted.payments, loaded)
         loaded.stored_limits = {root: self._count_limits(root) for root in wanted.counted}
         loaded.limits = {level: limit for each in wanted.limits for level, limit in self._limit(each)}
+        loaded.states = {level: state for each in wanted.states for level, state in self._state(each)}
+        loaded.occupied = frozenset(filter(self._is_occupied, wanted.below))
         if wanted.history:
             loaded.past = {level: self._past(level) for level in wanted.levels}
             loaded.open = {root: audit.load_reservations(self._connection, root) for root in wanted.roots}
@@ -106,23 +118,22 @@ class Loader:
         return rows.read_reservation(*row) if row else None
 
     def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account."""
+        """Return the limits and states that are set on the levels of an account."""
         version = self.root(account.root).limits_version
         if not version:
             return StoredLimits()
-        query = "SELECT limit_text FROM limits WHERE root = ? AND level = ?"
-        levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = (
-            (level, self._connection.execute(query, (account.root, level.text)).fetchone())
-            for level in levels
-        )
-        return StoredLimits(version, {level: parse_limit(row[0]) for level, row in found if row})
+        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
+        limits = {level: limit for each in levels for level, limit in self._limit(each)}
+        states = {level: state for each in levels for level, state in self._state(each)}
+        return StoredLimits(version, limits, states)
 
     def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root."""
+        """Return every limit and state that is set in a root."""
         found = self._connection.execute("SELECT level, limit_text FROM limits WHERE root = ?", (root,))
         limits = {Account(tuple(level.split("/"))): parse_limit(text) for level, text in found}
-        return StoredLimits(self.root(root).limits_version, limits)
+        found = self._connection.execute("SELECT level, state FROM accounts WHERE root = ?", (root,))
+        states = {Account(tuple(level.split("/"))): parse_state(text) for level, text in found}
+        return StoredLimits(self.root(root).limits_version, limits, states)
 
     def _load_due(self, root: str, loaded: Loaded) -> None:
         now = self.root(root).now(loaded.clock)
@@ -186,12 +197,21 @@ class Loader:
         for (text,) in self._connection.execute(query, (level.root, level.text)):
             yield level, parse_limit(text)
 
+    def _state(self, level: Account) -> Iterator[tuple[Account, AccountState]]:
+        query = "SELECT state FROM accounts WHERE root = ? AND level = ?"
+        for (text,) in self._connection.execute(query, (level.root, level.text)):
+            yield level, parse_state(text)
+
+    def _is_occupied(self, level: Account) -> bool:
+        found = self._connection.execute(OCCUPIED, {"root": level.root, "level": level.text})
+        return found.fetchone() is not None
+
     def _past(self, level: Account) -> dict[Microseconds, PastDay]:
         return {day.start: day for day in audit.load_past_days(self._connection, level)}
 
     def _count_limits(self, root: str) -> int:
-        query = "SELECT count(*) FROM limits WHERE root = ?"
-        row: tuple[int] = self._connection.execute(query, (root,)).fetchone()
+        query = "SELECT (SELECT count(*) FROM limits WHERE root = ?) + (SELECT count(*) FROM accounts WHERE root = ?)"
+        row: tuple[int] = self._connection.execute(query, (root, root)).fetchone()
         return row[0]
 
 

@@ -6,7 +6,9 @@ import sqlite3
 from itertools import chain
 from typing import Any
 
+from budget_service.ledger.account_states import UNTOUCHED, state_text
 from budget_service.ledger.limits import limit_text
+from budget_service.ledger.values import Account
 from budget_service.stores.codec import encode_outcome
 from budget_service.stores.sqlite import rows
 from budget_service.stores.transactions import Changes
@@ -45,6 +47,10 @@ def write(connection: sqlite3.Connection, changes: Changes) -> None:
     _write_reservations(connection, changes)
     if changes.limits:
         _write_limits(connection, changes)
+    if changes.states:
+        _write_states(connection, changes)
+    for source, target in changes.moved:
+        _move(connection, source, target)
 
 
 def _write_payments(connection: sqlite3.Connection, changes: Changes) -> None:
@@ -72,6 +78,27 @@ def _write_limits(connection: sqlite3.Connection, changes: Changes) -> None:
     _insert(connection, "INSERT OR REPLACE INTO limits", kept)
     # Not a journal entry, but the high-water mark must notice its loss: it takes the journal's next number.
     connection.execute(LEAVE_OUT_A_NUMBER)
+
+
+def _write_states(connection: sqlite3.Connection, changes: Changes) -> None:
+    untouched = [(each.root, each.text) for each, state in changes.states.items() if state == UNTOUCHED]
+    _delete(connection, "DELETE FROM accounts WHERE root = ? AND level = ?", untouched)
+    kept = [
+        (each.root, each.text, state_text(state))
+        for each, state in changes.states.items()
+        if state != UNTOUCHED
+    ]
+    _insert(connection, "INSERT OR REPLACE INTO accounts", kept)
+
+
+def _move(connection: sqlite3.Connection, source: Account, target: Account) -> None:
+    names = {"root": source.root, "source": source.text, "target": target.text}
+    # What is held names its days by the depth of their level, which stays.
+    connection.execute("UPDATE balances SET level = :target WHERE level = :source", names)
+    connection.execute("UPDATE days SET level = :target WHERE level = :source", names)
+    connection.execute(
+        "UPDATE reservations SET account = :target WHERE root = :root AND account = :source", names
+    )
 
 
 def _insert(connection: sqlite3.Connection, into: str, many: list[tuple[Any, ...]]) -> None:

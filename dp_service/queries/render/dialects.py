@@ -56,6 +56,9 @@ class Dialect:
         nested_prefix: What precedes the prefix if the query has another one inside.
         nested_feature: What the engine needs for that.
         day: Writes a day.
+        timestamp: Writes the first timestamp that the engine's own type can hold and that is not before one.
+        timestamp_key: Writes a column of that type in a query with another one inside, for comparisons with what
+            `timestamp` writes.
         total: Writes a sum as a 64-bit integer.
         stores_nulls: Whether NULL is a value of its own. Otherwise the engine stores the column's null value instead.
         stores_long_texts: Whether texts have no limit. Otherwise the engine cuts them when it stores them (Pinot: at
@@ -72,6 +75,8 @@ class Dialect:
     nested_prefix: str
     nested_feature: Feature | None
     day: Callable[[datetime.date], str]
+    timestamp: Callable[[datetime.datetime], str]
+    timestamp_key: Callable[[str], str]
     total: Callable[[str], str]
     stores_nulls: bool
     stores_long_texts: bool
@@ -93,6 +98,8 @@ def literal(value: Value, dialect: Dialect) -> str:
             return str(value)
         case str():
             return dialect.text(value)
+        case datetime.datetime():
+            return dialect.timestamp(value)
         case datetime.date():
             return dialect.day(value)
 
@@ -129,6 +136,21 @@ def _pinot_day(day: datetime.date) -> str:
     return str(ordinal(day))
 
 
+def _standard_timestamp(timestamp: datetime.datetime) -> str:
+    """Write a timestamp in UTC; connectors set the engine's zone to UTC, so a column with a zone means the same."""
+    return f"TIMESTAMP '{timestamp.replace(tzinfo=None).isoformat(sep=' ')}'"
+
+
+def _pinot_timestamp(timestamp: datetime.datetime) -> str:
+    """Write the number of milliseconds, which is what Pinot stores: its functions and zones take no part."""
+    return str(-(-ordinal(timestamp) // 1000))
+
+
+def _pinot_timestamp_key(name: str) -> str:
+    """Write a column as that number: the multi-stage engine compares no timestamp with a number."""
+    return f"CAST({name} AS BIGINT)"
+
+
 def _standard_total(expression: str) -> str:
     return f"CAST(SUM({expression}) AS BIGINT)"
 
@@ -163,6 +185,8 @@ _STANDARD = Dialect(
     nested_prefix="",
     nested_feature=None,
     day=_standard_day,
+    timestamp=_standard_timestamp,
+    timestamp_key=str,
     total=_standard_total,
     stores_nulls=True,
     stores_long_texts=True,
@@ -180,6 +204,8 @@ DIALECTS = {
         nested_prefix=_PINOT_NESTED,
         nested_feature=Feature.PINOT_MULTISTAGE,
         day=_pinot_day,
+        timestamp=_pinot_timestamp,
+        timestamp_key=_pinot_timestamp_key,
         total=_pinot_total,
         stores_nulls=False,
         stores_long_texts=False,

@@ -19,8 +19,8 @@ from dp_service.queries.canonical import (
     Restriction,
     TextRestriction,
 )
-from dp_service.queries.elements import date_of
-from dp_service.queries.intervals import UNIVERSES, Interval, gaps, is_short
+from dp_service.queries.elements import date_of, timestamp_of
+from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
 from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
@@ -98,7 +98,7 @@ def _condition(resolution: Resolution, dialect: Dialect) -> str:
         *(
             each
             for restriction in resolution.query.restrictions
-            for each in _conditions(restriction, dialect)
+            for each in _conditions(restriction, dialect, is_nested=resolution.query.clip is not None)
         ),
         *_text_conditions(resolution, dialect),
     ]
@@ -146,12 +146,17 @@ def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
             yield dialect.well_formed(_expression(column, dialect))
 
 
-def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:
+def _conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
     """Write the conditions of a restriction. NULL meets none of them, unless COALESCE replaces it."""
-    key = _expression(restriction.column, dialect)
+    column = restriction.column
+    key = _expression(column, dialect)
     match restriction:
         case TextRestriction():
             yield _membership(key, restriction.values, dialect, excluded=restriction.excluded)
+        case OrdinalRestriction() if column.type is ColumnType.TIMESTAMP and column.stored is None:
+            yield from _timestamp_conditions(
+                dialect.timestamp_key(key) if is_nested else key, restriction.intervals, dialect
+            )
         case OrdinalRestriction():
             yield from _ordinal_conditions(key, restriction, dialect)
 
@@ -167,7 +172,8 @@ def _membership(
 
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
     """Write a set of integers as a list if that is no longer than its two ends and a list of the gaps between."""
-    intervals, kind = restriction.intervals, restriction.column.type
+    intervals, column = restriction.intervals, restriction.column
+    kind = ColumnType.INT64 if column.stored is not None else column.type
     if is_short(intervals):
         yield _membership(key, _values(intervals, kind), dialect, excluded=False)
         return
@@ -175,6 +181,18 @@ def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dial
     missing = gaps(intervals)
     if missing:
         yield _membership(key, _values(missing, kind), dialect, excluded=True)
+
+
+def _timestamp_conditions(key: str, intervals: Intervals, dialect: Dialect) -> Iterator[str]:
+    """Write a set of timestamps by its ends, the upper one exclusive: finer timestamps before it belong to the set.
+
+    Between the ends only the timestamp that stands for NULL can be missing: conditions on timestamps are ranges.
+    """
+    yield f"{key} >= {literal(timestamp_of(intervals[0].start), dialect)}"
+    yield f"{key} < {literal(timestamp_of(intervals[-1].end), dialect)}"
+    missing = gaps(intervals)
+    if missing:
+        yield _membership(key, _values(missing, ColumnType.TIMESTAMP), dialect, excluded=True)
 
 
 def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
@@ -200,6 +218,8 @@ def _value(number: int, kind: ColumnType) -> Value:
     match kind:
         case ColumnType.DATE:
             return date_of(number)
+        case ColumnType.TIMESTAMP:
+            return timestamp_of(number)
         case ColumnType.BOOL:
             return bool(number)
         case _:

@@ -51,6 +51,7 @@ PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
     ColumnType.BOOL: frozenset({"BOOLEAN"}),
     # A date is stored as its number of days since 1970.
     ColumnType.DATE: frozenset({"INT", "LONG"}),
+    ColumnType.TIMESTAMP: frozenset({"TIMESTAMP"}),
 }
 _VALUE_TYPES: Mapping[ColumnType, type] = {
     ColumnType.STRING: str,
@@ -273,6 +274,6 @@ def _distinct(elements: tuple[list[Element], ...]) -> int:
 def _values(rows: list[list[Any]], index: int, column: ExpectedColumn) -> list[Element]:
     values: list[Element] = [row[index] for row in rows]
     # A Boolean is an integer to Python, but not to a policy.
-    if not set(map(type, values)) <= {_VALUE_TYPES[column.type]}:
+    if not set(map(type, values)) <= {_VALUE_TYPES.get(column.type)}:
         raise IncompleteAnswer("Pinot's answer has other types than the policy says")
     return values

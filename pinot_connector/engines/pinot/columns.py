@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinot_connector.days import FIRST_DAY, LAST_DAY
-from pinot_connector.engines.base import ColumnType, Element, ReadColumn
+from pinot_connector.engines.base import ColumnType, Element, ReadColumn, TimeUnit
 from pinot_connector.engines.pinot.answer import PINOT_TYPES
 from pinot_connector.errors import EngineRefused
 
@@ -20,6 +20,8 @@ _INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
 _LONG_MINIMUM = -(2**63)
 # Days since 1970, as schemas say it before and since Pinot 0.11.
 _DAYS = re.compile(r"1:DAYS:EPOCH|EPOCH\|DAYS(\|1)?", re.IGNORECASE)
+# The same for other units of numbers since 1970.
+_EPOCH = r"1:{unit}:EPOCH|EPOCH\|{unit}(\|1)?"
 
 # What Pinot stores where a value is missing and the schema does not define it.
 _NULLS_OF_DIMENSIONS: Mapping[str, Element] = {
@@ -27,6 +29,7 @@ _NULLS_OF_DIMENSIONS: Mapping[str, Element] = {
     "INT": _INT_MINIMUM,
     "LONG": _LONG_MINIMUM,
     "BOOLEAN": False,
+    "TIMESTAMP": 0,
 }
 _NULLS_OF_METRICS = {**_NULLS_OF_DIMENSIONS, "INT": 0, "LONG": 0}
 _READ_AS: Mapping[str, Callable[[str], Element]] = {
@@ -34,6 +37,8 @@ _READ_AS: Mapping[str, Callable[[str], Element]] = {
     "INT": int,
     "LONG": int,
     "BOOLEAN": lambda text: text.lower() in ("true", "1"),
+    # Text that Pinot writes for a time is in the controller's own zone, which is not known here.
+    "TIMESTAMP": lambda text: int(text) * 1000 if re.fullmatch(r"-?[0-9]{1,15}", text) else text,
 }
 
 
@@ -41,7 +46,8 @@ _READ_AS: Mapping[str, Callable[[str], Element]] = {
 class PinotColumn:
     """A column of a schema; `null_value` is what stands for NULL, None for a type that no question reads.
 
-    `format` is the format of times; None: the schema has none.
+    For a TIMESTAMP it is in microseconds, or a text where the schema does not give a number. `format` is the format of
+    times; None: the schema has none.
     """
 
     type: str
@@ -81,8 +87,8 @@ def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadCol
 
     Raises:
         EngineRefused: there is no such column, one row has several values in it, it has another type or another value
-            in the place of NULL than the policy says, holds days in another form than their number since 1970, or is
-            compared with integers that it cannot hold.
+            in the place of NULL than the policy says, holds days or timestamps in another form than their number since
+            1970, or is compared with integers that it cannot hold.
     """
     for read in reads:
         if read.name not in columns:
@@ -95,16 +101,24 @@ def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadCol
 def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:
     if not held.is_single:
         yield "one row has several values in it (singleValueField: false), and would count in several elements"
-    if held.type not in PINOT_TYPES[read.type or ColumnType.STRING]:
+    if held.type not in PINOT_TYPES[read.held_as or ColumnType.STRING]:
         yield f"Pinot holds {held.type}, {_policy_type(read)}"
     if read.type is ColumnType.DATE and held.format is not None and not _DAYS.fullmatch(held.format):
         yield f"Pinot holds it as {held.format}, and a date is the number of days since 1970 (EPOCH|DAYS)"
+    if read.time_unit is not None and not _counts(read.time_unit, held):
+        yield f"Pinot holds it as {held.format}, {_policy_type(read)}"
     if not _is_null(read, held):
         yield f"Pinot stores {_text(held)} where a value is missing, {_policy_null(read)}"
     if held.type == "INT" and any(
         not _INT_MINIMUM <= number <= _INT_MAXIMUM for number in read.numbers or ()
     ):
         yield "Pinot holds INT, and the question compares it with a number of more than 32 bits"
+
+
+def _counts(unit: TimeUnit, held: PinotColumn) -> bool:
+    """Returns whether the schema says nothing else than that the column's integers count this unit since 1970."""
+    epoch = re.compile(_EPOCH.format(unit=unit.name), re.IGNORECASE)
+    return held.format is None or epoch.fullmatch(held.format) is not None
 
 
 def _is_null(read: ReadColumn, held: PinotColumn) -> bool:
@@ -117,7 +131,7 @@ def _is_null(read: ReadColumn, held: PinotColumn) -> bool:
 def _policy_type(read: ReadColumn) -> str:
     if read.type is None:
         return "and the policy does not: list the member column there, with its type and null_value"
-    return f"and the policy says {read.type.value}"
+    return f"and the policy says {read.declared}"
 
 
 def _text(held: PinotColumn) -> str:

@@ -23,6 +23,7 @@ _ACCEPTED_TYPES = {
     ColumnType.INT64: frozenset(("tinyint", "smallint", "int", "bigint")),
     ColumnType.BOOL: frozenset(("boolean",)),
     ColumnType.DATE: frozenset(("date",)),
+    ColumnType.TIMESTAMP: frozenset(("timestamp", "timestamp_ntz")),
 }
 _Answer = TypeVar("_Answer")
 

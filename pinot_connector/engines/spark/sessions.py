@@ -34,8 +34,10 @@ _QUERY_SETTINGS = {
     # A file that is gone or broken is an error, not an answer on the rest of the data.
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
-    # Days before 1582 are the days that the file holds.
+    # Days and timestamps before 1582 are those that the file holds, and no error.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     # The type of a partition's column would depend on the values in it.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }

@@ -27,7 +27,7 @@ DELTA = 0.05
 WITH, WITHOUT = "with_member", "without_member"
 AT_A_TIME = 8
 # An audit asks a great deal of a machine that may be busy, and is not about how soon a dead ledger is noticed.
-PATIENT = Timeouts(budget_silence=10)
+UNHURRIED = Timeouts(budget_silence=10)
 
 _COLUMNS = """
     member: member_id
@@ -160,7 +160,7 @@ class World:
         account = f"audit/auditor-{next(_accounts)}"
         limit = asyncio.Semaphore(AT_A_TIME)
         async with AsyncPrivateClient(
-            dp=dp or self.dp, budget=self.budget, account=account, engine=engine, timeouts=PATIENT
+            dp=dp or self.dp, budget=self.budget, account=account, engine=engine, timeouts=UNHURRIED
         ) as client:
 
             async def ask() -> PrivateResult:

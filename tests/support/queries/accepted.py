@@ -63,14 +63,14 @@ ACCEPTED = {
             AND length("article_id") <= 1024
             GROUP BY "article_id"
             ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
-            LIMIT 2001""",
+            LIMIT 1001""",
         r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL
             AND "article_id" <> 'null' AND "country" = 'DE' AND "day" >= 17897 AND "day" <= 17927
             GROUP BY "article_id"
             ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
-            LIMIT 2001""",
+            LIMIT 1001""",
     ),
     "a known domain, in any case of keywords": Accepted(
         "select country, count(distinct member_id) as n from engagement "

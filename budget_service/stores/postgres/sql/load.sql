@@ -48,11 +48,6 @@ SELECT json_build_object(
   'payments', (SELECT json_agg(payment) FROM paid),
   'reservations', (SELECT json_agg(json_build_array(payer, reservation)) FROM named),
   'due', (SELECT json_agg(each ORDER BY expires_at, reservation_id) FROM due AS each),
-  'stored_limits', (SELECT count(*) FROM gris.limits WHERE root = %(root)s AND %(is_counted)s),
-  'limits', (
-    SELECT json_agg(json_build_array(level, limit_text)) FROM gris.limits
-    WHERE root = %(root)s AND level = ANY (ARRAY(SELECT json_array_elements_text(%(limits)s::json)))
-  ),
   'past', (
     SELECT json_agg(day) FROM gris.days AS day
     WHERE %(history)s AND level = ANY (ARRAY(SELECT json_array_elements_text(%(levels)s::json)))

@@ -25,10 +25,18 @@ CREATE TABLE gris.roots (
 ) WITH (fillfactor = 50);
 
 -- The limits that an administrator has set, written as limits.limit_text.
-CREATE TABLE gris.limits (
+CREATE TABLE gris.stored_limits (
   root text COLLATE "C" NOT NULL,
   level text COLLATE "C" NOT NULL,
   limit_text text NOT NULL,
+  PRIMARY KEY (root, level)
+);
+
+-- The states of accounts that were closed or moved, written as account_states.state_text.
+CREATE TABLE gris.accounts (
+  root text COLLATE "C" NOT NULL,
+  level text COLLATE "C" NOT NULL,
+  state text NOT NULL,
   PRIMARY KEY (root, level)
 );
 

@@ -9,6 +9,7 @@
 --   others        {level, day start, day end} of each level of the path that has no limit
 --   leaving       for levels with another rule than their balance: when each past day stops counting, by its start
 --   limits_version  of the root's stored limits that the levels were found with; empty: they do not matter
+--   closed        set where the account is closed to the request, which then has no levels
 --   fingerprint   of the request; the other fields are the request's own
 -- Times are microseconds, exact in a double until the year 2255. Nothing is written before everything is decided,
 -- because Redis does not take back what a script wrote before it failed.
@@ -720,3 +721,5 @@ local function finish(outcome, payment)
   redis.call('PEXPIRE', outcome_key, milliseconds(keep_until))
   return {'decided', text}
 end
+
+if request.closed then return finish({'refused', 'ACCOUNT_CLOSED'}) end

@@ -1,6 +1,6 @@
 -- Set limits: administration.set_limits. `changes` are {level, limit or ''} each.
 
-local count, added = redis.call('HLEN', limits_key), 0
+local count, added = redis.call('HLEN', limits_key) + redis.call('HLEN', KEYS[10]), 0
 for _, change in ipairs(request.changes) do
   if change[2] ~= '' then added = added + 1 end
 end

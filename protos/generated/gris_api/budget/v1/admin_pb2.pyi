@@ -31,6 +31,9 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_CLOCK: _ClassVar[ChargeKind]
     CHARGE_KIND_REFUNDED: _ClassVar[ChargeKind]
     CHARGE_KIND_LIMIT: _ClassVar[ChargeKind]
+    CHARGE_KIND_CLOSE: _ClassVar[ChargeKind]
+    CHARGE_KIND_REOPEN: _ClassVar[ChargeKind]
+    CHARGE_KIND_MOVE: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -46,6 +49,9 @@ CHARGE_KIND_CURRENCY: ChargeKind
 CHARGE_KIND_CLOCK: ChargeKind
 CHARGE_KIND_REFUNDED: ChargeKind
 CHARGE_KIND_LIMIT: ChargeKind
+CHARGE_KIND_CLOSE: ChargeKind
+CHARGE_KIND_REOPEN: ChargeKind
+CHARGE_KIND_MOVE: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
@@ -88,7 +94,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -101,6 +107,7 @@ class ChargeEntry(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    MOVED_TO_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -113,7 +120,8 @@ class ChargeEntry(_message.Message):
     reason: str
     limit_before: Limit
     limit_after: Limit
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ...) -> None: ...
+    moved_to: _budget_pb2.Account
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")
@@ -314,3 +322,53 @@ class RefundChargeResponse(_message.Message):
     refunded: _cost_pb2.Cost
     replayed: bool
     def __init__(self, refunded: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., replayed: bool = ...) -> None: ...
+
+class CloseAccountRequest(_message.Message):
+    __slots__ = ("account", "reason", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    reason: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class CloseAccountResponse(_message.Message):
+    __slots__ = ("replayed",)
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    replayed: bool
+    def __init__(self, replayed: bool = ...) -> None: ...
+
+class ReopenAccountRequest(_message.Message):
+    __slots__ = ("account", "reason", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    reason: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ReopenAccountResponse(_message.Message):
+    __slots__ = ("replayed",)
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    replayed: bool
+    def __init__(self, replayed: bool = ...) -> None: ...
+
+class MoveAccountRequest(_message.Message):
+    __slots__ = ("account", "target", "reason", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    target: _budget_pb2.Account
+    reason: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., target: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class MoveAccountResponse(_message.Message):
+    __slots__ = ("replayed",)
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    replayed: bool
+    def __init__(self, replayed: bool = ...) -> None: ...

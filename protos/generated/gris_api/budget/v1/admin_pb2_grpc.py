@@ -86,6 +86,21 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeResponse.FromString,
                 _registered_method=True)
+        self.CloseAccount = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/CloseAccount',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.CloseAccountRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.CloseAccountResponse.FromString,
+                _registered_method=True)
+        self.ReopenAccount = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/ReopenAccount',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountResponse.FromString,
+                _registered_method=True)
+        self.MoveAccount = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/MoveAccount',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
+                _registered_method=True)
         self.GetStatus = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/GetStatus',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
@@ -107,8 +122,8 @@ class BudgetAdminServiceServicer(object):
         """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
-        journal has no entry of it.
+        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
+        moved accounts. The journal has an entry for each limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -181,6 +196,39 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CloseAccount(self, request, context):
+        """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
+        or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
+        with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
+        configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+        closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
+        than 100,000 stored limits and closed or moved accounts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReopenAccount(self, request, context):
+        """Opens a closed account again, with all that it had spent, and records the reason in the journal.
+        FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
+        by now: that name stays closed, so that nobody gets a budget of its own under it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MoveAccount(self, request, context):
+        """Moves an account that has none below it to another name below the same level, and records the reason in the
+        journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
+        of the new name from then on; the levels above count it as before. The old name is closed for good.
+        FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
+        HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
+        after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatus(self, request, context):
         """Returns since when the configuration is in force, and why a newer one is not.
         """
@@ -235,6 +283,21 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.RefundCharge,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeResponse.SerializeToString,
+            ),
+            'CloseAccount': grpc.unary_unary_rpc_method_handler(
+                    servicer.CloseAccount,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.CloseAccountRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.CloseAccountResponse.SerializeToString,
+            ),
+            'ReopenAccount': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReopenAccount,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountResponse.SerializeToString,
+            ),
+            'MoveAccount': grpc.unary_unary_rpc_method_handler(
+                    servicer.MoveAccount,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.SerializeToString,
             ),
             'GetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatus,
@@ -492,6 +555,87 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/RefundCharge',
             gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CloseAccount(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/CloseAccount',
+            gris_dot_budget_dot_v1_dot_admin__pb2.CloseAccountRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.CloseAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReopenAccount(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/ReopenAccount',
+            gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MoveAccount(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/MoveAccount',
+            gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
             options,
             channel_credentials,
             insecure,

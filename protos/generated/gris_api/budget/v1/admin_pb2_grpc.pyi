@@ -35,8 +35,8 @@ class BudgetAdminServiceStub:
     """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
-    journal has no entry of it.
+    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
+    moved accounts. The journal has an entry for each limit.
     """
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
@@ -103,6 +103,39 @@ class BudgetAdminServiceStub:
     was already refunded.
     """
 
+    CloseAccount: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.CloseAccountRequest,
+        gris_api.budget.v1.admin_pb2.CloseAccountResponse,
+    ]
+    """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
+    or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
+    with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
+    configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+    closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
+    than 100,000 stored limits and closed or moved accounts.
+    """
+
+    ReopenAccount: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.ReopenAccountRequest,
+        gris_api.budget.v1.admin_pb2.ReopenAccountResponse,
+    ]
+    """Opens a closed account again, with all that it had spent, and records the reason in the journal.
+    FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
+    by now: that name stays closed, so that nobody gets a budget of its own under it.
+    """
+
+    MoveAccount: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.MoveAccountRequest,
+        gris_api.budget.v1.admin_pb2.MoveAccountResponse,
+    ]
+    """Moves an account that has none below it to another name below the same level, and records the reason in the
+    journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
+    of the new name from then on; the levels above count it as before. The old name is closed for good.
+    FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
+    HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
+    after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+    """
+
     GetStatus: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.GetStatusRequest,
         gris_api.budget.v1.admin_pb2.GetStatusResponse,
@@ -126,8 +159,8 @@ class BudgetAdminServiceAsyncStub:
     """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
-    journal has no entry of it.
+    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
+    moved accounts. The journal has an entry for each limit.
     """
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
@@ -194,6 +227,39 @@ class BudgetAdminServiceAsyncStub:
     was already refunded.
     """
 
+    CloseAccount: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.CloseAccountRequest,
+        gris_api.budget.v1.admin_pb2.CloseAccountResponse,
+    ]
+    """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
+    or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
+    with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
+    configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+    closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
+    than 100,000 stored limits and closed or moved accounts.
+    """
+
+    ReopenAccount: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.ReopenAccountRequest,
+        gris_api.budget.v1.admin_pb2.ReopenAccountResponse,
+    ]
+    """Opens a closed account again, with all that it had spent, and records the reason in the journal.
+    FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
+    by now: that name stays closed, so that nobody gets a budget of its own under it.
+    """
+
+    MoveAccount: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.MoveAccountRequest,
+        gris_api.budget.v1.admin_pb2.MoveAccountResponse,
+    ]
+    """Moves an account that has none below it to another name below the same level, and records the reason in the
+    journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
+    of the new name from then on; the levels above count it as before. The old name is closed for good.
+    FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
+    HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
+    after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+    """
+
     GetStatus: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.GetStatusRequest,
         gris_api.budget.v1.admin_pb2.GetStatusResponse,
@@ -219,8 +285,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
-        journal has no entry of it.
+        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
+        moved accounts. The journal has an entry for each limit.
         """
 
     @abc.abstractmethod
@@ -301,6 +367,45 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
         FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
         was already refunded.
+        """
+
+    @abc.abstractmethod
+    def CloseAccount(
+        self,
+        request: gris_api.budget.v1.admin_pb2.CloseAccountRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.CloseAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.CloseAccountResponse]]:
+        """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
+        or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
+        with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
+        configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+        closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
+        than 100,000 stored limits and closed or moved accounts.
+        """
+
+    @abc.abstractmethod
+    def ReopenAccount(
+        self,
+        request: gris_api.budget.v1.admin_pb2.ReopenAccountRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ReopenAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ReopenAccountResponse]]:
+        """Opens a closed account again, with all that it had spent, and records the reason in the journal.
+        FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
+        by now: that name stays closed, so that nobody gets a budget of its own under it.
+        """
+
+    @abc.abstractmethod
+    def MoveAccount(
+        self,
+        request: gris_api.budget.v1.admin_pb2.MoveAccountRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.MoveAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.MoveAccountResponse]]:
+        """Moves an account that has none below it to another name below the same level, and records the reason in the
+        journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
+        of the new name from then on; the levels above count it as before. The old name is closed for good.
+        FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
+        HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
+        after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
         """
 
     @abc.abstractmethod

@@ -72,12 +72,14 @@ class CheckBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
 
 class CheckBudgetResponse(_message.Message):
-    __slots__ = ("allowed", "shortfalls")
+    __slots__ = ("allowed", "shortfalls", "closed_level")
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     SHORTFALLS_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
     allowed: bool
     shortfalls: _containers.RepeatedCompositeFieldContainer[Shortfall]
-    def __init__(self, allowed: bool = ..., shortfalls: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ...) -> None: ...
+    closed_level: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, allowed: bool = ..., shortfalls: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ..., closed_level: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ReserveBudgetRequest(_message.Message):
     __slots__ = ("account", "max_cost", "query_id", "request_id", "ttl")
@@ -166,15 +168,17 @@ class GetBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead")
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_BEGINS_AT_FIELD_NUMBER: _ClassVar[int]
     CLOCK_AHEAD_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
     unit_id: str
     next_unit_id: str
     next_unit_begins_at: _timestamp_pb2.Timestamp
     clock_ahead: _duration_pb2.Duration
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    closed_level: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -44,8 +44,9 @@ class BudgetServiceStub(object):
     NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a budget. INVALID_ARGUMENT with reason INVALID_FIELD
     names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
     with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
-    is a cost in another currency than the ledger's or the reservation's. UNAUTHENTICATED has reason CALLER_UNKNOWN or
-    TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
+    is a cost in another currency than the ledger's or the reservation's; with reason ACCOUNT_CLOSED an administrator has
+    closed the account or a level above it, or moved the account to another name. UNAUTHENTICATED has reason
+    CALLER_UNKNOWN or TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
     def __init__(self, channel):
@@ -100,8 +101,9 @@ class BudgetServiceServicer(object):
     NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a budget. INVALID_ARGUMENT with reason INVALID_FIELD
     names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
     with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
-    is a cost in another currency than the ledger's or the reservation's. UNAUTHENTICATED has reason CALLER_UNKNOWN or
-    TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
+    is a cost in another currency than the ledger's or the reservation's; with reason ACCOUNT_CLOSED an administrator has
+    closed the account or a level above it, or moved the account to another name. UNAUTHENTICATED has reason
+    CALLER_UNKNOWN or TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
     def CheckBudget(self, request, context):
@@ -203,8 +205,9 @@ class BudgetService(object):
     NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a budget. INVALID_ARGUMENT with reason INVALID_FIELD
     names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
     with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
-    is a cost in another currency than the ledger's or the reservation's. UNAUTHENTICATED has reason CALLER_UNKNOWN or
-    TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
+    is a cost in another currency than the ledger's or the reservation's; with reason ACCOUNT_CLOSED an administrator has
+    closed the account or a level above it, or moved the account to another name. UNAUTHENTICATED has reason
+    CALLER_UNKNOWN or TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
     @staticmethod

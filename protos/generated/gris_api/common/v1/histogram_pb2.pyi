@@ -14,11 +14,13 @@ class ColumnType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COLUMN_TYPE_INT64: _ClassVar[ColumnType]
     COLUMN_TYPE_BOOL: _ClassVar[ColumnType]
     COLUMN_TYPE_DATE: _ClassVar[ColumnType]
+    COLUMN_TYPE_TIMESTAMP: _ClassVar[ColumnType]
 COLUMN_TYPE_UNSPECIFIED: ColumnType
 COLUMN_TYPE_STRING: ColumnType
 COLUMN_TYPE_INT64: ColumnType
 COLUMN_TYPE_BOOL: ColumnType
 COLUMN_TYPE_DATE: ColumnType
+COLUMN_TYPE_TIMESTAMP: ColumnType
 
 class Column(_message.Message):
     __slots__ = ("name", "type")

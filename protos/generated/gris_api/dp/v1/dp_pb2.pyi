@@ -59,6 +59,7 @@ class TimeUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TIME_UNIT_DAYS: _ClassVar[TimeUnit]
     TIME_UNIT_SECONDS: _ClassVar[TimeUnit]
     TIME_UNIT_MILLISECONDS: _ClassVar[TimeUnit]
+    TIME_UNIT_MICROSECONDS: _ClassVar[TimeUnit]
 
 class RefreshPeriod(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -101,6 +102,7 @@ TIME_UNIT_UNSPECIFIED: TimeUnit
 TIME_UNIT_DAYS: TimeUnit
 TIME_UNIT_SECONDS: TimeUnit
 TIME_UNIT_MILLISECONDS: TimeUnit
+TIME_UNIT_MICROSECONDS: TimeUnit
 REFRESH_PERIOD_UNSPECIFIED: RefreshPeriod
 REFRESH_PERIOD_DAY: RefreshPeriod
 REFRESH_PERIOD_WEEK: RefreshPeriod
@@ -157,21 +159,23 @@ class EngineQuery(_message.Message):
     def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ...) -> None: ...
 
 class ReadColumn(_message.Message):
-    __slots__ = ("name", "type", "null_value", "smallest", "largest")
+    __slots__ = ("name", "type", "null_value", "smallest", "largest", "time_unit")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     SMALLEST_FIELD_NUMBER: _ClassVar[int]
     LARGEST_FIELD_NUMBER: _ClassVar[int]
+    TIME_UNIT_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
     null_value: _question_pb2.Value
     smallest: int
     largest: int
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ...) -> None: ...
+    time_unit: TimeUnit
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ..., time_unit: _Optional[_Union[TimeUnit, str]] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "requested_k", "information_per_element")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -184,6 +188,8 @@ class TranslateQueryResponse(_message.Message):
     RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_PER_ELEMENT_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -196,7 +202,9 @@ class TranslateQueryResponse(_message.Message):
     reserve_first: bool
     count_alias: str
     reads: _containers.RepeatedCompositeFieldContainer[ReadColumn]
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ...) -> None: ...
+    requested_k: int
+    information_per_element: int
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ...) -> None: ...
 
 class EstimateCostRequest(_message.Message):
     __slots__ = ("question",)
@@ -205,16 +213,18 @@ class EstimateCostRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
 
 class EstimateCostResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries")
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries", "requested_k")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ...) -> None: ...
+    requested_k: int
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., requested_k: _Optional[int] = ...) -> None: ...
 
 class AddNoiseRequest(_message.Message):
     __slots__ = ("header", "chunk", "end")

@@ -77,16 +77,18 @@ class Bound(_message.Message):
     def __init__(self, value: _Optional[_Union[Value, _Mapping]] = ..., exclusive: bool = ...) -> None: ...
 
 class Value(_message.Message):
-    __slots__ = ("string", "int64", "bool", "date")
+    __slots__ = ("string", "int64", "bool", "date", "timestamp")
     STRING_FIELD_NUMBER: _ClassVar[int]
     INT64_FIELD_NUMBER: _ClassVar[int]
     BOOL_FIELD_NUMBER: _ClassVar[int]
     DATE_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     string: str
     int64: int
     bool: bool
     date: int
-    def __init__(self, string: _Optional[str] = ..., int64: _Optional[int] = ..., bool: bool = ..., date: _Optional[int] = ...) -> None: ...
+    timestamp: _timestamp_pb2.Timestamp
+    def __init__(self, string: _Optional[str] = ..., int64: _Optional[int] = ..., bool: bool = ..., date: _Optional[int] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class TimeRange(_message.Message):
     __slots__ = ("to",)

@@ -1,0 +1,138 @@
+"""The rules for closing an account, opening it again, and moving it to another name.
+
+No budget is made by any of them. What was spent, reserved and paid for stays where it counts: at the account, whatever
+its name is by then, and at every level above it. A name that an account had before is closed for good.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from budget_service.ledger.account_states import MAX_FORMER_NAMES, MOVED, UNTOUCHED, AccountState
+from budget_service.ledger.administration import decision
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
+from budget_service.ledger.requests import (
+    AccountRequest,
+    BudgetRequest,
+    Charge,
+    CloseAccount,
+    MoveAccount,
+    ReopenAccount,
+    Reserve,
+)
+from budget_service.ledger.state import Decision, EntryKind, JournalEntry, RootRecord, Snapshot
+from budget_service.ledger.values import NOTHING, Account
+from budget_service.ledger.windows import Microseconds
+
+States: TypeAlias = dict[Account, AccountState]
+
+
+def is_closed_to(request: BudgetRequest, limits: AppliedLimits) -> bool:
+    """Return whether a request is refused because its account, or a level above it, is closed.
+
+    What was reserved before ends as it would. Under a name that the account no longer has, nothing does.
+    """
+    if limits.closed is None:
+        return False
+    is_new = isinstance(request, Reserve) or (isinstance(request, Charge) and not request.reservation_id)
+    return is_new or limits.is_moved
+
+
+def refuse_closed(snapshot: Snapshot, request: BudgetRequest, now: Microseconds) -> Decision:
+    """Refuse a request under a closed account."""
+    return decision(_root(snapshot, now), request, Refused(Reason.ACCOUNT_CLOSED))
+
+
+def change_account(
+    snapshot: Snapshot, request: AccountRequest, limits: AppliedLimits, now: Microseconds
+) -> Decision:
+    """Close an account, open it again, or move it to another name."""
+    root = _root(snapshot, now)
+    refusal = _refusal(snapshot, request, limits.most_stored)
+    if refusal is not None:
+        return decision(root, request, Refused(refusal))
+    # A request that comes with older limits is not decided: they are looked up again, and the account is closed.
+    root = replace(root, limits_version=root.limits_version + 1)
+    outcome, entry = LimitsSet(root.limits_version), _entry(request, now)
+    if not isinstance(request, MoveAccount):
+        state = snapshot.states.get(request.account, UNTOUCHED)
+        state = state.closed() if isinstance(request, CloseAccount) else state.reopened()
+        return decision(root, request, outcome, journal=(entry,), states={request.account: state})
+    limit = snapshot.limits.get(request.account)
+    return decision(
+        root,
+        request,
+        outcome,
+        journal=(entry,),
+        limits=() if limit is None else ((request.account, None), (request.target, limit)),
+        states=_moved(snapshot, request),
+        moved=(request.account, request.target),
+    )
+
+
+def _root(snapshot: Snapshot, now: Microseconds) -> RootRecord:
+    return replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+
+
+def _refusal(snapshot: Snapshot, request: AccountRequest, most_stored: int) -> Reason | None:
+    state = snapshot.states.get(request.account, UNTOUCHED)
+    if state.is_moved:
+        return Reason.ACCOUNT_MOVED
+    if isinstance(request, ReopenAccount):
+        return None if state.is_closed else Reason.ACCOUNT_NOT_CLOSED
+    if isinstance(request, MoveAccount):
+        return _refusal_of_move(snapshot, request, most_stored)
+    if state.is_closed:
+        return Reason.ACCOUNT_CLOSED
+    is_new = request.account not in snapshot.states
+    return Reason.TOO_MANY_LIMITS if is_new and snapshot.stored_limits >= most_stored else None
+
+
+def _refusal_of_move(snapshot: Snapshot, request: MoveAccount, most_stored: int) -> Reason | None:
+    source, target = request.account, request.target
+    if source.depth == 1 or source.path[:-1] != target.path[:-1]:
+        raise ValueError("an account stays below the same level")
+    path = [source.level(depth) for depth in range(1, source.depth + 1)]
+    if any(snapshot.states.get(level, UNTOUCHED).is_closed for level in path):
+        return Reason.ACCOUNT_CLOSED
+    if source in snapshot.occupied:
+        return Reason.HAS_ACCOUNTS_BELOW
+    known = (snapshot.balances, snapshot.limits, snapshot.states, snapshot.occupied)
+    # Two balances are never added up: what one of them had spent could be forgotten, or spent twice.
+    if any(target in each for each in known):
+        return Reason.TARGET_USED
+    if source not in snapshot.balances and source not in snapshot.limits:
+        return Reason.NOTHING_TO_MOVE
+    state = snapshot.states.get(source, UNTOUCHED)
+    if len(state.former_names) >= MAX_FORMER_NAMES:
+        return Reason.MOVED_TOO_OFTEN
+    added = 1 if source in snapshot.states else 2
+    return Reason.TOO_MANY_LIMITS if snapshot.stored_limits + added > most_stored else None
+
+
+def _moved(snapshot: Snapshot, request: MoveAccount) -> States:
+    state = snapshot.states.get(request.account, UNTOUCHED)
+    return {request.account: MOVED, request.target: state.after_move(request.account)}
+
+
+def _entry(request: AccountRequest, now: Microseconds) -> JournalEntry:
+    kind = {
+        CloseAccount: EntryKind.CLOSE,
+        ReopenAccount: EntryKind.REOPEN,
+        MoveAccount: EntryKind.MOVE,
+    }[type(request)]
+    return JournalEntry(
+        kind=kind,
+        account=request.account,
+        cost=NOTHING,
+        unit_id="",
+        request_id=request.request_id,
+        release_id="",
+        query_id="",
+        time=now,
+        holds=(),
+        reason=request.noted_reason if isinstance(request, MoveAccount) else request.reason,
+    )

@@ -1,0 +1,134 @@
+"""Results that a gateway keeps: fetched, and printed for people or as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from google.protobuf.json_format import MessageToDict
+from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import question_pb2
+from rich.table import Table
+from rich.text import Text
+
+from gris_cli.clients import gateway_of
+from gris_cli.flags import ConnectionFlags
+from gris_cli.formatting import format_cost
+from gris_cli.printing import console_of_width, print_json, printable, say
+from pinot_connector.gateway_client import AsyncGatewayClient, result_of
+from pinot_connector.results import PrivateResult
+
+SHOWN_ELEMENTS = 3
+
+
+@dataclass(frozen=True)
+class PastResult:
+    """A result that was paid for.
+
+    Attributes:
+        released_at: When it was returned.
+        question: What was asked.
+        request_id: The request's name; empty: it had none.
+        result: The result; without rows if there were too many to keep.
+        elements_omitted: Whether there were.
+    """
+
+    released_at: datetime.datetime
+    question: question_pb2.Question
+    request_id: str
+    result: PrivateResult
+    elements_omitted: bool
+
+    @classmethod
+    def of(cls, message: app_pb2.PastRelease) -> PastResult:
+        """Return the result that a message holds."""
+        end = app_pb2.Result()
+        end.CopyFrom(message.result)
+        if message.elements_omitted:
+            end.element_count = 0
+        return cls(
+            released_at=message.released_at.ToDatetime(tzinfo=datetime.UTC),
+            question=message.question,
+            request_id=message.request_id,
+            result=result_of([message.elements], end),
+            elements_omitted=message.elements_omitted,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in terms of JSON."""
+        return {
+            "released_at": self.released_at.isoformat(),
+            "question": MessageToDict(self.question, preserving_proto_field_name=True),
+            "request_id": self.request_id,
+            "elements_omitted": self.elements_omitted,
+            "result": self.result.to_dict(),
+        }
+
+
+def past_results(flags: ConnectionFlags, most: int) -> list[PastResult]:
+    """Return the newest results of an account.
+
+    Raises:
+        typer.BadParameter: No gateway is named.
+        GrisError: The gateway refuses, or does not answer.
+    """
+    if not flags.gateway:
+        raise typer.BadParameter("--gateway or GRIS_GATEWAY says which gateway keeps the results")
+    return asyncio.run(_fetched(flags, most))
+
+
+async def _fetched(flags: ConnectionFlags, most: int) -> list[PastResult]:
+    found: list[PastResult] = []
+    async with AsyncGatewayClient(gateway_of(flags), account=flags.account or None) as client:
+        async for release in client.releases(page_size=min(most, 100)):
+            found.append(PastResult.of(release))
+            if len(found) == most:
+                break
+    return found
+
+
+def print_past_results(results: list[PastResult], *, as_json: bool) -> None:
+    """Print results, newest first."""
+    if as_json:
+        print_json({"releases": [each.to_dict() for each in results]})
+        return
+    console = console_of_width()
+    if not results:
+        say(console, "history", "nothing was paid for, or nothing is kept of it")
+        return
+    table = Table(show_edge=False, header_style="bold")
+    for head in ("asked", "question", "elements", "cost"):
+        table.add_column(head)
+    for each in results:
+        table.add_row(*(Text(printable(cell)) for cell in _cells(each)))
+    console.print(table)
+
+
+def _cells(past: PastResult) -> Iterator[str]:
+    yield f"{past.released_at:%Y-%m-%d %H:%M} UTC"
+    yield _format_question(past.question)
+    yield _format_elements(past)
+    yield format_cost(past.result.cost)
+
+
+def _format_question(question: question_pb2.Question) -> str:
+    if question.sql:
+        return " ".join(question.sql.split())
+    asked = question.structured
+    top = f"top {asked.k} " if asked.HasField("k") else ""
+    conditions = len(asked.filters) + asked.HasField("time_range")
+    where = "" if not conditions else f", {conditions} condition{'s' if conditions > 1 else ''}"
+    return f"{top}{', '.join(asked.dimensions)} of {asked.table}{where}"
+
+
+def _format_elements(past: PastResult) -> str:
+    if past.elements_omitted:
+        return "too many to keep"
+    rows = past.result.rows
+    first = ", ".join("/".join(map(str, row.element)) for row in rows[:SHOWN_ELEMENTS])
+    more = f" and {len(rows) - SHOWN_ELEMENTS} more" if len(rows) > SHOWN_ELEMENTS else ""
+    return f"{first}{more}" if rows else "none"
