@@ -8,11 +8,15 @@ from random import Random
 import duckdb
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from dp_service.bounding.order import table_salt
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.render.statement import InQueryBound, bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
@@ -56,13 +60,36 @@ def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, que
         resolution = resolve(query, policy, now=NOW)
     except QuestionError:
         assume(False)
-    on_spark, on_duckdb = (_answer(engine, resolution) for engine in engines)
+    on_spark, on_duckdb = (
+        _answer(engine, resolution, render(resolution, engine.dialect), resolution.row_limit)
+        for engine in engines
+    )
     assert on_duckdb == on_spark
 
 
-def _answer(engine: SparkEngine | DuckDBEngine, resolution: Resolution) -> tuple[object, ...]:
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(policy=policies(), query=questions(), delta_0=st.integers(1, 3))
+def test_spark_bounds_members_as_duckdb_does(
+    engines: Engines, policy: Policy, query: HistogramQuery, delta_0: int
+) -> None:
+    """The same elements of every member, by the same hash, so the same counts of bounded contributions."""
+    try:
+        resolution = resolve(query, policy, now=NOW)
+    except QuestionError:
+        assume(False)
+    bound = InQueryBound(delta_0, 2, table_salt("t", "all"), None)
+    on_spark, on_duckdb = (
+        _answer(engine, resolution, bounded_statement(resolution, bound, DIALECTS[engine.dialect]), ROWS)
+        for engine in engines
+    )
+    assert on_duckdb == on_spark
+
+
+def _answer(
+    engine: SparkEngine | DuckDBEngine, resolution: Resolution, sql: str, row_limit: int
+) -> tuple[object, ...]:
     columns = tuple(ExpectedColumn(name, ColumnType(kind.value)) for name, kind in resolution.columns)
-    query = EngineQuery("t", render(resolution, engine.dialect), columns, resolution.row_limit)
+    query = EngineQuery("t", sql, columns, row_limit)
     answer = engine.run(query, engine.data_version("t"))
     engine.confirm(query, answer)
     kinds = [sorted({type(value).__name__ for value in column}) for column in answer.elements]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.structured import Value
 
@@ -62,6 +63,9 @@ class Dialect:
         stores_nulls: Whether NULL is a value of its own. Otherwise the engine stores the column's null value instead.
         stores_long_texts: Whether texts have no limit. Otherwise the engine cuts them when it stores them (Pinot: at
             512 characters).
+        text_type: The type of texts.
+        order_hash: Writes the hash by which a member's elements are ordered (`dp_service.bounding.order`), from the
+            salt and expressions that are texts; None: the engine cannot compute it.
     """
 
     quote: str
@@ -76,6 +80,8 @@ class Dialect:
     total: Callable[[str], str]
     stores_nulls: bool
     stores_long_texts: bool
+    text_type: str
+    order_hash: Callable[[bytes, Sequence[str]], str] | None
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -153,6 +159,24 @@ def _pinot_total(expression: str) -> str:
     return f"SUM({expression})"
 
 
+def _duckdb_order_hash(salt: bytes, texts: Sequence[str]) -> str:
+    """Hash length-prefixed texts; hexadecimal texts are ordered as their bytes are."""
+    fields = [f"unhex(printf('%016x', octet_length(encode({text})))) || encode({text})" for text in texts]
+    return f"sha256({' || '.join([_bytes(length_prefixed(salt)), *fields])})"
+
+
+def _spark_order_hash(salt: bytes, texts: Sequence[str]) -> str:
+    fields = [
+        f"unhex(lpad(hex(CAST(octet_length({text}) AS BIGINT)), 16, '0')), CAST({text} AS BINARY)"
+        for text in texts
+    ]
+    return f"sha2(concat({', '.join([_bytes(length_prefixed(salt)), *fields])}), 256)"
+
+
+def _bytes(value: bytes) -> str:
+    return f"unhex('{value.hex()}')"
+
+
 _STANDARD = Dialect(
     quote='"',
     text=_standard_text,
@@ -166,6 +190,8 @@ _STANDARD = Dialect(
     total=_standard_total,
     stores_nulls=True,
     stores_long_texts=True,
+    text_type="VARCHAR",
+    order_hash=_duckdb_order_hash,
 )
 
 DIALECTS = {
@@ -183,6 +209,15 @@ DIALECTS = {
         total=_pinot_total,
         stores_nulls=False,
         stores_long_texts=False,
+        text_type="VARCHAR",
+        order_hash=None,
     ),
-    "spark": replace(_STANDARD, quote="`", text=_spark_text, well_formed=_spark_well_formed),
+    "spark": replace(
+        _STANDARD,
+        quote="`",
+        text=_spark_text,
+        well_formed=_spark_well_formed,
+        text_type="STRING",
+        order_hash=_spark_order_hash,
+    ),
 }

@@ -2,11 +2,15 @@
 
 If events are clipped, it groups the result of an inner query: how many events each member has in each element. The
 inner query leaves out rows without a member.
+
+A bounded statement has one more query in between, which ranks each member's elements by a salted hash: only the first
+Delta_0 of a member count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dp_service.queries.canonical import (
     CanonicalQuery,
@@ -220,3 +224,80 @@ def _value(number: int, kind: ColumnType) -> Value:
             return bool(number)
         case _:
             return number
+
+
+class CannotBoundError(ValueError):
+    """The engine cannot bound members in the query."""
+
+
+@dataclass(frozen=True)
+class InQueryBound:
+    """How a query bounds members before it counts.
+
+    Attributes:
+        delta_0: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`.
+        tau: How many events of a member count in an element; 1 where distinct members are counted.
+        salt: The public salt.
+        min_count: The least count of an element that is answered; None over a known domain.
+    """
+
+    delta_0: int
+    tau: int
+    salt: bytes
+    min_count: int | None
+
+
+def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
+    """Write the query for the counts of bounded contributions, all of them, in the order of `statement`.
+
+    The question's own filters act before bounding, and a member is bounded within the elements that they leave.
+
+    Raises:
+        CannotBoundError: The engine cannot compute the hash.
+    """
+    query = resolution.query
+    names = _names(query, dialect)
+    rank = identifier("gris_rank", dialect)
+    distinct = query.measure is Measure.DISTINCT_MEMBERS
+    count = "COUNT(*)" if distinct else dialect.total(_clipped(bound.tau, dialect))
+    having = [] if bound.min_count is None else [f"HAVING {count} >= {bound.min_count}"]
+    clauses = [
+        f"SELECT {', '.join(names)}, {count} AS {identifier(COUNT_COLUMN, dialect)}",
+        f"FROM ({_ranked(resolution, bound, dialect)}) AS {identifier('gris_ranked', dialect)}",
+        f"WHERE {rank} <= {bound.delta_0}",
+        f"GROUP BY {', '.join(names)}",
+        *having,
+        f"ORDER BY {', '.join([f'{count} DESC', *(f'{name} ASC' for name in names)])}",
+    ]
+    return dialect.prefix + " ".join(clauses)
+
+
+def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
+    """Write how many events each member has in each element, and the element's rank among the member's."""
+    if dialect.order_hash is None:
+        raise CannotBoundError("the engine cannot compute the hash that orders a member's elements")
+    names = _names(resolution.query, dialect)
+    member = identifier("gris_member", dialect)
+    texts = [f"CAST({name} AS {dialect.text_type})" for name in (member, *names)]
+    order = ", ".join([dialect.order_hash(bound.salt, texts), *texts[1:]])
+    clauses = [
+        f"SELECT {', '.join(names)}, {identifier(MEMBER_COUNT_COLUMN, dialect)},",
+        f"ROW_NUMBER() OVER (PARTITION BY {member} ORDER BY {order}) AS {identifier('gris_rank', dialect)}",
+        f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
+    ]
+    return " ".join(clauses)
+
+
+def _contributions(resolution: Resolution, dialect: Dialect) -> str:
+    """Write how many events each member has in each element, with the member."""
+    query = resolution.query
+    member = identifier(query.member, dialect)
+    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    selected = _selected(keys, _names(query, dialect))
+    clauses = [
+        f"SELECT {', '.join(selected)}, {member} AS {identifier('gris_member', dialect)},",
+        f"COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}",
+        f"FROM {identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}",
+        f"GROUP BY {', '.join(keys)}, {member}",
+    ]
+    return " ".join(clauses)

@@ -4,6 +4,8 @@ import datetime
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
+from dp_service.bounding.order import kept
+from dp_service.queries.render.statement import InQueryBound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
 from dp_service.queries.tables import Column, Nulls, Policy, Table
@@ -36,20 +38,54 @@ def holds(condition: Filter, value: Any) -> bool:
 def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) -> list[tuple[Any, ...]]:
     """Return the rows that an engine must answer with, in order, at a moment in seconds since 1970."""
     table = policy.table(query.table)
+    counts = {
+        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else _events(found, table)
+        for element, found in _members_of(query, policy, rows, now=now).items()
+    }
+    ordered = sorted(counts, key=lambda element: (-counts[element], element))
+    limit = resolve(query, policy, now=now).row_limit
+    return [(*element, counts[element]) for element in ordered[:limit]]
+
+
+def bounded_answer(
+    query: HistogramQuery, policy: Policy, rows: list[Row], bound: InQueryBound, *, now: int
+) -> list[tuple[Any, ...]]:
+    """Return the counts of bounded contributions, in order."""
+    held: dict[str | None, Counter[tuple[Any, ...]]] = defaultdict(Counter)
+    for element, members in _members_of(query, policy, rows, now=now).items():
+        for member in members:
+            held[member][element] += 1
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for member, events in held.items():
+        by_text = {tuple(map(_text, element)): element for element in events}
+        for text in kept(bound.salt, str(member), by_text, bound.delta_0):
+            rows_counted = 1 if query.measure is Measure.DISTINCT_MEMBERS else bound.tau
+            counts[by_text[text]] += min(events[by_text[text]], rows_counted)
+    shown = {element: count for element, count in counts.items() if count >= (bound.min_count or 0)}
+    return [(*element, shown[element]) for element in sorted(shown, key=lambda each: (-shown[each], each))]
+
+
+def _text(value: Any) -> str:
+    """Return the canonical text of a value."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _members_of(
+    query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int
+) -> dict[tuple[Any, ...], list[str | None]]:
+    """Return the member of each row that is counted, by element."""
+    table = policy.table(query.table)
     today = datetime.datetime.fromtimestamp(now, datetime.UTC).date()
     members: dict[tuple[Any, ...], list[str | None]] = defaultdict(list)
     for row in rows:
         if _counts(row, query, table) and _is_closed(row, table, today):
             members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
     domains = [table.column(name).domain for name in query.dimensions]
-    counts = {
-        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else _events(found, table)
+    return {
+        element: found
         for element, found in members.items()
         if all(domain is None or value in domain for value, domain in zip(element, domains, strict=True))
     }
-    ordered = sorted(counts, key=lambda element: (-counts[element], element))
-    limit = resolve(query, policy, now=now).row_limit
-    return [(*element, counts[element]) for element in ordered[:limit]]
 
 
 def _events(members: list[str | None], table: Table) -> int:

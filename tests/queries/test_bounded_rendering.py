@@ -1,0 +1,118 @@
+"""Queries that bound members before they count: DuckDB answers what the pure reference does."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dp_service.bounding.order import table_salt
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.render.statement import CannotBoundError, InQueryBound, bounded_statement
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery, Measure
+from tests.support.queries.drawing import NOW, policies, questions, rows
+from tests.support.queries.reference import Row, bounded_answer
+
+SALT = table_salt("t", "all")
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with the small table."""
+    with duckdb.connect() as found:
+        found.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE)")
+        yield found
+
+
+def answered(connection: duckdb.DuckDBPyConnection, table: list[Row], sql: str) -> list[tuple[object, ...]]:
+    """Return what DuckDB answers over rows."""
+    connection.execute("DELETE FROM t")
+    for row in table:
+        connection.execute("INSERT INTO t VALUES (?, ?, ?, ?, ?)", row)
+    return connection.execute(sql).fetchall()
+
+
+BOUNDS = st.builds(
+    InQueryBound,
+    delta_0=st.integers(1, 3),
+    tau=st.integers(1, 3),
+    salt=st.just(SALT),
+    min_count=st.sampled_from([None, 1, 2]),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=250, deadline=None)
+@given(policy=policies(), query=questions(), table=rows(), bound=BOUNDS)
+def test_duckdb_counts_the_bounded_contributions_of_the_reference(
+    connection: duckdb.DuckDBPyConnection,
+    policy: Policy,
+    query: HistogramQuery,
+    table: list[Row],
+    bound: InQueryBound,
+) -> None:
+    """The question's filters act first, NULLs and domains are what they are without a bound."""
+    try:
+        resolution = resolve(query, policy, now=NOW)
+    except QuestionError:
+        assume(False)
+    sql = bounded_statement(resolution, bound, DIALECTS["duckdb"])
+    assert answered(connection, table, sql) == bounded_answer(query, policy, table, bound, now=NOW)
+
+
+ALL = parse_policy("""
+epsilon_per: 1
+delta: 1e-2
+tables:
+  t:
+    member: member
+    measures: {distinct_members: true, events: {tau: 5, tau_is: assumed}}
+    columns:
+      text: {type: string, group_by: true}
+      number: {type: int64, group_by: true}
+      flag: {type: bool, group_by: true}
+      day: {type: date, group_by: true}
+""")
+
+
+@pytest.mark.parametrize("measure", Measure)
+@pytest.mark.parametrize("dimensions", [("text",), ("day",), ("text", "number"), ("flag", "day", "text")])
+@pytest.mark.parametrize("delta_0", [1, 4, 100])
+def test_members_with_many_elements_are_bounded(
+    connection: duckdb.DuckDBPyConnection, measure: Measure, dimensions: tuple[str, ...], delta_0: int
+) -> None:
+    """A thousand rows of texts, numbers, truth values and days, of members with up to hundreds of elements."""
+    chosen = random.Random(delta_0)
+    table = [
+        Row(
+            f"m{int(chosen.paretovariate(0.6)) % 20}",
+            chosen.choice(
+                ["a", "\N{LATIN SMALL LETTER E WITH ACUTE}", "two words", "\N{GRINNING FACE}" * 50]
+            ),
+            chosen.randrange(-9, 9),
+            chosen.choice([True, False]),
+            datetime.date(2024, 2, 25) + datetime.timedelta(chosen.randrange(9)),
+        )
+        for _ in range(1000)
+    ]
+    query = HistogramQuery("t", dimensions, measure, k=1)
+    bound = InQueryBound(delta_0, 2, SALT, 1 if delta_0 == 1 else 3)
+    sql = bounded_statement(resolve(query, ALL, now=NOW), bound, DIALECTS["duckdb"])
+    wanted = bounded_answer(query, ALL, table, bound, now=NOW)
+    assert wanted
+    assert answered(connection, table, sql) == wanted
+
+
+def test_an_engine_that_cannot_hash_is_refused_by_name() -> None:
+    """Pinot has no SHA-256 of lengths and bytes together."""
+    resolution = resolve(HistogramQuery("t", ("text",), Measure.DISTINCT_MEMBERS, k=1), ALL, now=NOW)
+    with pytest.raises(CannotBoundError, match="cannot compute the hash"):
+        bounded_statement(resolution, InQueryBound(1, 1, SALT, 1), DIALECTS["pinot"])
