@@ -351,7 +351,7 @@ TIMES = {
         "TIMESTAMP_MS '2026-03-29 10:00:00'",
         "the data have a type that one row can break, as timestamps in milliseconds are in a Parquet file",
     ),
-    "an enumeration, whose values are not told": (
+    "an enumeration, whose values are not reported": (
         "type: timestamp",
         "'secret'::ENUM('secret')",
         "type, timestamp; the data have ",
@@ -376,9 +376,9 @@ def test_a_time_column_of_another_type_or_unit_is_told(
 ) -> None:
     """The column, what the policy says, what the data have, and what to declare instead."""
     assert _check_time(written, time, value) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert expected in told
-    assert "secret" not in told
+    reported = " ".join(capsys.readouterr().err.split())
+    assert expected in reported
+    assert "secret" not in reported
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_the_file_that_is_named_is_the_one_that_is_read(tmp_path: Path, name: st
 def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_on(
     tmp_path: Path, held: str, declared: ColumnType, where: str
 ) -> None:
-    """DuckDB would convert and answer something else; neither its type nor a literal is told."""
+    """DuckDB would convert and answer something else; its type is told, and no literal."""
     path = tmp_path / "t.parquet"
     copy(f"SELECT 'a' AS element, {held} AS c", path)
     sql = f"SELECT element, COUNT(*) AS gris_count FROM t WHERE {where} GROUP BY element"
