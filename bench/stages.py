@@ -18,10 +18,9 @@ from pinot_connector.budgets import Charge
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.query_pipeline import QueryPipeline
-from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
-from pinot_connector.release_store.interface import Account
 from pinot_connector.releases import Noisy
 from pinot_connector.results import PrivateResult
+from tests.support.forgetful_store import ForgetfulStore
 
 CONFIDENCE = 0.95
 # Many callers keep a small machine busy; a busy ledger is not a dead one.
@@ -124,18 +123,6 @@ class _TimedEngine:
         return value
 
 
-class _Forgetful(MemoryReleaseStore):
-    """Finds nothing, so that every question goes the whole way."""
-
-    async def find(self, query_id: str, account: Account) -> Found | None:
-        """Returns None."""
-        return None
-
-    async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
-        """Returns the release, and keeps nothing."""
-        return kept
-
-
 class TimedPipeline:
     """Asks as a client does, and tells how long each part took."""
 
@@ -145,7 +132,7 @@ class TimedPipeline:
         self._budget = _TimedBudget(budget, ("bench", "analyst"), self._clock)
         timed = _TimedEngine(engine, self._clock)
         self._pipeline = QueryPipeline(
-            self._noise, self._budget, timed, _TIMEOUTS, confidence=CONFIDENCE, releases=_Forgetful()
+            self._noise, self._budget, timed, _TIMEOUTS, confidence=CONFIDENCE, releases=ForgetfulStore()
         )
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:

@@ -279,7 +279,7 @@ class QueryPipeline:
             answer = checked(query, answer)
             confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
-            shown = await self._kept(translation, query.columns, noisy)
+            shown = await self._kept(asked, query.columns, noisy)
             if turn is not None:
                 turn.end()
             return await self._charged(reservation, shown, purchase.paid)
@@ -293,13 +293,12 @@ class QueryPipeline:
         async with _naming_the_largest_k(translation), reserving as reservation:
             yield reservation
 
-    async def _kept(
-        self, translation: dp_pb2.TranslateQueryResponse, columns: tuple[ExpectedColumn, ...], noisy: Noisy
-    ) -> Shown:
+    async def _kept(self, asked: Translated, columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Shown:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
+        translation = asked.translation
         shown = self._shown.of_noisy(columns, translation, noisy)
         made = kept_release(columns, noisy, version_is_fixed=translation.version_is_fixed)
-        if made is None:
+        if made is None or not asked.may_be_repeated:
             return shown
         first = await self._releases.keep(translation.query_id, made)
         if first.release_id == made.release_id:

@@ -47,7 +47,7 @@ KEEP = """INSERT INTO gris_releases (query, key_id, noise_key_id, is_fixed, writ
 NOTE_NOISE_KEY = """UPDATE gris_release_store_time SET last_key_id = :noise_key_id
     WHERE one = 1 AND last_key_id <> :noise_key_id"""
 MARK_PAID = """INSERT INTO gris_release_payments (query, account, key_id, window_end, content)
-    VALUES (:query, :account, :key_id, :window_end, :content)
+    SELECT query, :account, :key_id, CAST(:window_end AS BIGINT), :content FROM gris_releases WHERE query = :query
     ON CONFLICT (query, account) DO UPDATE
     SET key_id = excluded.key_id, window_end = excluded.window_end, content = excluded.content
     WHERE gris_release_payments.window_end IS NOT NULL

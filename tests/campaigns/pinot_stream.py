@@ -30,6 +30,7 @@ from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import GrisError
+from tests.support.forgetful_store import ForgetfulStore
 
 COFACTS = "cofacts_feedback"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -220,6 +221,8 @@ def _client(services: EmbeddedServices, engine: Engine, account: str) -> AsyncPr
         engine=engine,
         # Starting a server of Pinot keeps a small machine busy; a busy ledger is not a dead one.
         timeouts=Timeouts(budget_silence=10),
+        # Every answer is to come from the cluster.
+        releases=ForgetfulStore(),
     )
 
 

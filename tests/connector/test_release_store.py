@@ -220,6 +220,13 @@ async def test_receipts_never_push_a_release_out(store: ReleaseStore) -> None:
     assert 0 < sum(listed) <= 6
 
 
+async def test_a_payment_for_what_is_not_kept_is_nothing(store: ReleaseStore) -> None:
+    """As for a release with fresh noise; what is kept later is not paid for."""
+    await store.mark_paid("q", ANA, in_month(0))
+    await store.keep("q", kept())
+    assert Found(kept(), None) == await store.find("q", ANA)
+
+
 async def test_a_store_says_how_much_it_keeps(store: ReleaseStore) -> None:
     """Releases, those that nobody has paid for, and bytes."""
     before = await store.statistics()

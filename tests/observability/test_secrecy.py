@@ -125,7 +125,12 @@ def test_the_connector_counts_how_questions_and_engine_calls_end(seen: Seen) -> 
     assert outcomes == {"answered", "refused_by_policy", "budget_exhausted", "incomplete_answer"}
     incomplete = {"engine": "duckdb", "step": "run", "outcome": "incomplete_answer"}
     assert incomplete in seen.numbers["gris.engine.calls"]
-    assert set(seen.numbers) == {"gris.questions", "gris.question.duration", "gris.engine.calls"}
+    assert set(seen.numbers) == {
+        "gris.questions",
+        "gris.question.duration",
+        "gris.engine.calls",
+        "gris.release.lookups",
+    }
 
 
 def test_nothing_tells_who_asked_what_or_what_was_counted(seen: Seen) -> None:

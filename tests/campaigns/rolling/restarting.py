@@ -23,6 +23,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
 from tests.campaigns.rolling.replicas import Replicas, target
 from tests.support.budget_client import charging, cost
+from tests.support.forgetful_store import ForgetfulStore
 
 ASKING = 2
 CALLING = 4
@@ -79,6 +80,8 @@ async def _asked(replicas: Replicas, totals: Totals, over: asyncio.Event) -> Non
         account="asking/one",
         engine=engine,
         timeouts=Timeouts(budget_silence=SILENCE_SECONDS),
+        # Every question is to reach the services.
+        releases=ForgetfulStore(),
     )
     async with client:
         await _repeatedly(ASKING, over, totals, {"question": lambda: client.ask(question)})

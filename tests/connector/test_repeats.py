@@ -1,0 +1,164 @@
+"""What a repeat asks: the policy of now, and the engine's version only if the policy fixes none."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import AccountUnknown, BudgetExhausted, EngineUnavailable
+from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.single_flight import SingleFlight
+from pinot_connector.telemetry import counted_by
+from tests.support.relay import relayed
+from tests.support.world import World, new_account, write_growing, write_small
+
+
+class Watched(DuckDBEngine):
+    """DuckDB that counts what it is asked."""
+
+    def __init__(self, tables: dict[str, Path | str]) -> None:
+        super().__init__(tables)
+        self.asked: list[str] = []
+
+    def data_version(self, table: str) -> str:
+        """Counts, and answers."""
+        self.asked.append("version")
+        return super().data_version(table)
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Counts, and answers."""
+        self.asked.append("run")
+        return super().run(query, data_version)
+
+
+class Lookups:
+    """Counts lookups."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[str] = []
+
+    def question(self, outcome: str, seconds: float) -> None:
+        """Does nothing."""
+
+    def engine_call(self, engine: str, step: str, outcome: str) -> None:
+        """Does nothing."""
+
+    def release_lookup(self, outcome: str) -> None:
+        """Notes the outcome."""
+        self.outcomes.append(outcome)
+
+
+async def test_a_repeat_of_closed_periods_asks_the_policy_and_nothing_else(
+    world: World, tmp_path: Path
+) -> None:
+    """One call to dp_service: neither the engine, nor the ledger."""
+    write_growing(tmp_path / "growing.parquet", members=1000)
+    engine, lookups = Watched({"growing": tmp_path / "growing.parquet"}), Lookups()
+    async with relayed(world) as relay:
+        client = AsyncPrivateClient(
+            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
+        )
+        with counted_by(lookups):
+            async with client:
+                await client.histogram("growing", "element")
+                before, asked = len(relay.methods), list(engine.asked)
+                again = await client.histogram("growing", "element")
+                other = client.on_behalf_of(new_account().split("/"))
+                assert ["TranslateQuery"] == relay.methods[before:]
+                await other.histogram("growing", "element")
+    assert asked == engine.asked == ["version", "run"]
+    assert () == again.remaining
+    assert ["missed", "given", "charged"] == lookups.outcomes
+    engine.close()
+
+
+@pytest.mark.parametrize(("seconds", "is_read_again"), [(60.0, False), (0.0, True)])
+async def test_without_a_fixed_version_a_recent_reading_of_the_engines_counts(
+    world: World, tmp_path: Path, seconds: float, is_read_again: bool
+) -> None:
+    """While it is recent, neither version nor rows are asked for; afterwards new rows are another question."""
+    path = tmp_path / "small.parquet"
+    write_small(path, 1000)
+    engine = Watched({"small": path})
+    client = AsyncPrivateClient(
+        dp=world.dp,
+        budget=world.budget,
+        account=new_account(),
+        engine=engine,
+        timeouts=Timeouts(data_version=seconds),
+    )
+    async with client:
+        paid = await client.histogram("small", "element")
+        asked = len(engine.asked)
+        again = await client.histogram("small", "element")
+        assert (["version"] if is_read_again else []) == engine.asked[asked:]
+        assert (paid.rows, 0) == (again.rows, again.charged.information)
+        write_small(path, 1001)
+        later = await client.histogram("small", "element")
+        assert is_read_again == (later.query_id != paid.query_id) == (later.charged.information > 0)
+    engine.close()
+
+
+async def test_what_is_kept_is_not_given_to_an_account_that_cannot_pay(world: World, tmp_path: Path) -> None:
+    """One without a budget, and one whose budget does not hold the worst case; nothing of the release is shown."""
+    write_growing(tmp_path / "growing.parquet", members=1000)
+    write_small(tmp_path / "small.parquet", 1000)
+    engine = Watched({name: tmp_path / f"{name}.parquet" for name in ("growing", "small")})
+    async with AsyncPrivateClient(
+        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
+    ) as client:
+        await client.histogram("growing", "element")
+        with pytest.raises(AccountUnknown):
+            await client.on_behalf_of(["nowhere", "at-all"]).histogram("growing", "element")
+        poor = client.on_behalf_of(new_account("poor").split("/"))
+        await poor.histogram("small", "element")
+        with pytest.raises(BudgetExhausted):
+            await poor.histogram("growing", "element")
+    engine.close()
+
+
+async def test_those_who_wait_for_an_engine_that_fails_fail_with_it(world: World, tmp_path: Path) -> None:
+    """Twenty questions at once meet one failure, not twenty time-outs one after the other."""
+
+    class Failing(Watched):
+        def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+            self.asked.append("run")
+            raise EngineUnavailable("it took too long")
+
+    write_growing(tmp_path / "growing.parquet", members=1000)
+    engine = Failing({"growing": tmp_path / "growing.parquet"})
+    async with AsyncPrivateClient(
+        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, releases=MemoryReleaseStore()
+    ) as client:
+        asking = [client.histogram("growing", "element") for _ in range(20)]
+        results = await asyncio.gather(*asking, return_exceptions=True)
+    assert {EngineUnavailable} == set(map(type, results))
+    assert engine.asked.count("run") < 20
+    engine.close()
+
+
+async def test_one_turn_at_a_time() -> None:
+    """A turn that ends by an error of its own, or by a cancellation, lets the next one begin."""
+    flights: SingleFlight[str] = SingleFlight(lambda error: isinstance(error, ZeroDivisionError))
+    turn = flights.turn("key")
+    assert turn is not None
+    assert None is flights.turn("key")
+    assert None is not flights.turn("another")
+    waiting = asyncio.ensure_future(flights.wait("key"))
+    await asyncio.sleep(0)
+    turn.end(KeyError())
+    await waiting
+    turn.end()
+    second = flights.turn("key")
+    assert second is not None
+    waiting = asyncio.ensure_future(flights.wait("key"))
+    await asyncio.sleep(0)
+    second.end(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        await waiting
+    await flights.wait("key")
