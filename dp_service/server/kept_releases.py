@@ -39,7 +39,11 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
     confidence = checked_confidence("confidence", request.confidence)
     _require_authentic(plan, request.release, key)
     selection = _selection(plan, request)
-    view = shown(plan.parameters, selection, confidence=confidence)
+    try:
+        view = shown(plan.parameters, selection, confidence=confidence)
+    except ValueError:
+        # A ticket says what a release costs, and not what is in it.
+        raise RequestError("noisy_counts", "expected the counts as the release has them") from None
     return show_response(plan, request.release, view, confidence, key)
 
 

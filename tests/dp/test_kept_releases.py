@@ -198,6 +198,8 @@ async def test_the_release_of_another_question_is_refused(dp: Any) -> None:
         (lambda request: request.element_ranks.__setitem__(0, request.element_ranks[1]), "element_ranks"),
         (lambda request: request.noisy_counts.pop(), "noisy_counts"),
         (lambda request: request.ClearField("noisy_counts"), "noisy_counts"),
+        # Below the threshold that the release states.
+        (lambda request: request.noisy_counts.__setitem__(0, -(10**6)), "noisy_counts"),
         (lambda request: setattr(request, "confidence", 0.3), "confidence"),
         (lambda request: setattr(request, "confidence", float("nan")), "confidence"),
     ],
