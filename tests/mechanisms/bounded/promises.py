@@ -200,14 +200,14 @@ class BothLooks:
         if set(laws[0]) != set(laws[1]):
             return float("inf")
         return max(
-            self._moment(laws[way], laws[1 - way], (first, second)[:: 1 - 2 * way], order)
+            self._exponential_mean(laws[way], laws[1 - way], (first, second)[:: 1 - 2 * way], order)
             / (order - 1)
             / order
             for order in ORDERS
             for way in (0, 1)
         )
 
-    def _moment(
+    def _exponential_mean(
         self, first: dict[Names, float], second: dict[Names, float], data: tuple[DataSet, ...], order: float
     ) -> float:
         logs = []
