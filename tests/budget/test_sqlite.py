@@ -312,15 +312,17 @@ async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, cl
     """Outcomes and payments older than their window and 35 days go once their root is used again; the journal stays."""
     path = tmp_path / "ledger.db"
     many, other = 3 * PURGED_PER_REQUEST, Account(("other", "eve"))
+    # A charge of nothing is remembered for an hour only, and is no payment.
+    one, on = Cost(0, 1), levels(own=limit(100, 100))
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(many):
-            await store.apply(*charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
+            await store.apply(*charge(f"c{index}", one, on=on, release_id=f"rel{index}"))
         clock.step(days=80)
-        await store.apply(*charge("late", Cost(0, 0)))
+        await store.apply(*charge("late", one, on=on))
     assert counts(path) == (many - PURGED_PER_REQUEST + 1, many - PURGED_PER_REQUEST, many + 1)
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(2):
-            await store.apply(*charge(f"late{index}", Cost(0, 0), account=other))
+            await store.apply(*charge(f"late{index}", one, account=other))
     assert counts(path) == (3, 0, many + 3)
 
 

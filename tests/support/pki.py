@@ -86,6 +86,7 @@ class Authority:
         paths = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         for path, content in zip(paths, (certificate, key), strict=True):
             path.write_bytes(content)
+            path.chmod(0o600)
         return paths
 
 
