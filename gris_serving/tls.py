@@ -84,7 +84,6 @@ def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
 
 def _require_pair(files: TlsFiles, chain: bytes, key: bytes) -> None:
     """Refuse a key of another certificate: with gRPC every handshake would fail without a message."""
-    _warn_of_readers(files.key)
     certified = _certificates(files.certificate, chain)
     try:
         private = load_pem_private_key(key, password=None)
@@ -92,6 +91,7 @@ def _require_pair(files: TlsFiles, chain: bytes, key: bytes) -> None:
         raise SecurityError(f"{files.key}: expected a PEM private key without a password") from None
     if private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) != certified:
         raise SecurityError(f"{files.key}: expected the key of the certificate {files.certificate}")
+    _warn_of_readers(files.key)
 
 
 def _warn_of_readers(key: Path) -> None:
