@@ -143,8 +143,8 @@ class QueryPipeline:
     ) -> PrivateResult:
         """Returns the paid result of a question.
 
-        If data change meanwhile, or the plan expires, the question starts again, at most three times. A charge that has
-        begun is finished even if the caller is cancelled.
+        If data change meanwhile, or the plan expires, the question starts again, at most three times. Once a release is
+        being kept or charged, both are finished even if the caller is cancelled.
 
         Args:
             question: what to ask.
@@ -279,10 +279,15 @@ class QueryPipeline:
             answer = checked(query, answer)
             confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
-            shown = await self._kept(asked, query.columns, noisy)
-            if turn is not None:
-                turn.end()
-            return await self._charged(reservation, shown, purchase.paid)
+
+            async def kept_and_charged() -> PrivateResult:
+                shown = await self._kept(asked, query.columns, noisy)
+                if turn is not None:
+                    turn.end()
+                return await self._charged(reservation, shown, purchase.paid)
+
+            # A caller who leaves in between would leave behind a release that nobody has paid for.
+            return await finished(kept_and_charged())
 
     @asynccontextmanager
     async def _reserving(

@@ -48,6 +48,9 @@ class Lookups:
     def engine_call(self, engine: str, step: str, outcome: str) -> None:
         """Does nothing."""
 
+    def budget_wait(self, outcome: str, seconds: float) -> None:
+        """Does nothing."""
+
     def release_lookup(self, outcome: str) -> None:
         """Notes the outcome."""
         self.outcomes.append(outcome)
