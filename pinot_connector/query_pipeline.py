@@ -1,7 +1,8 @@
 """The query pipeline: the steps from a question to a result, in the one order that keeps the promise.
 
     1. have the question translated under the policy of now, and look up its release
-    2. if one is kept and paid for, it is the result; if one is kept, reserve the worst case and go on with step 5
+    2. if one is kept and paid for, and the account is not closed, it is the result; if one is kept, reserve the worst
+       case and go on with step 5
     3. otherwise read the engine's version of the data, reserve the worst case, and run the query on that version
     4. add noise, prepare everything of the result that can fail, have the engine confirm that the answer was whole, and
        keep the release
@@ -233,9 +234,15 @@ class QueryPipeline:
             return await self._bought(asked, purchase)
 
     async def _given(self, asked: Translated) -> PrivateResult | None:
-        """Returns what the account has paid for in a window that still lasts; neither engine nor ledger is asked."""
+        """Returns what the account has paid for in a window that still lasts; the engine is not asked.
+
+        The ledger is asked at most once a minute whether the account is closed. If it is, there is nothing here, so
+        that the question goes to the ledger and is refused there.
+        """
         found = await self._releases.find(asked.query_id, self._budget.account)
         if found is None or found.payment is None or not found.payment.covers(wall_clock()):
+            return None
+        if await self._budget.is_closed():
             return None
         columns = _columns(asked.translation)
         completed = await self._shown.completed(columns, asked.translation, found.kept)

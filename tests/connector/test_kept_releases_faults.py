@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import grpc
 import pytest
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
+from gris_api.budget.v1.budget_pb2 import Account
 
-from pinot_connector import AsyncPrivateClient
+from pinot_connector import AsyncPrivateClient, closed_accounts
+from pinot_connector.closed_accounts import ClosedAccounts
+from pinot_connector.embedded import EmbeddedServices, Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore
+from tests.connector.test_dead_ledger import eventually
 from tests.connector.test_held_budget import POOR, WAITING, held_account
 from tests.connector.test_repeats import Watched
 from tests.support.clients import SHORT
-from tests.support.world import World, new_account, write_growing
+from tests.support.relay import relayed
+from tests.support.rings import needs
+from tests.support.world import BUDGET, POLICY, World, new_account, write_growing
 
 
 class SlowStore(MemoryReleaseStore):
@@ -118,3 +128,125 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
     engine.close()
     assert len({each.release_id for each in results}) == 1
     assert engine.asked.count("run") == 2
+
+
+@dataclass(frozen=True)
+class Closable:
+    """A client of an account, and the administrator of its ledger."""
+
+    client: AsyncPrivateClient
+    admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
+
+    async def end(self, change: str) -> None:
+        """Closes the account, its company, or moves it away."""
+        eve, named = Account(path=["t", "eve"]), {"reason": "left", "request_id": change}
+        if change == "move":
+            target = Account(path=["t", "new"])
+            await self.admin.MoveAccount(admin_pb2.MoveAccountRequest(account=eve, target=target, **named))
+        else:
+            account = Account(path=["t"]) if change == "close the company" else eve
+            await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
+
+    async def reopen(self) -> None:
+        """Opens it again."""
+        eve = Account(path=["t", "eve"])
+        await self.admin.ReopenAccount(
+            admin_pb2.ReopenAccountRequest(account=eve, reason="back", request_id="reopen")
+        )
+
+    async def refused(self, where: dict[str, int] | None = None) -> tuple[str, str]:
+        """Asks, and returns reason and text of the refusal."""
+        with pytest.raises(ServiceRefused) as refusal:
+            await self.client.histogram("feedback", "cohort", where=where)
+        return refusal.value.reason, str(refusal.value)
+
+
+@pytest.fixture
+@needs("process")
+async def closable(engine: DuckDBEngine, tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
+    """Gives an account that has paid for one question."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=tmp_path / "policy.yaml",
+        budget_config=tmp_path / "budget.yaml",
+        directory=tmp_path / "state",
+        ports=Ports(admin=0),
+    ) as services:
+        async with (
+            AsyncPrivateClient(
+                dp=services.dp_address,
+                budget=services.budget_address,
+                account="t/eve",
+                engine=engine,
+                timeouts=SHORT,
+            ) as client,
+            grpc.aio.insecure_channel(services.admin_address) as channel,
+        ):
+            assert (await client.histogram("feedback", "cohort")).rows
+            stub: admin_pb2_grpc.BudgetAdminServiceAsyncStub = admin_pb2_grpc.BudgetAdminServiceStub(channel)  # type: ignore[assignment]
+            yield Closable(client, stub)
+
+
+@pytest.mark.parametrize("change", ["close", "close the company", "move"])
+async def test_a_closed_account_is_given_nothing_that_is_kept(closable: Closable, change: str) -> None:
+    """Somebody who has left does not go on reading; the refusal is that of a question not paid for."""
+    await closable.end(change)
+    refusal = await closable.refused()
+    assert refusal == await closable.refused({"score": 1})
+    assert refusal[0] == "ACCOUNT_CLOSED"
+
+
+async def test_an_account_that_is_closed_reads_on_for_a_minute_at_most(
+    closable: Closable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So long the ledger's last answer counts; an account that is opened again is given what is kept at once."""
+    before = await closable.client.histogram("feedback", "cohort")
+    await closable.end("close")
+    assert before.rows == (await closable.client.histogram("feedback", "cohort")).rows
+    with monkeypatch.context() as later:
+        later.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
+        await closable.refused()
+    await closable.refused()
+    await closable.reopen()
+    after = await closable.client.histogram("feedback", "cohort")
+    assert (before.rows, 0) == (after.rows, after.charged.information)
+
+
+async def test_a_dead_ledger_keeps_back_what_is_paid_for_a_minute_after_its_last_answer(
+    world: World, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the account is closed is not known any more, so nothing is given."""
+    async with relayed(world) as relay:
+        client = AsyncPrivateClient(
+            dp=world.dp, budget=relay.address, account=new_account(), engine=engine, timeouts=SHORT
+        )
+        async with client:
+            paid = await client.histogram("feedback", "cohort")
+            relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
+            with pytest.raises(ServiceUnavailable):
+                await client.histogram("feedback", "cohort")
+            del relay.refusals["GetBudget"]
+            await eventually(lambda: client.histogram("feedback", "cohort"))
+            relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
+            assert paid.rows == (await client.histogram("feedback", "cohort")).rows
+            monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
+            with pytest.raises(ServiceUnavailable):
+                await client.histogram("feedback", "cohort")
+
+
+async def test_what_is_remembered_of_accounts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account that was asked about longest ago is forgotten first."""
+    monkeypatch.setattr(closed_accounts, "MAX_ACCOUNTS", 2)
+    remembered, asked = ClosedAccounts(), list[str]()
+
+    async def look(name: str) -> None:
+        async def ask() -> bool:
+            asked.append(name)
+            return name == "b"
+
+        assert (name == "b") == await remembered.is_closed((name,), ask)
+
+    for name in "abacacab":
+        await look(name)
+    assert "".join(asked) == "abcab"
