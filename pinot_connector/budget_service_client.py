@@ -24,6 +24,7 @@ from pinot_connector import telemetry
 from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit_breaker import CircuitBreaker
+from pinot_connector.closed_accounts import ClosedAccounts
 from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
     BudgetExhausted,
@@ -65,6 +66,7 @@ class BudgetServiceClient:
         self._timeouts = timeouts
         self._circuit = CircuitBreaker(self._is_alive, timeouts.budget_silence)
         self._queues = HeldQueues()
+        self._closed = ClosedAccounts()
 
     def for_account(self, account: Sequence[str]) -> BudgetServiceClient:
         """Returns a client of the same connection for another account."""
@@ -169,12 +171,27 @@ class BudgetServiceClient:
         request = budget_pb2.GetBudgetRequest(
             account=self._account, with_policy_statements=with_policy_statements
         )
-        response: budget_pb2.GetBudgetResponse = await self._guarded(self._stub.GetBudget, request)
-        return response.levels
+        return (await self._budget(request)).levels
+
+    async def is_closed(self) -> bool:
+        """Returns whether the account, or a level above it, is closed or was moved; known for at most a minute.
+
+        Raises:
+            GrisError: the ledger does not answer, and has not within the last minute.
+        """
+
+        async def ask() -> bool:
+            response = await self._budget(budget_pb2.GetBudgetRequest(account=self._account))
+            return bool(response.closed_level)
+
+        return await self._closed.is_closed(self.account, ask)
 
     async def close(self) -> None:
         """Closes the connection."""
         await self._channel.close()
+
+    async def _budget(self, request: budget_pb2.GetBudgetRequest) -> budget_pb2.GetBudgetResponse:
+        return await self._guarded(self._stub.GetBudget, request)
 
     async def _in_full(self, refusal: BudgetExhausted, cost: cost_pb2.Cost) -> BudgetExhausted:
         """Returns the refusal with every shortfall; by itself it names only the first."""

@@ -1,7 +1,8 @@
 """The query pipeline: the steps from a question to a result, in the one order that keeps the promise.
 
     1. have the question translated under the policy of now, and look up its release
-    2. if one is kept and paid for, it is the result; if one is kept, reserve the worst case and go on with step 5
+    2. if one is kept and paid for, and the account is not closed, it is the result; if one is kept, reserve the worst
+       case and go on with step 5
     3. otherwise read the engine's version of the data, reserve the worst case, and run the query on that version
     4. add noise, prepare everything of the result that can fail, have the engine confirm that the answer was whole, and
        keep the release
@@ -13,7 +14,9 @@ once the reservation is made. Each step raises rather than go on with less than 
 cancels the reservation. True counts exist only in steps 3 and 4, in local variables.
 
 A question whose release is kept does not read the data: what changed there since must not show. So the engine is asked
-once for a question on one version of the data, by one task at a time.
+once for a question on one version of the data, by one task at a time. A task whose budget others hold gives its turn
+back, and an answer of the engine that comes meanwhile is dropped: no account waits for the budget of another one. Once
+the reservation is made, it looks again at what is kept.
 """
 
 from __future__ import annotations
@@ -90,12 +93,26 @@ class _KeptMeanwhileError(Exception):
         self.kept = kept
 
 
+class _BudgetNotFreeError(Exception):
+    """Others hold the budget, and the caller does not wait for it while it has the turn to draw a release."""
+
+
 @dataclass(frozen=True)
 class _Purchase:
     """Who hears of the charge for a question, and until when its caller waits at the latest."""
 
     paid: Paid | None
     latest: float
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """What a release is drawn with."""
+
+    asked: Translated
+    query: EngineQuery
+    reservation: Reservation
+    paid: Paid | None
 
 
 class QueryPipeline:
@@ -143,8 +160,8 @@ class QueryPipeline:
     ) -> PrivateResult:
         """Returns the paid result of a question.
 
-        If data change meanwhile, or the plan expires, the question starts again, at most three times. A charge that has
-        begun is finished even if the caller is cancelled.
+        If data change meanwhile, or the plan expires, the question starts again, at most three times. Once a release is
+        being kept or charged, both are finished even if the caller is cancelled.
 
         Args:
             question: what to ask.
@@ -217,9 +234,15 @@ class QueryPipeline:
             return await self._bought(asked, purchase)
 
     async def _given(self, asked: Translated) -> PrivateResult | None:
-        """Returns what the account has paid for in a window that still lasts; neither engine nor ledger is asked."""
+        """Returns what the account has paid for in a window that still lasts; the engine is not asked.
+
+        The ledger is asked at most once a minute whether the account is closed. If it is, there is nothing here, so
+        that the question goes to the ledger and is refused there.
+        """
         found = await self._releases.find(asked.query_id, self._budget.account)
         if found is None or found.payment is None or not found.payment.covers(wall_clock()):
+            return None
+        if await self._budget.is_closed():
             return None
         columns = _columns(asked.translation)
         completed = await self._shown.completed(columns, asked.translation, found.kept)
@@ -239,50 +262,91 @@ class QueryPipeline:
 
     async def _bought_once(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
         while True:
-            found = await self._releases.find(asked.query_id, self._budget.account)
-            if found is not None:
+            found = await self._kept_or_turn(asked.query_id)
+            if isinstance(found, KeptRelease):
                 telemetry.release_looked_up("charged")
-                return await self._sold(asked, found.kept, purchase)
-            turn = self._drawing.turn(asked.query_id)
-            if turn is None:
-                await self._drawing.wait(asked.query_id)
-                continue
-            with turn:
-                # The task that had the last turn may have kept it since it was looked up.
-                if await self._releases.find(asked.query_id, self._budget.account) is not None:
-                    continue
+                return await self._sold(asked, found, purchase)
+            with found as turn:
                 present = await self._translator.on_present_version(asked)
                 if present.query_id == asked.query_id:
                     telemetry.release_looked_up("missed")
                     return await self._drawn(present, purchase, turn)
                 asked = present
 
+    async def _kept_or_turn(self, query_id: str) -> KeptRelease | Turn:
+        """Returns the release that is kept, or the turn to draw one; waits for those who draw it now."""
+        while True:
+            found = await self._releases.find(query_id, self._budget.account)
+            if found is not None:
+                return found.kept
+            turn = self._drawing.turn(query_id)
+            if turn is None:
+                await self._drawing.wait(query_id)
+                continue
+            try:
+                # The task that had the last turn may have kept it since it was looked up.
+                found = await self._releases.find(query_id, self._budget.account)
+            except BaseException:
+                turn.end()
+                raise
+            if found is None:
+                return turn
+            turn.end()
+
     async def _sold(self, asked: Translated, kept: KeptRelease, purchase: _Purchase) -> PrivateResult:
         """Charges the account for a release that is kept."""
         async with self._reserving(asked.translation, purchase) as reservation:
-            await reservation.made()
-            shown = await self._shown.shown(_columns(asked.translation), asked.translation, kept)
-            return await self._charged(reservation, shown, purchase.paid)
+            return await self._sold_with(reservation, asked, kept, purchase)
+
+    async def _sold_with(
+        self, reservation: Reservation, asked: Translated, kept: KeptRelease, purchase: _Purchase
+    ) -> PrivateResult:
+        await reservation.made()
+        shown = await self._shown.shown(_columns(asked.translation), asked.translation, kept)
+        return await self._charged(reservation, shown, purchase.paid)
 
     async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
         """Asks the engine, draws a release, and charges the account for it or for the one kept meanwhile."""
         asked = await self._translator.on_present_version(asked)
-        translation = asked.translation
-        query = _engine_query(translation, self._engine.dialect)
+        query = _engine_query(asked.translation, self._engine.dialect)
         if query.requires:
             await self._on_engine("check", lambda: self._engine.check(query))
-        async with self._reserving(translation, purchase) as reservation:
-            if translation.reserve_first or self._reserve_first:
-                await reservation.made()
-            running = self._on_engine("run", lambda: self._engine.run(query, asked.data_version))
-            answer, _ = await _together(running, reservation.made())
-            answer = checked(query, answer)
-            confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
-            noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
+        async with self._reserving(asked.translation, purchase) as reservation:
+            drawing = _Drawing(asked, query, reservation, purchase.paid)
+            try:
+                return await self._drawn_with(drawing, turn)
+            except _BudgetNotFreeError:
+                pass
+            # Nobody may wait for the budget of another account, so somebody else may draw it meanwhile.
+            if turn is not None:
+                turn.end()
+            await reservation.made()
+            found = await self._kept_or_turn(asked.query_id)
+            if isinstance(found, KeptRelease):
+                return await self._sold_with(reservation, asked, found, purchase)
+            with found as again:
+                return await self._drawn_with(drawing, again)
+
+    async def _drawn_with(self, drawing: _Drawing, turn: Turn | None) -> PrivateResult:
+        """Draws in this turn, if there are turns; then held budget is not waited for."""
+        asked, query, reservation = drawing.asked, drawing.query, drawing.reservation
+        translation = asked.translation
+        if translation.reserve_first or self._reserve_first:
+            await _reserved(reservation, waits=turn is None)
+        running = self._on_engine("run", lambda: self._engine.run(query, asked.data_version))
+        answer, _ = await _together(running, _reserved(reservation, waits=turn is None))
+        answer = checked(query, answer)
+        confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
+        noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
+
+        async def kept_and_charged() -> PrivateResult:
             shown = await self._kept(asked, query.columns, noisy)
             if turn is not None:
                 turn.end()
-            return await self._charged(reservation, shown, purchase.paid)
+            return await self._charged(reservation, shown, drawing.paid)
+
+        # A caller who leaves in between would leave behind a release that nobody has paid for.
+        return await finished(kept_and_charged())
 
     @asynccontextmanager
     async def _reserving(
@@ -368,6 +432,13 @@ async def _naming_the_largest_k(translation: dp_pb2.TranslateQueryResponse) -> A
 
 async def _at_once() -> None:
     """Admit everybody."""
+
+
+async def _reserved(reservation: Reservation, *, waits: bool) -> None:
+    if waits:
+        await reservation.made()
+    elif not await reservation.made_at_once():
+        raise _BudgetNotFreeError
 
 
 def _now() -> float:

@@ -80,6 +80,23 @@ class Reservation:
             return await self._attempt()
         return await self._queue.granted(self._attempt, self._deadline, has_begun=self._reserving is not None)
 
+    async def made_at_once(self) -> bool:
+        """Tries once to make it, unless questions of the account wait already; returns whether it is made.
+
+        Raises:
+            BudgetExhausted: the worst case does not fit.
+            GrisError: it could not be made for another reason.
+        """
+        if self._held is not None:
+            return True
+        if self._reserving is None and not self._queue.is_empty:
+            return False
+        try:
+            await self._attempt()
+        except BudgetHeld:
+            return False
+        return True
+
     async def charge(self, release: dp_pb2.Release) -> Charge:
         """Settles the reservation with what the release cost; nothing may be shown before.
 

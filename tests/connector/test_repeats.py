@@ -56,10 +56,8 @@ class Lookups:
         self.outcomes.append(outcome)
 
 
-async def test_a_repeat_of_closed_periods_asks_the_policy_and_nothing_else(
-    world: World, tmp_path: Path
-) -> None:
-    """One call to dp_service: neither the engine, nor the ledger."""
+async def test_a_repeat_of_closed_periods_asks_the_policy_and_no_engine(world: World, tmp_path: Path) -> None:
+    """One call to dp_service; the engine is not asked, and the ledger once whether the account is closed."""
     write_growing(tmp_path / "growing.parquet", members=1000)
     engine, lookups = Watched({"growing": tmp_path / "growing.parquet"}), Lookups()
     async with relayed(world) as relay:
@@ -71,12 +69,14 @@ async def test_a_repeat_of_closed_periods_asks_the_policy_and_nothing_else(
                 await client.histogram("growing", "element")
                 before, asked = len(relay.methods), list(engine.asked)
                 again = await client.histogram("growing", "element")
+                assert ["TranslateQuery", "GetBudget"] == relay.methods[before:]
+                await asyncio.gather(*(client.histogram("growing", "element") for _ in range(3)))
+                assert ["TranslateQuery"] * 3 == relay.methods[before + 2 :]
                 other = client.on_behalf_of(new_account().split("/"))
-                assert ["TranslateQuery"] == relay.methods[before:]
                 await other.histogram("growing", "element")
     assert asked == engine.asked == ["version", "run"]
     assert () == again.remaining
-    assert ["missed", "given", "charged"] == lookups.outcomes
+    assert ["missed", *["given"] * 4, "charged"] == lookups.outcomes
     engine.close()
 
 

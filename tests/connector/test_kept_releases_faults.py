@@ -1,0 +1,252 @@
+"""Releases that are kept: what they add up to is paid for, whoever leaves, waits or is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import grpc
+import pytest
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
+from gris_api.budget.v1.budget_pb2 import Account
+
+from pinot_connector import AsyncPrivateClient, closed_accounts
+from pinot_connector.closed_accounts import ClosedAccounts
+from pinot_connector.embedded import EmbeddedServices, Ports
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import ServiceRefused, ServiceUnavailable
+from pinot_connector.release_store import KeptRelease, MemoryReleaseStore
+from tests.connector.test_dead_ledger import eventually
+from tests.connector.test_held_budget import POOR, WAITING, held_account
+from tests.connector.test_repeats import Watched
+from tests.support.clients import SHORT
+from tests.support.relay import relayed
+from tests.support.rings import needs
+from tests.support.world import BUDGET, POLICY, World, new_account, write_growing
+
+
+class SlowStore(MemoryReleaseStore):
+    """As a database whose write takes a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = asyncio.Event()
+
+    async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
+        """Keeps it as the threads of a stored release store do: a cancellation does not stop the write."""
+        self.begun.set()
+        writing = asyncio.ensure_future(super().keep(query_id, kept))
+        await asyncio.shield(writing)
+        await asyncio.sleep(0.2)
+        return writing.result()
+
+
+async def test_callers_who_leave_while_their_release_is_kept_have_paid_for_it(
+    world: World, engine: DuckDBEngine
+) -> None:
+    """So what is kept is bounded by what budgets buy: of eight such callers, those without budget keep nothing."""
+    store = SlowStore()
+    async with AsyncPrivateClient(
+        dp=world.dp,
+        budget=world.budget,
+        account=new_account(POOR),
+        engine=engine,
+        timeouts=SHORT,
+        releases=store,
+    ) as client:
+        for number in range(8):
+            where = {"article_id": f"no article {number}"}
+            asking = asyncio.ensure_future(client.histogram("feedback", "cohort", where=where))
+            begun = asyncio.ensure_future(store.begun.wait())
+            await asyncio.wait((asking, begun), return_when=asyncio.FIRST_COMPLETED)
+            begun.cancel()
+            store.begun.clear()
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        (*_, level) = await client.remaining()
+        kept = await store.statistics()
+    assert (kept.unpaid, level.reserved.information) == (0, 0)
+    assert 0 < kept.releases <= level.spent.calls + level.spent.information
+
+
+async def test_an_account_does_not_wait_for_the_budget_of_another_one(
+    world: World, engine: DuckDBEngine
+) -> None:
+    """Both ask the same question; the budget of the first is held, that of the second is free."""
+    account = new_account(POOR)
+    async with AsyncPrivateClient(
+        dp=world.dp,
+        budget=world.budget,
+        account=account,
+        engine=engine,
+        timeouts=replace(WAITING, budget_held=6.0),
+    ) as first:
+        second = first.on_behalf_of(new_account().split("/"))
+        async with held_account(world, first, account) as holder:
+            waits = asyncio.ensure_future(first.histogram("feedback", "cohort", where={"score": 1}))
+            await asyncio.sleep(1)
+            began = time.monotonic()
+            result = await second.histogram("feedback", "cohort", where={"score": 1})
+            took = time.monotonic() - began
+            assert took < 2, f"the second account waited {took:.1f} s for budget that the first one lacks"
+            assert not waits.done()
+            await holder.free()
+            late = await waits
+        levels = [(await each.remaining())[-1] for each in (first, second)]
+    assert (result.rows, result.release_id) == (late.rows, late.release_id)
+    assert [(1, 0), (1, 0)] == [(each.spent.information, each.reserved.information) for each in levels]
+
+
+@pytest.mark.parametrize("others", [0, 1, 5])
+async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_has_kept(
+    world: World, tmp_path: Path, others: int
+) -> None:
+    """Five accounts ask while the budget of one is held: all are given one release, and one query was in vain."""
+    write_growing(tmp_path / "growing.parquet", members=1000)
+    engine = Watched({"growing": tmp_path / "growing.parquet"})
+    account = new_account(POOR)
+    async with (
+        AsyncPrivateClient(
+            dp=world.dp, budget=world.budget, account=account, engine=engine, timeouts=WAITING
+        ) as first,
+        held_account(world, first, account) as holder,
+    ):
+        asking = [asyncio.ensure_future(first.histogram("growing", "element"))]
+        await asyncio.sleep(0.5)
+        asking += [
+            asyncio.ensure_future(
+                first.on_behalf_of(new_account().split("/")).histogram("growing", "element")
+            )
+            for _ in range(others)
+        ]
+        await asyncio.wait(asking[1:] or asking, timeout=0.5)
+        await holder.free()
+        results = await asyncio.gather(*asking)
+    engine.close()
+    assert len({each.release_id for each in results}) == 1
+    assert engine.asked.count("run") == 2
+
+
+@dataclass(frozen=True)
+class Closable:
+    """A client of an account, and the administrator of its ledger."""
+
+    client: AsyncPrivateClient
+    admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
+
+    async def end(self, change: str) -> None:
+        """Closes the account, its company, or moves it away."""
+        eve, named = Account(path=["t", "eve"]), {"reason": "left", "request_id": change}
+        if change == "move":
+            target = Account(path=["t", "new"])
+            await self.admin.MoveAccount(admin_pb2.MoveAccountRequest(account=eve, target=target, **named))
+        else:
+            account = Account(path=["t"]) if change == "close the company" else eve
+            await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
+
+    async def reopen(self) -> None:
+        """Opens it again."""
+        eve = Account(path=["t", "eve"])
+        await self.admin.ReopenAccount(
+            admin_pb2.ReopenAccountRequest(account=eve, reason="back", request_id="reopen")
+        )
+
+    async def refused(self, where: dict[str, int] | None = None) -> tuple[str, str]:
+        """Asks, and returns reason and text of the refusal."""
+        with pytest.raises(ServiceRefused) as refusal:
+            await self.client.histogram("feedback", "cohort", where=where)
+        return refusal.value.reason, str(refusal.value)
+
+
+@pytest.fixture
+@needs("process")
+async def closable(engine: DuckDBEngine, tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
+    """Gives an account that has paid for one question."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=tmp_path / "policy.yaml",
+        budget_config=tmp_path / "budget.yaml",
+        directory=tmp_path / "state",
+        ports=Ports(admin=0),
+    ) as services:
+        async with (
+            AsyncPrivateClient(
+                dp=services.dp_address,
+                budget=services.budget_address,
+                account="t/eve",
+                engine=engine,
+                timeouts=SHORT,
+            ) as client,
+            grpc.aio.insecure_channel(services.admin_address) as channel,
+        ):
+            assert (await client.histogram("feedback", "cohort")).rows
+            stub: admin_pb2_grpc.BudgetAdminServiceAsyncStub = admin_pb2_grpc.BudgetAdminServiceStub(channel)  # type: ignore[assignment]
+            yield Closable(client, stub)
+
+
+@pytest.mark.parametrize("change", ["close", "close the company", "move"])
+async def test_a_closed_account_is_given_nothing_that_is_kept(closable: Closable, change: str) -> None:
+    """Somebody who has left does not go on reading; the refusal is that of a question not paid for."""
+    await closable.end(change)
+    refusal = await closable.refused()
+    assert refusal == await closable.refused({"score": 1})
+    assert refusal[0] == "ACCOUNT_CLOSED"
+
+
+async def test_an_account_that_is_closed_reads_on_for_a_minute_at_most(
+    closable: Closable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So long the ledger's last answer counts; an account that is opened again is given what is kept at once."""
+    before = await closable.client.histogram("feedback", "cohort")
+    await closable.end("close")
+    assert before.rows == (await closable.client.histogram("feedback", "cohort")).rows
+    with monkeypatch.context() as later:
+        later.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
+        await closable.refused()
+    await closable.refused()
+    await closable.reopen()
+    after = await closable.client.histogram("feedback", "cohort")
+    assert (before.rows, 0) == (after.rows, after.charged.information)
+
+
+async def test_a_dead_ledger_keeps_back_what_is_paid_for_a_minute_after_its_last_answer(
+    world: World, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the account is closed is not known any more, so nothing is given."""
+    async with relayed(world) as relay:
+        client = AsyncPrivateClient(
+            dp=world.dp, budget=relay.address, account=new_account(), engine=engine, timeouts=SHORT
+        )
+        async with client:
+            paid = await client.histogram("feedback", "cohort")
+            relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
+            with pytest.raises(ServiceUnavailable):
+                await client.histogram("feedback", "cohort")
+            del relay.refusals["GetBudget"]
+            await eventually(lambda: client.histogram("feedback", "cohort"))
+            relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
+            assert paid.rows == (await client.histogram("feedback", "cohort")).rows
+            monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
+            with pytest.raises(ServiceUnavailable):
+                await client.histogram("feedback", "cohort")
+
+
+async def test_what_is_remembered_of_accounts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account that was asked about longest ago is forgotten first."""
+    monkeypatch.setattr(closed_accounts, "MAX_ACCOUNTS", 2)
+    remembered, asked = ClosedAccounts(), list[str]()
+
+    async def look(name: str) -> None:
+        async def ask() -> bool:
+            asked.append(name)
+            return name == "b"
+
+        assert (name == "b") == await remembered.is_closed((name,), ask)
+
+    for name in "abacacab":
+        await look(name)
+    assert "".join(asked) == "abcab"
