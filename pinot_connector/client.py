@@ -21,7 +21,8 @@ from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.query_pipeline import Admission, Paid, QueryPipeline
 from pinot_connector.questions import checked_texts, sql_question
-from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
+from pinot_connector.release_store import ReleaseStore
+from pinot_connector.release_store.sharing import shared_store
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
 
@@ -48,11 +49,13 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         reserve_first: whether the engine is asked only once the budget is reserved, even if the policy does not say so:
             slower by one call, and a question that the budget refuses costs the engine nothing.
         releases: where releases are kept, shared with every client that should give the same answers; the client does
-            not close it. None: in memory, for this client and those of `on_behalf_of`.
+            not close it. None: one store for all clients of the same services in this process: in memory, or that of
+            the folder of `EmbeddedServices`.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
             `Endpoint` cannot be used.
+        ReleaseStoreFailed: the store of `EmbeddedServices` cannot be opened.
         RuntimeError: from every method but `close`, once the client is closed.
     """
 
@@ -73,7 +76,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
-        kept = MemoryReleaseStore() if releases is None else releases
+        kept = shared_store(dp, budget) if releases is None else releases
         self._pipeline = QueryPipeline(
             self._noise,
             self._budget,

@@ -17,6 +17,8 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector.errors import ServiceUnavailable
+from pinot_connector.release_store import ReleaseStore
+from pinot_connector.release_store.sharing import ReleaseFile, Services, close_store, name_store
 from pinot_connector.rpc_errors import Service
 
 START_SECONDS = 30.0
@@ -25,6 +27,8 @@ GRACE_SECONDS = 5.0
 
 KEY_FILE = "noise.key"
 LEDGER_FILE = "ledger.sqlite"
+RELEASES_FILE = "releases.sqlite"
+RELEASES_KEY_FILE = "releases.key"
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,9 @@ ANY_PORTS = Ports()
 class EmbeddedServices:
     """Runs dp_service and budget_service on this machine while the block runs.
 
-    The directory keeps what must outlive the services: the noise key (created if there is none), the ledger, and their
-    logs. With the same directory the same questions get the same answers and paid ones stay paid.
+    The directory keeps what must outlive the services: the noise key (created if there is none), the ledger, their
+    logs, and the release store with its key. With the same directory the same questions get the same answers and paid
+    ones stay paid. Every client of these services in this process uses that store unless it is given another one.
 
     Args:
         policy: dp_service's policy file.
@@ -74,6 +79,7 @@ class EmbeddedServices:
         self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._ports = ports
         self._processes: list[_Process] = []
+        self._services: Services | None = None
         self.dp_address = ""
         self.budget_address = ""
         self.admin_address = ""
@@ -91,6 +97,8 @@ class EmbeddedServices:
             self.dp_address = dp.wait_until_healthy().address
             announced = budget.wait_until_healthy()
             self.budget_address, self.admin_address = announced.address, announced.admin_address
+            self._services = self.dp_address, self.budget_address
+            name_store(self._services, self._releases)
         except BaseException:
             self.stop()
             raise
@@ -118,6 +126,13 @@ class EmbeddedServices:
         for process in self._processes:
             process.end()
         self._processes.clear()
+        if self._services is not None:
+            close_store(self._services)
+            self._services = None
+
+    def _releases(self) -> ReleaseStore:
+        key = _key(self._directory / RELEASES_KEY_FILE)
+        return ReleaseFile(self._directory / RELEASES_FILE, key).opened()
 
     def _admin(self) -> tuple[str, ...]:
         return () if self._ports.admin is None else _listen(self._ports.admin, "--admin-listen")
@@ -134,7 +149,10 @@ def _listen(port: int, option: str = "--listen") -> tuple[str, str]:
 
 def noise_key(directory: Path) -> Path:
     """Returns the path of the directory's noise key, and creates one of 32 random bytes if there is none."""
-    path = directory / KEY_FILE
+    return _key(directory / KEY_FILE)
+
+
+def _key(path: Path) -> Path:
     try:
         # No other user may ever be able to read it, not even between its creation and a change of its mode.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -188,6 +188,7 @@ class QueryPipeline:
         if asking:
             await asyncio.wait(asking)
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._shown.close()
 
     @contextmanager
     def _registered(self) -> Iterator[None]:
@@ -360,7 +361,7 @@ class QueryPipeline:
     async def _kept(self, asked: Translated, columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Shown:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
         translation = asked.translation
-        shown = self._shown.of_noisy(columns, translation, noisy)
+        shown = await self._shown.of_noisy(columns, translation, noisy)
         made = kept_release(columns, noisy, version_is_fixed=translation.version_is_fixed)
         if made is None or not asked.may_be_repeated:
             return shown

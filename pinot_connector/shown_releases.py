@@ -5,10 +5,16 @@ dp_service computes the intervals, by the functions that compute them for a new 
 
 from __future__ import annotations
 
+import asyncio
+import heapq
+import sys
+from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from gris_api.dp.v1 import dp_pb2
 
@@ -19,12 +25,18 @@ from pinot_connector.histograms import element_columns
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import Noisy, merged, part_shown, verify
 from pinot_connector.results import PrivateResult, prepared
+from pinot_connector.single_flight import SingleFlight
 
-MAX_REMEMBERED = 512
-# The results of larger ones would take much memory; they are shown anew each time.
-MAX_REMEMBERED_ROWS = 1000
+# What is remembered of one client's releases, in bytes of memory.
+MAX_REMEMBERED_BYTES = 64 * 2**20
+# More elements than this take longer than the event loop, which all callers share, should be held up.
+MAX_ROWS_AT_ONCE = 1000
+# About what a result takes, and each of its rows besides the values of its element, in bytes of memory.
+RESULT_BYTES = 8192
+ROW_BYTES = 320
 
 Completed: TypeAlias = Callable[[Charge], PrivateResult]
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -35,13 +47,28 @@ class Shown:
     completed: Completed
 
 
+@dataclass(frozen=True)
+class _Remembered:
+    value: Any
+    size: int
+
+
 class ShownReleases:
-    """Shows releases with one confidence, and remembers how the last ones are shown."""
+    """Shows releases with one confidence, and remembers how the last ones are shown. Use it in one event loop.
+
+    A free repeat must not hold up other callers. So large releases are shown in a thread, by one question at a time for
+    each release.
+    """
 
     def __init__(self, noise: DpServiceClient, confidence: float) -> None:
         self._noise = noise
         self._confidence = confidence
-        self._remembered: OrderedDict[bytes, Completed] = OrderedDict()
+        # By how a question shows a release: the result. By release: the ranks of all its elements.
+        self._remembered: OrderedDict[bytes | str, _Remembered] = OrderedDict()
+        self._remembered_bytes = 0
+        self._showing: SingleFlight[str] = SingleFlight(lambda _: False)
+        # More threads would only take turns at the interpreter. A caller who leaves cannot start a second one.
+        self._thread = ThreadPoolExecutor(1, "gris-shown-releases")
 
     async def completed(
         self,
@@ -50,11 +77,13 @@ class ShownReleases:
         kept: KeptRelease,
     ) -> Completed:
         """Returns the result that a kept release becomes, for an account that has paid for it."""
-        key = _key(translation, kept)
-        if (known := self._remembered.get(key)) is not None:
-            self._remembered.move_to_end(key)
-            return known
-        return (await self.shown(columns, translation, kept)).completed
+        key = _key_of(translation, kept.release_id)
+        if (known := self._known(key)) is None:
+            async with self._alone(kept):
+                # Whoever had the turn before may have shown the same.
+                known = self._known(key) or (await self._show(columns, translation, kept)).completed
+        result: Completed = known
+        return result
 
     async def shown(
         self,
@@ -63,43 +92,90 @@ class ShownReleases:
         kept: KeptRelease,
     ) -> Shown:
         """Returns a kept release with a ticket to charge it with under the policy of now."""
-        whole = merged(columns, [kept.content.elements], kept.content.release)
-        request = dp_pb2.ShowReleaseRequest(
-            plan=translation.plan,
-            release=whole.release,
-            element_ranks=_ranks(whole.columns),
-            noisy_counts=whole.noisy_counts,
-            confidence=self._confidence,
-        )
-        response = await self._noise.show(request)
-        noisy = Noisy(
-            whole.columns,
-            whole.noisy_counts,
-            list(response.interval_lower),
-            list(response.interval_upper),
-            response.release,
-        )
-        return self.of_noisy(columns, translation, noisy)
+        async with self._alone(kept):
+            return await self._show(columns, translation, kept)
 
-    def of_noisy(
+    async def of_noisy(
         self, columns: tuple[ExpectedColumn, ...], translation: dp_pb2.TranslateQueryResponse, noisy: Noisy
     ) -> Shown:
         """Returns a release that dp_service has just made or shown; everything of it that can fail is done here."""
-        verify(noisy, translation)
-        requested_k = translation.requested_k or None
-        completed = prepared(columns, translation.count_alias or None, part_shown(noisy), requested_k)
-        self._remember(translation, noisy, completed)
-        return Shown(noisy.release, completed)
 
-    def _remember(
-        self, translation: dp_pb2.TranslateQueryResponse, noisy: Noisy, completed: Completed
-    ) -> None:
+        def made() -> tuple[Completed, int]:
+            verify(noisy, translation)
+            requested_k, part = translation.requested_k or None, part_shown(noisy)
+            completed = prepared(columns, translation.count_alias or None, part, requested_k)
+            return completed, _result_bytes(part)
+
+        completed, size = await self._computed(noisy.release.element_count, made)
         release = noisy.release
-        if not release.HasField("shown_count") or release.shown_count > MAX_REMEMBERED_ROWS:
+        if release.HasField("shown_count"):
+            key = _key_of(translation, release.release_id)
+            self._remember(key, completed, len(key) + size)
+        return Shown(release, completed)
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _show(
+        self,
+        columns: tuple[ExpectedColumn, ...],
+        translation: dp_pb2.TranslateQueryResponse,
+        kept: KeptRelease,
+    ) -> Shown:
+        known = self._known(kept.release_id)
+
+        def asked() -> tuple[Noisy, array[int], dp_pb2.ShowReleaseRequest]:
+            whole = merged(columns, [kept.content.elements], kept.content.release)
+            ranks = _ranks(whole.columns) if known is None else known
+            request = dp_pb2.ShowReleaseRequest(
+                plan=translation.plan,
+                release=whole.release,
+                element_ranks=ranks,
+                noisy_counts=whole.noisy_counts,
+                confidence=self._confidence,
+            )
+            return whole, ranks, request
+
+        whole, ranks, request = await self._computed(kept.content.release.element_count, asked)
+        self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
+        response = await self._noise.show(request)
+        lower, upper = list(response.interval_lower), list(response.interval_upper)
+        noisy = Noisy(whole.columns, whole.noisy_counts, lower, upper, response.release)
+        return await self.of_noisy(columns, translation, noisy)
+
+    @asynccontextmanager
+    async def _alone(self, kept: KeptRelease) -> AsyncIterator[None]:
+        """Lets one question at a time show a large release."""
+        if kept.content.release.element_count <= MAX_ROWS_AT_ONCE:
+            yield
             return
-        while len(self._remembered) >= MAX_REMEMBERED:
-            self._remembered.popitem(last=False)
-        self._remembered[_key_of(translation, release.release_id)] = completed
+        while (turn := self._showing.turn(kept.release_id)) is None:
+            await self._showing.wait(kept.release_id)
+        with turn:
+            yield
+
+    async def _computed(self, rows: int, work: Callable[[], _Answer]) -> _Answer:
+        if rows <= MAX_ROWS_AT_ONCE:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _known(self, key: bytes | str) -> Any:
+        if (known := self._remembered.get(key)) is None:
+            return None
+        self._remembered.move_to_end(key)
+        return known.value
+
+    def _remember(self, key: bytes | str, value: object, size: int) -> None:
+        if size > MAX_REMEMBERED_BYTES:
+            return
+        if (before := self._remembered.pop(key, None)) is not None:
+            self._remembered_bytes -= before.size
+        self._remembered[key] = _Remembered(value, size)
+        self._remembered_bytes += size
+        while self._remembered_bytes > MAX_REMEMBERED_BYTES:
+            _, oldest = self._remembered.popitem(last=False)
+            self._remembered_bytes -= oldest.size
 
 
 def kept_release(
@@ -119,10 +195,6 @@ def kept_release(
     return KeptRelease(content, version_is_fixed)
 
 
-def _key(translation: dp_pb2.TranslateQueryResponse, kept: KeptRelease) -> bytes:
-    return _key_of(translation, kept.release_id)
-
-
 def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> bytes:
     """Returns a name of the release together with everything that decides how it is shown."""
     shown = dp_pb2.TranslateQueryResponse(
@@ -135,10 +207,22 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
     return release_id.encode() + shown.SerializeToString(deterministic=True)
 
 
-def _ranks(columns: Sequence[Sequence[Element]]) -> list[int]:
+def _result_bytes(noisy: Noisy) -> int:
+    """Returns about how much memory a result takes."""
+    cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
+    return RESULT_BYTES + noisy.release.element_count * ROW_BYTES + cells
+
+
+def _ranks(columns: Sequence[Sequence[Element]]) -> array[int]:
     """Returns the place of each element among all of them in ascending order."""
     elements = list(zip(*columns, strict=True))
-    ranks = [0] * len(elements)
-    for rank, position in enumerate(sorted(range(len(elements)), key=elements.__getitem__)):
+    ranks = array("Q", bytes(8 * len(elements)))
+    positions = range(len(elements))
+    # One long sort would keep the interpreter, and so the event loop, from running anything else.
+    parts = [
+        sorted(positions[start : start + MAX_ROWS_AT_ONCE], key=elements.__getitem__)
+        for start in positions[::MAX_ROWS_AT_ONCE]
+    ]
+    for rank, position in enumerate(heapq.merge(*parts, key=elements.__getitem__)):
         ranks[position] = rank
     return ranks

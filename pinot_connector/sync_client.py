@@ -194,7 +194,8 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
         timeouts: how long each part of a question may take.
         releases: where releases are kept, shared with every client that should give the same answers; the client does
-            not close it. None: in memory, for this client.
+            not close it. None: one store for all clients of the same services in this process: in memory, or that of
+            the folder of `EmbeddedServices`.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an

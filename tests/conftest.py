@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.release_store import sharing
 from tests.support import rings
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
@@ -60,6 +61,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Guard a test."""
     with rings.guarded(item):
         return (yield)
+
+
+@pytest.fixture(autouse=True)
+def stores_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test be given what another one had kept: all clients of a process share a store by default."""
+    monkeypatch.setattr(sharing, "_stores", {})
+    monkeypatch.setattr(sharing, "_openers", {})
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ from pinot_connector.dbapi.types import (
     Timestamp,
     TimestampFromTicks,
 )
+from pinot_connector.release_store import ReleaseFile
 
 apilevel = "2.0"
 # Threads may share the module and connections; a cursor belongs to one thread at a time.
@@ -68,6 +69,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "ReleaseFile",
     "Time",
     "TimeFromTicks",
     "Timestamp",

@@ -17,6 +17,7 @@ from pinot_connector.dbapi.errors import InterfaceError, dbapi_error
 from pinot_connector.endpoints import Address, Credentials
 from pinot_connector.engines.base import Engine
 from pinot_connector.gateway_client import SYSTEM_TRUST, gateway_address
+from pinot_connector.release_store import ReleaseFile, ReleaseStore
 from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 QUERY_PATH = "/query/sql"
@@ -83,6 +84,7 @@ def connect(
     intervals: bool = True,
     confidence: float = DEFAULT_CONFIDENCE,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    releases: ReleaseStore | ReleaseFile | None = None,
 ) -> Connection:
     """Opens a connection to the Pinot whose broker is at `host`, or to `engine`. It sends nothing yet.
 
@@ -105,8 +107,12 @@ def connect(
         intervals: whether rows include both ends of each count's interval, in two more columns.
         confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
         timeouts: how long each part of a question may take.
+        releases: where releases are kept, shared by all that should give the same answers: an open store, which the
+            connection does not close, or the file of one. None: one store for all connections and clients of the same
+            services in this process.
 
     Raises:
+        OperationalError: the file of releases, or its key, cannot be used.
         InterfaceError: host, path, controller or credentials are missing or do not belong together.
         ProgrammingError: the account is no text, or the confidence no number between 0.5 and 1.
     """
@@ -122,7 +128,13 @@ def connect(
             )
             engine = resources.enter_context(closing(_pinot(arguments)))
         client = PrivateClient(
-            dp=dp, budget=budget, account=account, engine=engine, confidence=confidence, timeouts=timeouts
+            dp=dp,
+            budget=budget,
+            account=account,
+            engine=engine,
+            confidence=confidence,
+            timeouts=timeouts,
+            releases=_opened(releases, resources),
         )
         return _connection(client, resources, intervals=intervals)
 
@@ -136,6 +148,7 @@ def connect_embedded(
     account: str | Sequence[str],
     intervals: bool = True,
     confidence: float = DEFAULT_CONFIDENCE,
+    releases: ReleaseStore | ReleaseFile | None = None,
 ) -> Connection:
     """Opens a connection to DuckDB over files, and starts both services as processes on this machine.
 
@@ -145,10 +158,11 @@ def connect_embedded(
         tables: the path of each table's file: Parquet, or a DuckDB database.
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
-        directory: where the noise key, the ledger and the logs are kept from one connection to the next.
+        directory: where noise key, ledger, release store and logs are kept from one connection to the next.
         account: see `connect`.
         intervals: see `connect`.
         confidence: see `connect`.
+        releases: see `connect`. None: the release store in `directory`.
 
     Raises:
         OperationalError: a service does not start, or a file cannot be read.
@@ -158,7 +172,14 @@ def connect_embedded(
     with _opening() as resources:
         engine = resources.enter_context(closing(_duckdb(tables)))
         dp, budget = resources.enter_context(_services(policy, budget_config, directory))
-        client = PrivateClient(dp=dp, budget=budget, account=account, engine=engine, confidence=confidence)
+        client = PrivateClient(
+            dp=dp,
+            budget=budget,
+            account=account,
+            engine=engine,
+            confidence=confidence,
+            releases=_opened(releases, resources),
+        )
         return _connection(client, resources, intervals=intervals)
 
 
@@ -198,6 +219,15 @@ def _connection(
 ) -> Connection:
     resources.enter_context(client)
     return Connection(client, resources.pop_all(), intervals=intervals)
+
+
+def _opened(releases: ReleaseStore | ReleaseFile | None, resources: ExitStack) -> ReleaseStore | None:
+    """Returns the store to use; one that is opened here is closed with the resources."""
+    if not isinstance(releases, ReleaseFile):
+        return releases
+    store = releases.opened()
+    resources.callback(store.close_now)
+    return store
 
 
 def _pinot(arguments: _PinotArguments) -> Engine:

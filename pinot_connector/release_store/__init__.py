@@ -8,7 +8,8 @@ often as asked, whether the rows behind it are what they were: the digest of the
 - A second list says which account paid for it, and until when its window lasts.
 - A third list, the receipts, is the history of what each account was shown.
 
-`MemoryReleaseStore` is the default of a client. `sqlite` and `postgres` keep releases encrypted.
+Clients that are given no store share one for each pair of services: see `sharing`. That is a `MemoryReleaseStore`, or
+for embedded services the file in their folder. `sqlite` and `postgres` keep releases encrypted.
 """
 
 from pinot_connector.release_store.interface import (
@@ -21,6 +22,7 @@ from pinot_connector.release_store.interface import (
     StoreStatistics,
 )
 from pinot_connector.release_store.memory import MemoryReleaseStore
+from pinot_connector.release_store.sharing import ReleaseFile
 
 __all__ = [
     "Found",
@@ -29,6 +31,7 @@ __all__ = [
     "Payment",
     "Receipt",
     "ReceiptPage",
+    "ReleaseFile",
     "ReleaseStore",
     "StoreStatistics",
 ]

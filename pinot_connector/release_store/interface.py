@@ -155,3 +155,7 @@ class ReleaseStore(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Closes the store once everything has been written. Closing twice is allowed."""
+
+    @abstractmethod
+    def close_now(self) -> None:
+        """Does what `close` does, for code without an event loop: it blocks until that is done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -37,7 +38,7 @@ class _Entry:
 
 
 class MemoryReleaseStore(ReleaseStore):
-    """Keeps everything in memory. Use it in one event loop.
+    """Keeps everything in memory. Clients in any threads and event loops may share it.
 
     Args:
         receipts: How many receipts are kept.
@@ -49,6 +50,8 @@ class MemoryReleaseStore(ReleaseStore):
     ) -> None:
         self._limits = receipts or ReceiptLimits()
         self._clock = clock
+        # Nothing waits while it is held.
+        self._lock = threading.RLock()
         self._releases: dict[str, _Entry] = {}
         self._receipts: dict[Account, OrderedDict[int, Receipt]] = {}
         self._release_bytes = 0
@@ -60,75 +63,85 @@ class MemoryReleaseStore(ReleaseStore):
 
     async def find(self, query_id: str, account: Account) -> Found | None:
         """Returns the release that is kept for a question, and what an account paid for it."""
-        entry = self._releases.get(query_id)
-        return None if entry is None else Found(entry.kept, entry.payments.get(account))
+        with self._lock:
+            entry = self._releases.get(query_id)
+            return None if entry is None else Found(entry.kept, entry.payments.get(account))
 
     async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
         """Keeps a release, unless one is kept for the question already."""
-        entry = self._releases.get(query_id)
-        if entry is None:
-            entry = self._releases[query_id] = _Entry(kept, self._ledger_time)
-            self._release_bytes += kept.content.ByteSize()
-            self._last_key_id = kept.key_id
-        return entry.kept
+        with self._lock:
+            entry = self._releases.get(query_id)
+            if entry is None:
+                entry = self._releases[query_id] = _Entry(kept, self._ledger_time)
+                self._release_bytes += kept.content.ByteSize()
+                self._last_key_id = kept.key_id
+            return entry.kept
 
     async def mark_paid(self, query_id: str, account: Account, payment: Payment) -> None:
         """Notes that an account paid."""
-        entry = self._releases.get(query_id)
-        if entry is not None:
-            entry.payments[account] = later(entry.payments.get(account), payment)
-        if payment.window_start > self._ledger_time:
-            self._ledger_time = payment.window_start
-            self._remove_old()
+        with self._lock:
+            entry = self._releases.get(query_id)
+            if entry is not None:
+                entry.payments[account] = later(entry.payments.get(account), payment)
+            if payment.window_start > self._ledger_time:
+                self._ledger_time = payment.window_start
+                self._remove_old()
 
     async def add_receipt(self, account: Account, receipt: Receipt) -> None:
         """Notes what an account was shown."""
-        held = self._receipts.setdefault(account, OrderedDict())
-        request_id, oldest = receipt.shown.request_id, self._limits.oldest(self._clock())
-        for position, each in list(held.items()):
-            is_replaced = each.same == receipt.same and not each.shown.request_id
-            is_retry = bool(request_id) and each.shown.request_id == request_id
-            if is_replaced or is_retry or _time(each) < oldest:
-                self._drop(held, position)
-        self._positions += 1
-        held[self._positions] = receipt
-        self._receipt_bytes += _size(receipt)
-        while len(held) > self._limits.per_account:
-            self._drop(held, next(iter(held)))
-        while self._receipt_bytes > self._limits.megabytes * 2**20:
-            most = max(self._receipts.values(), key=lambda each: sum(map(_size, each.values())))
-            self._drop(most, next(iter(most)))
+        with self._lock:
+            held = self._receipts.setdefault(account, OrderedDict())
+            request_id, oldest = receipt.shown.request_id, self._limits.oldest(self._clock())
+            for position, each in list(held.items()):
+                is_replaced = each.same == receipt.same and not each.shown.request_id
+                is_retry = bool(request_id) and each.shown.request_id == request_id
+                if is_replaced or is_retry or _time(each) < oldest:
+                    self._drop(held, position)
+            self._positions += 1
+            held[self._positions] = receipt
+            self._receipt_bytes += _size(receipt)
+            while len(held) > self._limits.per_account:
+                self._drop(held, next(iter(held)))
+            while self._receipt_bytes > self._limits.megabytes * 2**20:
+                most = max(self._receipts.values(), key=lambda each: sum(map(_size, each.values())))
+                self._drop(most, next(iter(most)))
 
     async def receipt(self, account: Account, request_id: str) -> app_pb2.PastRelease | None:
         """Returns what an account was shown for a request."""
-        oldest = self._limits.oldest(self._clock())
-        for each in reversed(self._receipts.get(account, {}).values()):
-            if request_id and each.shown.request_id == request_id and _time(each) >= oldest:
-                return self._result(each)
-        return None
+        with self._lock:
+            oldest = self._limits.oldest(self._clock())
+            for each in reversed(self._receipts.get(account, {}).values()):
+                if request_id and each.shown.request_id == request_id and _time(each) >= oldest:
+                    return self._result(each)
+            return None
 
     async def receipts(self, account: Account, most: int, before: int | None) -> ReceiptPage:
         """Returns what an account was shown, newest first."""
-        found: list[app_pb2.PastRelease] = []
-        last, size, oldest = 0, 0, self._limits.oldest(self._clock())
-        for position, each in reversed(self._receipts.get(account, OrderedDict()).items()):
-            if (before is not None and position >= before) or _time(each) < oldest:
-                continue
-            result = self._result(each)
-            size += result.ByteSize()
-            if len(found) == most or (found and size > MAX_PAGE_BYTES):
-                return ReceiptPage(tuple(found), last)
-            found.append(result)
-            last = position
-        return ReceiptPage(tuple(found), None)
+        with self._lock:
+            found: list[app_pb2.PastRelease] = []
+            last, size, oldest = 0, 0, self._limits.oldest(self._clock())
+            for position, each in reversed(self._receipts.get(account, OrderedDict()).items()):
+                if (before is not None and position >= before) or _time(each) < oldest:
+                    continue
+                result = self._result(each)
+                size += result.ByteSize()
+                if len(found) == most or (found and size > MAX_PAGE_BYTES):
+                    return ReceiptPage(tuple(found), last)
+                found.append(result)
+                last = position
+            return ReceiptPage(tuple(found), None)
 
     async def statistics(self) -> StoreStatistics:
         """Returns how much is kept."""
-        unpaid = sum(not entry.payments for entry in self._releases.values())
-        return StoreStatistics(len(self._releases), unpaid, self._release_bytes + self._receipt_bytes)
+        with self._lock:
+            unpaid = sum(not entry.payments for entry in self._releases.values())
+            return StoreStatistics(len(self._releases), unpaid, self._release_bytes + self._receipt_bytes)
 
     async def close(self) -> None:
         """Does nothing: what was kept stays until the process ends."""
+
+    def close_now(self) -> None:
+        """Does nothing, as `close`."""
 
     def _result(self, receipt: Receipt) -> app_pb2.PastRelease:
         if not receipt.query_id:

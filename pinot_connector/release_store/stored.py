@@ -127,6 +127,13 @@ class StoredReleases(ReleaseStore):
             await self._in_thread(self._database.close)
             self._threads.shutdown()
 
+    def close_now(self) -> None:
+        """Closes the database once everything has been written, and blocks until then."""
+        if not self._closed:
+            self._closed = True
+            self._threads.submit(self._database.close).result()
+            self._threads.shutdown()
+
     async def _run(self, step: str, work: Callable[[Execute], _Answer]) -> _Answer:
         with telemetry.release_store_call(step):
             answer: _Answer = await self._in_thread(lambda: self._database.run(work))

@@ -78,9 +78,9 @@ def test_wrong_arguments_are_named(
 
 def test_confidence_and_account_reach_the_services(world: World, engine: DuckDBEngine) -> None:
     """Wider intervals for more confidence, and the account named is the one that pays."""
-    account = new_account()
     widths = []
     for confidence in (0.6, 0.99):
+        account = new_account()
         with connected(world, engine, account=account.split("/"), confidence=confidence) as cursor:
             rows = cursor.execute(COHORTS).fetchall()
             assert cursor.release is not None
