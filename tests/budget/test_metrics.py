@@ -107,6 +107,9 @@ async def test_commits_are_counted_with_all_that_they_had(
         store = f"sqlite:{tmp_path}/ledger.db"
     else:
         server: RedisServer | PostgresServer = request.getfixturevalue(f"shared_{kind}")
+        if isinstance(server, PostgresServer):
+            # What other tests have charged there counts.
+            server.forget()
         store = server.address
     with Counted(tmp_path, store) as ledger:
         async with connected(ledger.address) as stub:

@@ -301,10 +301,10 @@ async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
         await store.apply(*charge("c", release_id="rel", query_id="q"))
         clock.step(days=17 + 35)
-        await store.apply(*charge("d", Cost(0, 0)))
+        await store.apply(*charge("d", Cost(0, 1)))
         assert counts(shared_postgres) == (2, 2, 2, 2)
         clock.step(days=1)
-        await store.apply(*charge("e", Cost(0, 0)))
+        await store.apply(*charge("e", Cost(0, 1)))
         assert counts(shared_postgres) == (2, 0, 2, 3)
 
 

@@ -343,7 +343,7 @@ async def test_a_ledger_of_schema_8_is_told_which_accounts_have_others_below(
     await client.delete("gris:{acme}:parents")
     await client.set("gris:schema", 8)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        for source, outcome in ((team, Refused(Reason.HAS_ACCOUNTS_BELOW)), (alone, LimitsSet(1))):
+        for source, outcome in ((team, Refused(Reason.HAS_ACCOUNTS_BELOW)), (alone, LimitsSet(clock.now))):
             target = Account(("acme", f"{source.path[-1]} 2"))
             moving = MoveAccount(account=source, target=target, request_id=target.text, reason="x")
             assert outcome == (await store.apply(moving, NO_LIMITS)).outcome
