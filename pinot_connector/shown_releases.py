@@ -80,7 +80,7 @@ class ShownReleases:
         key = _key_of(translation, kept.release_id)
         if (known := self._known(key)) is None:
             async with self._alone(kept):
-                # The caller that had the turn before may have shown the same.
+                # The question that had the turn before may have shown the same.
                 known = self._known(key) or (await self._show(columns, translation, kept)).completed
         result: Completed = known
         return result

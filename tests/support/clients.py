@@ -12,6 +12,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.release_store import MemoryReleaseStore
 
 from .world import World, new_account
 
@@ -37,13 +38,14 @@ class Corrupting(DuckDBEngine):
 async def asking_client(
     world: World, engine: Engine, *, dp: str = "", budget: str = "", account: str = ""
 ) -> AsyncIterator[AsyncPrivateClient]:
-    """Gives a client with short time-outs and, unless one is named, an account of its own."""
+    """Gives a client with short time-outs, a store and, unless one is named, an account of its own."""
     async with AsyncPrivateClient(
         dp=dp or world.dp,
         budget=budget or world.budget,
         account=account or new_account(),
         engine=engine,
         timeouts=SHORT,
+        releases=MemoryReleaseStore(),
     ) as client:
         yield client
 
