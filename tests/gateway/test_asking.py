@@ -135,7 +135,7 @@ async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
         one = await client.catalog("small")
         with pytest.raises(InvalidQuestion) as absent:
             await client.catalog("orders")
-    assert {"feedback", "small", "wide"} == {table.name for table in catalog.tables}
+    assert {"feedback", "small", "wide", "growing"} == {table.name for table in catalog.tables}
     assert ["small"] == [table.name for table in one.tables]
     assert "table" == absent.value.field
 
