@@ -68,7 +68,7 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
 
 def with_timeout(key: str, value: str) -> Callable[[str], str]:
     """Return a change of a time-out."""
-    return lambda text: f"{text}timeouts: {{{key}: {value}}}\n"
+    return lambda text: f"{text[: text.index('timeouts:')]}timeouts: {{{key}: {value}}}\n"
 
 
 def with_limit(key: str, value: str) -> Callable[[str], str]:

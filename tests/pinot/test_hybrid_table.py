@@ -18,6 +18,7 @@ from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused
+from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.kafka_broker import running_kafka
 from tests.pinot.loading import plain_rows, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
@@ -169,8 +170,13 @@ def test_the_release_is_that_of_duckdb(hybrid: Hybrid, engine: PinotEngine, tmp_
     ) as services:
         results = []
         for account, asked in (("t/left", engine), ("t/right", duck)):
+            # With a store of its own: the second engine is to draw the release too.
             with PrivateClient(
-                dp=services.dp_address, budget=services.budget_address, account=account, engine=asked
+                dp=services.dp_address,
+                budget=services.budget_address,
+                account=account,
+                engine=asked,
+                releases=MemoryReleaseStore(),
             ) as client:
                 results.append(
                     client.sql(

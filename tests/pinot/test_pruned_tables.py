@@ -18,6 +18,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
+from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
@@ -141,8 +142,13 @@ def written(question: str, table: str) -> str:
 def asked(engine: PinotEngine, services: EmbeddedServices, sql: str) -> tuple[object, ...]:
     """Return all that an analyst who has asked nothing before sees of a question, but for noise in counts."""
     account = f"t/analyst-{next(_numbers)}"
+    # With a store of its own: each question is to reach Pinot.
     with PrivateClient(
-        dp=services.dp_address, budget=services.budget_address, account=account, engine=engine
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=account,
+        engine=engine,
+        releases=MemoryReleaseStore(),
     ) as client:
         result: PrivateResult | GrisError
         try:

@@ -17,6 +17,7 @@ from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
+from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.nasty import NastyTable
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -64,10 +65,13 @@ def duck(nasty_table: NastyTable) -> Iterator[DuckDBEngine]:
 
 
 def new_client(services: EmbeddedServices, engine: Engine) -> PrivateClient:
-    """Return a client of an analyst who has asked nothing yet."""
-    account = f"t/analyst-{next(_numbers)}"
+    """Return a client of an analyst who has asked nothing yet, and that is given nothing another one has asked for."""
     return PrivateClient(
-        dp=services.dp_address, budget=services.budget_address, account=account, engine=engine
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=f"t/analyst-{next(_numbers)}",
+        engine=engine,
+        releases=MemoryReleaseStore(),
     )
 
 

@@ -20,6 +20,7 @@ from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, Engin
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
+from pinot_connector.release_store import MemoryReleaseStore
 from tests.support.queries.drawing import TEXTS
 from tests.support.texts import NOT_UTF8, write_rows
 from tests.support.world import World, copy, new_account
@@ -183,7 +184,10 @@ def test_two_engines_give_one_release_of_a_declared_version(world: World, spark:
     account = new_account()
 
     def ask(engine: Engine) -> PrivateResult:
-        with PrivateClient(dp=world.dp, budget=world.budget, account=account, engine=engine) as client:
+        # With a store of its own: the second engine is to draw the release too.
+        with PrivateClient(
+            dp=world.dp, budget=world.budget, account=account, engine=engine, releases=MemoryReleaseStore()
+        ) as client:
             result = client.histogram("pinned", "element")
         engine.close()
         return result
