@@ -31,7 +31,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
@@ -39,22 +38,18 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge, Cost, Level, largest_k
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.engine_queries import engine_query, expected_columns
 from pinot_connector.engines.base import (
-    Element,
     Engine,
     EngineAnswer,
     EngineQuery,
     ExpectedColumn,
-    Feature,
-    ReadColumn,
 )
 from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
     EngineError,
-    EngineRefused,
     EngineUnavailable,
-    IntegrityError,
     PlanExpired,
     ReleaseNotRecorded,
     ReleaseStoreFailed,
@@ -66,7 +61,7 @@ from pinot_connector.release_store.interface import KeptRelease, Payment, Releas
 from pinot_connector.release_store.memory import wall_clock
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
-from pinot_connector.results import COLUMN_TYPES, TIME_UNITS, PrivateResult, known
+from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
 from pinot_connector.shown_releases import Shown, ShownReleases, kept_release
 from pinot_connector.single_flight import SingleFlight, Turn
@@ -78,7 +73,6 @@ MAX_ENGINE_CALLS = 32
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-_FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 Paid: TypeAlias = Callable[[PrivateResult], None]
 Admission: TypeAlias = Callable[[], Awaitable[None]]
 _Answer = TypeVar("_Answer")
@@ -245,7 +239,7 @@ class QueryPipeline:
             return None
         if await self._budget.is_closed():
             return None
-        columns = _columns(asked.translation)
+        columns = expected_columns(asked.translation)
         completed = await self._shown.completed(columns, asked.translation, found.kept)
         unit_id = found.kept.content.release.cost.unit_id
         return completed(Charge(Cost(0, 0, unit_id), ()))
@@ -303,13 +297,13 @@ class QueryPipeline:
         self, reservation: Reservation, asked: Translated, kept: KeptRelease, purchase: _Purchase
     ) -> PrivateResult:
         await reservation.made()
-        shown = await self._shown.shown(_columns(asked.translation), asked.translation, kept)
+        shown = await self._shown.shown(expected_columns(asked.translation), asked.translation, kept)
         return await self._charged(reservation, shown, purchase.paid)
 
     async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
         """Asks the engine, draws a release, and charges the account for it or for the one kept meanwhile."""
         asked = await self._translator.on_present_version(asked)
-        query = _engine_query(asked.translation, self._engine.dialect)
+        query = engine_query(asked.translation, self._engine.dialect)
         if query.requires:
             await self._on_engine("check", lambda: self._engine.check(query))
         async with self._reserving(asked.translation, purchase) as reservation:
@@ -455,50 +449,6 @@ async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-
-
-def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> EngineQuery:
-    found = [query for query in translation.engine_queries if query.dialect == dialect]
-    if len(found) != 1:
-        raise EngineRefused("this engine cannot answer the question")
-    columns = _columns(translation)
-    requires = frozenset(_required(feature) for feature in found[0].requires)
-    reads = tuple(_read(column) for column in translation.reads)
-    if not reads:
-        raise IntegrityError(
-            "dp_service does not say which columns a query names; it is older than this connector"
-        )
-    return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires, reads)
-
-
-def _columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:
-    return tuple(_expected(column) for column in translation.columns)
-
-
-def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
-    kind = None
-    if column.type != histogram_pb2.COLUMN_TYPE_UNSPECIFIED:
-        kind = known(COLUMN_TYPES, column.type)
-    numbers = (column.smallest, column.largest) if column.HasField("smallest") else None
-    unit = known(TIME_UNITS, column.time_unit) if column.time_unit else None
-    return ReadColumn(column.name, kind, _null_value(column.null_value), numbers, unit)
-
-
-def _null_value(message: question_pb2.Value) -> Element | None:
-    named = message.WhichOneof("kind")
-    if named == "timestamp":
-        return message.timestamp.ToMicroseconds()
-    return None if named is None else getattr(message, named)
-
-
-def _required(feature: dp_pb2.EngineFeature) -> Feature:
-    if feature not in _FEATURES:
-        raise EngineRefused("the query requires something of the engine that this version does not know")
-    return _FEATURES[feature]
-
-
-def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
-    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)
 
 
 def _payment(levels: Sequence[Level]) -> Payment | None:
