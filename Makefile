@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test test-fast
+.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -75,10 +75,14 @@ endif
 demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
 	@$(BIN)/python -m examples.two_servers
 
-# Workers of pytest, by themselves one more than processors; each takes whole files, and what is heavy in lanes, first.
+# Workers of pytest, by themselves three more than processors; each takes whole files, and what is heavy in lanes, first.
 WORKERS ?= auto
+PROPERTIES ?= 10
 test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-long: $(VENV)/.dev ## the cases that `make test` leaves out, for they repeat on more what it shows on little
+	GRIS_TEST_LONG=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m long
 
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
@@ -114,7 +118,7 @@ images: ## build the images, and make the secrets that compose.yaml mounts; IMAG
 
 # Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
 KUBERNETES_LOAD ?=
-kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; GRIS_TEST_DEPLOYMENT=chart: the Helm chart, =production: that overlay
+kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; GRIS_TEST_DEPLOYMENT=chart: the Helm chart, =production, =several-gateways: these overlays
 ifneq ($(KUBERNETES_LOAD),)
 	$(MAKE) images GRIS_IMAGES=gris GRIS_TAG=local
 	@docker image inspect gris-pinot:local >/dev/null 2>&1 || $(IMAGE_BUILD) gris-pinot:local deploy/pinot
@@ -127,7 +131,7 @@ LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
-	$(LOCK) --extra gateway --extra pinot --extra telemetry --output-file deploy/locks/gateway.txt
+	$(LOCK) --extra gateway --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) --extra all --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI
@@ -145,11 +149,29 @@ audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 tim
 pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
 	$(BIN)/python -m tests.campaigns.pinot_stream
 
+pinot-failures: $(VENV)/.dev ## servers and brokers of a real Pinot that load, lag behind, are replaced or die, one after the other
+	GRIS_TEST_PINOT_FAILURES=1 GRIS_TEST_LONG=1 $(BIN)/python -m pytest tests/pinot/failures
+
 pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL; makes tables of its own and removes them
 	@$(BIN)/python -m tests.campaigns.pinot_check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
 	$(BIN)/python -m tests.campaigns.chaos $(CHAOS)
+
+kills: $(VENV)/.dev ## kill -9 gateways, services and stores for ten minutes each under questions on changing rows; KILLS="--store postgres --minutes 30"
+	$(BIN)/python -m tests.campaigns.kills $(KILLS)
+
+# Superset pins older packages than Gris needs elsewhere, so it has an environment of its own. Of its packages
+# 6.1.0 uses two without asking for them, and breaks with later versions of flask-caching.
+SUPERSET := build/superset
+CHROMIUM ?= $(shell command -v chromium)
+$(SUPERSET)/.ready: pyproject.toml Makefile | $(VENV)/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SUPERSET)
+	$(BIN)/uv pip install --quiet --python $(SUPERSET)/bin/python 'apache-superset==6.1.0' cachetools rich playwright 'flask-caching<2.4' --editable '.[sqlalchemy]'
+	@touch $@
+
+superset-check: $(SUPERSET)/.ready ## a real Apache Superset asks a gateway: database, charts, refusals; with Chromium it leaves pictures in build/superset-pictures
+	$(BIN)/python -m tests.campaigns.superset --programs $(SUPERSET)/bin $(if $(CHROMIUM),--chromium $(CHROMIUM))
 
 rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times, under load; ROLLING="--rounds 50"
 	$(BIN)/python -m tests.campaigns.rolling $(ROLLING)
@@ -163,8 +185,14 @@ bounded: $(VENV)/.dev ## the worst of every mechanism for bounded contributions 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.campaigns.fuzz
 
+properties: $(VENV)/.dev ## every property test on ten times as many examples as `make test`; PROPERTIES=100: a hundred times
+	GRIS_TEST_EXAMPLES=$(PROPERTIES) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m hypothesis
+
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
 	$(BIN)/python -m bench.path --engine $(ENGINE) $(BENCH)
+
+bench-cpu: $(VENV)/.dev ## the CPU of a question beside its engine, in each process; BENCH="--questions 1000"
+	$(BIN)/python -m bench.question_cpu $(BENCH)
 
 bench-repeats: $(VENV)/.dev ## a repeated question at a gateway beside an empty call
 	$(BIN)/python -m bench.repeats $(BENCH)
@@ -183,6 +211,9 @@ bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain dis
 
 bench-bounded: $(VENV)/.dev ## what one look and two looks find of a top 50, beside UnkGumb; BENCH="--data FILE MEMBER ELEMENT"
 	$(BIN)/python -m bench.bounded $(BENCH)
+
+bench-bounded-served: $(VENV)/.dev ## the same as the services answer it, and the shift's errors; BENCH="--runs 100"
+	$(BIN)/python -m bench.bounded_served $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
 	$(BIN)/python -m bench.bound $(BENCH)

@@ -52,7 +52,7 @@ class _TimedNoise(DpServiceClient):
 
     async def add_noise(
         self, header: dp_pb2.ReleaseHeader, columns: tuple[ExpectedColumn, ...], answer: EngineAnswer
-    ) -> Noisy:
+    ) -> Noisy | dp_pb2.NextLook:
         started = time.perf_counter()
         noisy = await super().add_noise(header, columns, answer)
         self._clock.note("noise", started)
@@ -65,10 +65,10 @@ class _TimedBudget(BudgetServiceClient):
         self._clock = clock
 
     async def reserve(
-        self, worst_case: cost_pb2.Cost, query_id: str, *, request_id: str = ""
+        self, worst_case: cost_pb2.Cost, query_id: str, *, request_id: str = "", queries: int = 1
     ) -> budget_pb2.ReserveBudgetResponse:
         started = time.perf_counter()
-        response = await super().reserve(worst_case, query_id, request_id=request_id)
+        response = await super().reserve(worst_case, query_id, request_id=request_id, queries=queries)
         self._clock.note("reserve (beside the engine)", started)
         return response
 

@@ -16,7 +16,11 @@ class Tuning:
 
     Attributes:
         redis_answer_seconds: How long Redis may take for an answer.
-        postgres_answer_seconds: How long PostgreSQL may take for an answer; longer than its own statement_timeout.
+        postgres_answer_seconds: How long PostgreSQL may take for an answer.
+        postgres_statement_seconds: How long one statement of it may take. PostgreSQL gives up before the service does,
+            so that most of what takes too long is known to have had no effect.
+        postgres_lock_seconds: How long a statement of it waits for a lock, and how long a service that is held up
+            within a transaction keeps its lock.
         installation_seconds: How long a start waits for another process that installs the ledger in PostgreSQL.
         start_check_seconds: How long a start looks for damage in a SQLite file. A gigabyte takes one to four seconds;
             a table that was begun is finished.
@@ -27,6 +31,8 @@ class Tuning:
             about 8 MB and are dropped in a few milliseconds; SQLite's own cache has them still.
         expired_at_once: How many lapsed reservations one request ends.
         running_calls: How many calls may run before the service answers that it is overloaded.
+        unfinished_seconds: How long a call may wait for the rest of its request.
+        unfinished_bytes: How much requests of which something is missing may take together, at their greatest length.
         statement_readers: How many callers at a time may read policy statements, whose journal may be long.
         read_wait_seconds: How long a caller waits for its turn to read them.
         journal_page: How many journal entries or balances an audit reads at a time.
@@ -39,6 +45,8 @@ class Tuning:
 
     redis_answer_seconds: float = 2.0
     postgres_answer_seconds: float = 1.5
+    postgres_statement_seconds: float = 1.2
+    postgres_lock_seconds: float = 1.0
     installation_seconds: float = 300.0
     start_check_seconds: float = 20.0
     slow_disk_seconds: float = 1.0
@@ -46,6 +54,8 @@ class Tuning:
     kept_balances: int = 20_000
     expired_at_once: int = MAX_EXPIRED_AT_ONCE
     running_calls: int = 10_000
+    unfinished_seconds: float = 10.0
+    unfinished_bytes: int = 32 * 2**20
     statement_readers: int = 2
     read_wait_seconds: float = 5.0
     journal_page: int = 1000

@@ -12,11 +12,188 @@ Both are stored or sent. A parameter that is added goes to the end, and a plan w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from dp_service.terms import Consistency, CountNoise, Element, MechanismName, Scalar
+from dp_service.terms import (
+    AggregateFunction,
+    BoundedBy,
+    Consistency,
+    CountNoise,
+    Element,
+    MechanismName,
+    Scalar,
+)
+
+
+@dataclass(frozen=True)
+class NamesLook:
+    """The first of two looks: it finds the elements that the second one counts.
+
+    Attributes:
+        delta_1: In how many elements a member counts at most in this look, in each period.
+        units: u_1, how many of the release's information units this look takes; the second one takes the rest.
+        most_names: M, how many elements are kept at most, by their noisy rank.
+    """
+
+    delta_1: int
+    units: Fraction
+    most_names: int
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [("delta_1", self.delta_1), ("names_units", self.units), ("most_names", self.most_names)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "units": str(self.units)}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> NamesLook:
+        """Return what a verified plan states."""
+        return cls(**{**plan, "units": Fraction(plan["units"])})
+
+
+@dataclass(frozen=True)
+class BoundedContributions:
+    """What a release of bounded contributions has besides what every release has.
+
+    Attributes:
+        bounded_by: Why no member counts in more elements.
+        delta_0: In how many elements a member counts at most, in each period.
+        periods: In how many periods of its own a question's data were bounded.
+        of_events: Whether rows are counted, and not members.
+        units: How many information units the release costs.
+        min_count: The smallest count that is considered; None over a known domain. Of two looks, it is the first one's.
+        salt: The public salt by which the query chooses a member's elements, hexadecimal; empty if no query does.
+        names: The first of two looks; `delta_0` is then that of the second, within the names. None: there is one look.
+        shifted: Whether counts of a known domain are released relative to their total.
+    """
+
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int
+    of_events: bool
+    units: int
+    min_count: int | None
+    salt: str
+    names: NamesLook | None = None
+    shifted: bool = False
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("bounded_by", self.bounded_by.name),
+            ("delta_0", self.delta_0),
+            ("periods", self.periods),
+            ("of_events", self.of_events),
+            ("units", self.units),
+            ("min_count", self.min_count),
+            ("salt", self.salt),
+            *(() if self.names is None else self.names.specified()),
+            *([("shifted", True)] if self.shifted else []),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        names = {} if self.names is None else {"names": self.names.to_json()}
+        shifted = {"shifted": True} if self.shifted else {}
+        own = {name: value for name, value in asdict(self).items() if name not in ("names", "shifted")}
+        return {**own, "bounded_by": self.bounded_by.name, **names, **shifted}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> BoundedContributions:
+        """Return what a verified plan states."""
+        names = NamesLook.from_json(plan["names"]) if "names" in plan else None
+        return cls(**{**plan, "bounded_by": BoundedBy[plan["bounded_by"]], "names": names})
+
+
+@dataclass(frozen=True)
+class SummedValue:
+    """A column that a release sums.
+
+    Attributes:
+        name: The name of the column.
+        quantum: What one step of its sums is worth.
+        low: The least that a member's total in an element can be, in steps.
+        high: The most.
+        share: Its part of the release's units.
+    """
+
+    name: str
+    quantum: Fraction
+    low: int
+    high: int
+    share: Fraction
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("sum", self.name),
+            ("quantum", self.quantum),
+            ("low", self.low),
+            ("high", self.high),
+            ("sum_share", self.share),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "quantum": str(self.quantum), "share": str(self.share)}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> SummedValue:
+        """Return what a verified plan states."""
+        return cls(**{**plan, "quantum": Fraction(plan["quantum"]), "share": Fraction(plan["share"])})
+
+
+@dataclass(frozen=True)
+class AskedAggregate:
+    """A sum or an average that the question shows: the place of its column in the release, and its alias in SQL."""
+
+    function: AggregateFunction
+    place: int
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class SumsReleased:
+    """What a release of sums has besides what every release of bounded contributions has.
+
+    Attributes:
+        share: The part of the units that the counts take.
+        columns: The columns that are summed, by name.
+        asked: What the question shows of them; no part of the release.
+        ordered_by: The place in `asked` of what the list is in descending order of; None: it is in the order of its
+            counts. No part of the release either.
+    """
+
+    share: Fraction
+    columns: tuple[SummedValue, ...]
+    asked: tuple[AskedAggregate, ...]
+    ordered_by: int | None = None
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [("share", self.share), *(pair for column in self.columns for pair in column.specified())]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {
+            "share": str(self.share),
+            "columns": [column.to_json() for column in self.columns],
+            "asked": [[each.function.name, each.place, each.alias] for each in self.asked],
+            **({} if self.ordered_by is None else {"ordered_by": self.ordered_by}),
+        }
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> SumsReleased:
+        """Return what a verified plan states."""
+        asked = (
+            AskedAggregate(AggregateFunction[name], place, alias) for name, place, alias in plan["asked"]
+        )
+        columns = tuple(map(SummedValue.from_json, plan["columns"]))
+        return cls(Fraction(plan["share"]), columns, tuple(asked), plan.get("ordered_by"))
 
 
 @dataclass(frozen=True)
@@ -29,14 +206,20 @@ class ReleaseParameters:
         delta: What one call pays for.
         tau: By how much one member changes a count.
         delta_l0: How many elements one member can change; None: any number (unrestricted).
-        d_bar: How many elements of an unknown domain are fetched; None: the domain is known.
+        d_bar: How many elements of an unknown domain are fetched; None: the domain is known, or all are fetched.
         k: How many elements are shown; None: all.
         with_counts: Whether their noisy counts are shown.
-        count_noise: The noise in counts; LAPLACE where that noise is the mechanism itself (KNOWN_LAP, UNK_LAP).
+        count_noise: The noise in counts; LAPLACE where that noise is the mechanism itself (KNOWN_LAP, UNK_LAP), and
+            GAUSSIAN for BOUND_GAUSS and BOUND_MOMENTS.
         consistency: Whether the same question on the same data gets the same answer.
         domain: The elements of a known domain in ascending order; None: the domain is unknown.
         within: The values that count in each column of an unknown domain, None: all; empty: all in every column.
             What an engine answers outside them is left out.
+        contributions: How contributions are bounded; None: they are not, for every mechanism but BOUND_GAUSS and
+            BOUND_MOMENTS.
+        clips: Whether rows are counted, at most tau of a member in each element. Results state it; the query
+            that does it is part of what the release is of.
+        sums: What is summed beside the counts; None: nothing is, for every mechanism but BOUND_MOMENTS.
     """
 
     mechanism: MechanismName
@@ -51,6 +234,9 @@ class ReleaseParameters:
     consistency: Consistency
     domain: tuple[Element, ...] | None
     within: tuple[tuple[Scalar, ...] | None, ...] = ()
+    contributions: BoundedContributions | None = None
+    clips: bool = False
+    sums: SumsReleased | None = None
 
     @property
     def k_changes_the_release(self) -> bool:
@@ -66,8 +252,7 @@ class ReleaseParameters:
         """Return the names and values that enter the release specification, in their order, without the domain.
 
         k and whether counts are wanted belong to it only where they change what is drawn or paid (the Gumbel
-        mechanisms). The Laplace mechanisms release one list, whatever part of it is shown, so any k is the same
-        release.
+        mechanisms). The others release one list, whatever part of it is shown, so any k is the same release.
 
         Args:
             drawn_by: The versions of the mechanism and of the sampler.
@@ -86,6 +271,8 @@ class ReleaseParameters:
             ("consistency", self.consistency.name),
             ("k", self.k if drawn else None),
             ("with_counts", self.with_counts if drawn else None),
+            *(() if self.contributions is None else self.contributions.specified()),
+            *(() if self.sums is None else self.sums.specified()),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -103,12 +290,16 @@ class ReleaseParameters:
             "consistency": self.consistency.name,
             "domain": self.domain,
             "within": self.within,
+            **({} if self.contributions is None else {"contributions": self.contributions.to_json()}),
+            **({"clips": True} if self.clips else {}),
+            **({} if self.sums is None else {"sums": self.sums.to_json()}),
         }
 
     @classmethod
     def from_json(cls, plan: dict[str, Any]) -> ReleaseParameters:
         """Return the parameters that a verified plan states."""
         domain: list[list[Any]] | None = plan["domain"]
+        bounded: dict[str, Any] | None = plan.get("contributions")
         return cls(
             mechanism=MechanismName[plan["mechanism"]],
             epsilon_per=Fraction(plan["epsilon_per"]),
@@ -123,4 +314,7 @@ class ReleaseParameters:
             domain=None if domain is None else tuple(map(tuple, domain)),
             # A plan that an older replica made has none; it lives for ten minutes.
             within=tuple(None if values is None else tuple(values) for values in plan.get("within", ())),
+            contributions=None if bounded is None else BoundedContributions.from_json(bounded),
+            clips=plan.get("clips", False),
+            sums=SumsReleased.from_json(plan["sums"]) if "sums" in plan else None,
         )

@@ -15,6 +15,8 @@ class MechanismName(StrEnum):
     KNOWN_GUMB = "KnownGumb"
     UNK_LAP = "UnkLap"
     UNK_GUMB = "UnkGumb"
+    BOUND_GAUSS = "BoundGauss"
+    BOUND_MOMENTS = "BoundMoments"
 
     @property
     def is_gumbel(self) -> bool:
@@ -32,6 +34,30 @@ class CountNoise(StrEnum):
     GAUSSIAN = "gaussian"
 
 
+class BoundedBy(StrEnum):
+    """Why a member counts in at most Delta_0 elements, by its name in a policy.
+
+    IN_QUERY: the query itself counts no more of them. PREPARED: the table is a copy that `gris bound` made. ASSUMED:
+    the policy's author promises it; nothing checks it, and if it is false the guarantee is.
+    """
+
+    IN_QUERY = "in_query"
+    PREPARED = "prepared"
+    ASSUMED = "assumed"
+
+
+class Answering(StrEnum):
+    """A way of answering between which a policy lets the service choose, by its name in a policy.
+
+    UNBOUNDED: the mechanism that needs no bound, whose price grows with k. ONE_LOOK and TWO_LOOKS: bounded
+    contributions; over a known domain two looks are one.
+    """
+
+    UNBOUNDED = "unbounded"
+    ONE_LOOK = "one_look"
+    TWO_LOOKS = "two_looks"
+
+
 class Consistency(StrEnum):
     """Whether the same question on the same data gets the same answer."""
 
@@ -47,6 +73,23 @@ class ColumnType(StrEnum):
     BOOL = "bool"
     DATE = "date"
     TIMESTAMP = "timestamp"
+
+
+class ValueType(StrEnum):
+    """The type of a column that is summed, by its name in a policy.
+
+    DECIMAL: decimal or floating-point numbers, which engines read as IEEE doubles before they round them.
+    """
+
+    INT64 = "int64"
+    DECIMAL = "decimal"
+
+
+class AggregateFunction(StrEnum):
+    """What is computed of a column in each element: the sum, or the average, of its members' totals."""
+
+    SUM = "sum"
+    AVERAGE = "average"
 
 
 Scalar = str | int | bool

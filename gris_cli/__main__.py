@@ -10,6 +10,7 @@ from types import FrameType
 
 MISSING_LIBRARIES = "gris needs a few more libraries: pip install 'gris-dp[all]'"
 EXIT_UNEXPECTED = 1
+EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
@@ -37,7 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def console() -> int:
     """Run a command as a process that also cleans up when it is terminated, and return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
-    return main()
+    try:
+        return main()
+    except KeyboardInterrupt:
+        # Ctrl-C while modules are still loading; commands see to their own.
+        return EXIT_INTERRUPTED
 
 
 def _say_missing(*, as_json: bool) -> None:

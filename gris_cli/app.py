@@ -20,6 +20,7 @@ from gris_cli import (
     policy,
     remaining,
     serve,
+    shell,
     ticket_key,
 )
 from gris_cli.bound import command as bound
@@ -43,6 +44,7 @@ app.command("catalog")(catalog.catalog)
 app.command("remaining")(remaining.remaining)
 app.command("history")(history.history)
 app.command("guarantee")(guarantee.guarantee)
+app.command("shell")(shell.shell)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)

@@ -11,14 +11,24 @@ from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
     from gris_cli.clients import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.printing import print_result  # noqa: PLC0415
-    from gris_cli.question_arguments import question_of  # noqa: PLC0415
+    from gris_cli.printing import print_check, print_result  # noqa: PLC0415
+    from gris_cli.question_arguments import (  # noqa: PLC0415
+        flags_named,
+        is_only_a_check,
+        question_of,
+        require_data_of,
+    )
     from pinot_connector.budgets import questions_left  # noqa: PLC0415
 
-    asked = question_of(question)
-    with connected(connection) as client:
-        result = client.ask(asked)
-        if not result.remaining:
-            # It was paid for before, and the ledger was not asked.
-            result = replace(result, remaining=client.remaining())
+    if is_only_a_check(question):
+        print_check(as_json=as_json)
+        return
+    with flags_named(question):
+        asked = question_of(question)
+        with connected(connection) as client:
+            require_data_of(question.table, connection.data)
+            result = client.ask(asked)
+            if not result.remaining:
+                # It was paid for before, and the ledger was not asked.
+                result = replace(result, remaining=client.remaining())
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)

@@ -8,10 +8,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gris_cli.formatting import format_exact
 from gris_cli.printing import console_of_width, print_json, printable, say
-from pinot_connector.catalog import Catalog, ColumnEntry, MeasureEntry, TableEntry, TimeEntry
+from pinot_connector.catalog import (
+    Answering,
+    Catalog,
+    ChoiceEntry,
+    ColumnEntry,
+    MeasureEntry,
+    TableEntry,
+    TimeEntry,
+)
 from pinot_connector.engines.base import ColumnType, TimeUnit
-from pinot_connector.results import Consistency, Shown, shown_values
+from pinot_connector.parameters import Consistency, Contributions, SummedColumn
+from pinot_connector.results import Shown, shown_values
 
 MAX_VALUES = 8
 
@@ -33,6 +43,12 @@ def _print_table(console: Console, table: TableEntry) -> None:
     console.print()
     say(console, "table", f"{table.name}; its members are {table.member}")
     say(console, "counts", "; ".join(map(_format_measure, table.measures)))
+    if table.contributions is not None:
+        say(console, "bounded", _format_contributions(table.contributions))
+    if table.choice is not None:
+        say(console, "chosen", _format_choice(table.choice))
+    for value in table.values:
+        say(console, "sums", _format_value(value))
     if table.time is not None:
         say(console, "time", _format_time(table.time))
     is_keyed = table.consistency is Consistency.KEYED
@@ -46,13 +62,13 @@ def _print_table(console: Console, table: TableEntry) -> None:
 
 
 def _cells(column: ColumnEntry) -> tuple[str, ...]:
-    mechanism = "-" if column.mechanism is None else column.mechanism.value
+    may_answer = [each.value for each in (column.mechanism, column.other_mechanism) if each is not None]
     filters = ", ".join(operator.value for operator in column.filters) or "-"
     values = _format_domain(column.domain)
     if column.published is not None:
         rho, delta = float(column.published.rho), float(column.published.delta)
         values += f"; published at rho {rho:g}, delta {delta:g}"
-    return column.name, column.type.value, mechanism, filters, values
+    return column.name, column.type.value, " or ".join(may_answer) or "-", filters, values
 
 
 def _format_domain(domain: tuple[Shown, ...] | None) -> str:
@@ -60,6 +76,44 @@ def _format_domain(domain: tuple[Shown, ...] | None) -> str:
         return "not known"
     values = ", ".join(str(value) for value in domain[:MAX_VALUES])
     return values if len(domain) <= MAX_VALUES else f"{values}, ... {len(domain)} in all"
+
+
+def _format_contributions(contributions: Contributions) -> str:
+    names = contributions.names
+    looks = (
+        ""
+        if names is None
+        else f"; over columns of unknown values a first look names at most {names.max_names} elements, for "
+        f"{names.units} of these units, with a member in at most {names.delta_1}"
+    )
+    shift = (
+        "; counts of small known domains are released relative to their total"
+        if contributions.may_shift
+        else ""
+    )
+    return (
+        f"{contributions}; a question costs {contributions.units} information, and looks at elements that count at "
+        f"least {contributions.min_count}{looks}{shift}"
+    )
+
+
+def _format_choice(choice: ChoiceEntry) -> str:
+    units = ", ".join(map(str, choice.units))
+    names = {
+        Answering.UNBOUNDED: "no bound, for a price that grows with k",
+        Answering.ONE_LOOK: f"one look for {units} information",
+        Answering.TWO_LOOKS: f"two looks for {units} information",
+    }
+    ways = "; ".join(names[each] for each in choice.among)
+    return f"the cheapest that is expected to find all elements, of: {ways}. Otherwise as above"
+
+
+def _format_value(value: SummedColumn) -> str:
+    lower, upper = format_exact(value.lower), format_exact(value.upper)
+    return (
+        f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
+        f"{format_exact(value.quantum)}"
+    )
 
 
 def _format_measure(entry: MeasureEntry) -> str:

@@ -13,20 +13,22 @@ import typer
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.caching import cache_directory
-from gris_cli.connection_options import credentials, protected_address, remember_address
-from gris_cli.examples import find_examples, location_of, require_tables, service_files
+from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
+from gris_cli.examples import find_examples, locations_of, require_tables, service_files
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
-from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.embedded import EmbeddedServices, secret_key
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
+from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.questions import checked_text, checked_texts
+from pinot_connector.release_store import ReleaseFile, ReleaseStore
 from pinot_connector.results import Explanation, explanation_of
 from pinot_connector.shared_budgets import account_guarantee
 from pinot_connector.sync_client import GatewayClient, PrivateClient
@@ -52,7 +54,9 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
     with ExitStack() as stack:
         engine = stack.enter_context(closing(_engine(flags)))
         dp, budget = stack.enter_context(_addresses(flags))
-        yield stack.enter_context(PrivateClient(dp=dp, budget=budget, account=account, engine=engine))
+        releases = stack.enter_context(_releases(flags))
+        asking = PrivateClient(dp=dp, budget=budget, account=account, engine=engine, releases=releases)
+        yield stack.enter_context(asking)
 
 
 def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
@@ -80,7 +84,7 @@ def left(flags: ConnectionFlags) -> tuple[Level, ...]:
     if flags.gateway:
         with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
             return client.remaining()
-    if not flags.account:
+    if not _account(flags):
         raise typer.BadParameter("--account says whose budget it is")
     budget = protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET")
     return asyncio.run(_levels(budget, flags.account))
@@ -161,6 +165,7 @@ async def _levels(budget: Address, account: str) -> tuple[Level, ...]:
 
 
 def _account(flags: ConnectionFlags) -> str:
+    remember_account(flags.account)
     # Only the budgets of the examples are known to have this account.
     has_examples = flags.embedded and flags.budget_config is None
     return flags.account or (EMBEDDED_ACCOUNT if has_examples else "")
@@ -176,6 +181,7 @@ def gateway_of(flags: ConnectionFlags) -> Address:
     if flags.embedded:
         raise typer.BadParameter("--gateway and --embedded: one of them says whom to ask")
     remember_address("gateway", flags.gateway, "--gateway or GRIS_GATEWAY")
+    remember_account(flags.account)
     return gateway_address(flags.gateway, credentials())
 
 
@@ -189,14 +195,63 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
         return
     files = service_files(flags.policy, flags.budget_config, flags.examples)
     # Before the services start, and for questions that are only priced too: no flag is ignored.
-    require_tables(files.policy, dict(map(location_of, flags.data)))
-    with EmbeddedServices(
+    require_tables(files.policy, locations_of(flags.data))
+    services = EmbeddedServices(
         policy=files.policy,
         budget_config=files.budget,
         directory=flags.directory,
         adaptive_tables=cache_directory(),
-    ) as services:
+    )
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(services)
+        except ServiceUnavailable as error:
+            raise _naming_the_holder(error, flags.directory) from None
         yield services.dp_address, services.budget_address
+
+
+def _naming_the_holder(error: ServiceUnavailable, directory: Path) -> ServiceUnavailable:
+    """Return the error, or if the ledger has another owner, one that says who that most likely is."""
+    if _OWNED_LEDGER not in str(error):
+        return error
+    return ServiceUnavailable(
+        error.service,
+        f"{directory} is in use, most likely by `gris serve`: leave out --embedded to ask the services that it runs, "
+        "with the variables that it printed; or stop it; or --directory names another folder, with a ledger of its own",
+    )
+
+
+@contextmanager
+def _releases(flags: ConnectionFlags) -> Iterator[ReleaseStore | None]:
+    """Yield the release store of services that run; embedded ones have their own."""
+    if flags.embedded:
+        yield None
+        return
+    store = ReleaseFile(flags.releases, _key_of(flags)).opened()
+    try:
+        yield store
+    finally:
+        store.close_now()
+
+
+def _key_of(flags: ConnectionFlags) -> Path:
+    """Return the file of the release store's key, which is made with the store unless it is named."""
+    file, named = flags.releases, flags.releases_key_file
+    if named is not None:
+        return named
+    beside = file.with_suffix(".key")
+    if file.exists():
+        return beside
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return secret_key(beside)
+    except OSError as error:
+        raise typer.BadParameter(f"--releases or GRIS_RELEASES: {error.filename}: {error.strerror}") from None
+
+
+# What budget_service says of a ledger that another process has.
+_OWNED_LEDGER = "one process owns a ledger"
+DATA_SUFFIXES = frozenset({".parquet", ".duckdb", ".db"})
 
 
 def duckdb_engine(tables: dict[str, Path]) -> Engine:
@@ -298,21 +353,31 @@ def _engine(flags: ConnectionFlags) -> Engine:
         case EngineName.SPARK:
             return spark_engine(flags.spark, _locations(flags))
         case EngineName.DUCKDB:
-            return duckdb_engine(_files(flags))
+            return duckdb_engine(data_files(_locations(flags)))
 
 
-def _files(flags: ConnectionFlags) -> dict[str, Path]:
-    files = {table: Path(location) for table, location in _locations(flags).items()}
+def data_files(locations: Mapping[str, str]) -> dict[str, Path]:
+    """Return the files of tables.
+
+    Raises:
+        typer.BadParameter: One is not there, or not of a kind that DuckDB reads.
+    """
+    files = {table: Path(location) for table, location in locations.items()}
     for path in files.values():
         if not path.is_file():
             raise typer.BadParameter(f"--data: there is no file {path}")
+        if path.suffix not in DATA_SUFFIXES:
+            raise typer.BadParameter(
+                f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data {path} "
+                "says how to make Parquet of it"
+            )
     return files
 
 
 def _locations(flags: ConnectionFlags) -> dict[str, str]:
     """Return the location of each table, as the engine takes it."""
     if flags.data:
-        return dict(map(location_of, flags.data))
+        return locations_of(flags.data)
     if flags.embedded and flags.policy is None:
         return {table: str(path) for table, path in find_examples(flags.examples).tables.items()}
     raise typer.BadParameter("--data TABLE=PATH says where the data are")

@@ -33,7 +33,8 @@ class ConnectionOptions:
 _PLAIN = ConnectionOptions()
 # Where each service of this command was looked for, and what sets that: for the message if it does not answer. A dict
 # that is changed in place, because coroutines have a copy of the context.
-_addresses: ContextVar[dict[str, str] | None] = ContextVar("addresses", default=None)
+_addresses: ContextVar[dict[str, tuple[str, str]] | None] = ContextVar("addresses", default=None)
+_account: ContextVar[str] = ContextVar("account", default="")
 _flags: ContextVar[ConnectionOptions] = ContextVar("line_flags", default=_PLAIN)
 
 
@@ -77,6 +78,7 @@ def read_connection_options(
 ) -> None:
     """Keep the options for the command that follows."""
     _addresses.set({})
+    _account.set("")
     _flags.set(ConnectionOptions(tls, ca_file, certificate_file, key_file, token_file))
 
 
@@ -88,6 +90,8 @@ def protected_address(address: str, service: str, setting: str) -> Address:
         service: The service that is expected there, as errors call it.
         setting: The option and the environment variable that the address comes from.
     """
+    if address.startswith(("http://", "https://")):
+        raise typer.BadParameter(f"{setting} expects HOST:PORT, without http://, got {address}")
     remember_address(service, address, setting)
     from pinot_connector.endpoints import Endpoint  # noqa: PLC0415 - `gris --help` should not load gRPC
 
@@ -98,12 +102,28 @@ def remember_address(service: str, address: str, setting: str) -> None:
     """Keep where a service is expected."""
     known = _addresses.get()
     if known is not None:
-        known[service] = f"at {address}; {setting} says where it is"
+        known[service] = (address, setting)
+
+
+def remember_account(account: str) -> None:
+    """Keep which account was named; empty: none was."""
+    _account.set(account)
+
+
+def named_account() -> str:
+    """Return the account that was named by a flag or the environment; empty if none was."""
+    return _account.get()
 
 
 def address_of(service: str) -> str:
     """Return where a service was expected and what sets that; empty if this command did not say."""
-    return (_addresses.get() or {}).get(service, "")
+    known = _addresses.get() or {}
+    if service not in known:
+        return ""
+    address, setting = known[service]
+    others = [name for name, (other, _) in known.items() if name != service and other == address]
+    same = "".join(f", which is also where {name} is expected" for name in others)
+    return f"at {address}{same}; {setting} says where it is"
 
 
 def credentials() -> Credentials:

@@ -38,7 +38,7 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     spark: SparkFlag = DEFAULT_SPARK,
     as_json: JsonFlag = False,
 ) -> None:
-    """Ask five private questions of real data, one of them twice, and then until a budget refuses."""
+    """Ask five private questions of real data, one of them twice; then of bounded contributions and until a refusal."""
     from gris_cli.clients import PinotLoading, duckdb_engine, pinot_engine, spark_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.demo_reports import JsonReport, TextReport  # noqa: PLC0415
     from gris_cli.demo_script import DemoScript  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gris_cli.demo_script import ANALYST, SMALL_ANALYST, DemoQuestion, NoiseKey
@@ -62,6 +63,16 @@ class TextReport:
         for shortfall in refusal.shortfalls:
             say(self._console, "refused", format_shortfall(shortfall))
 
+    def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
+        """Show how many elements each mechanism found, and what for."""
+        self._console.print()
+        self._console.rule(f"[bold]{question.title}", align="left")
+        for result in results:
+            found = f"{len(result.rows)} found for {format_cost(result.cost)}"
+            contributions = result.parameters.contributions
+            how = "" if contributions is None else f"; {contributions}"
+            say(self._console, result.mechanism.value, f"{found}{how}")
+
     def ends(self) -> None:
         """Say that nothing is left running."""
         self._console.print()
@@ -97,6 +108,11 @@ class JsonReport:
         """Record the refusal."""
         failure = None if refusal is None else failure_of(refusal).to_dict()
         self._report["small_account"] = {"account": SMALL_ANALYST, "answered": answered, "refusal": failure}
+
+    def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
+        """Record both results."""
+        shown = [result.to_dict() for result in results]
+        self._report["compared"] = {"title": question.title, "results": shown}
 
     def ends(self) -> None:
         """Print everything that was recorded."""

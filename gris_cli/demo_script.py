@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from pinot_connector.sync_client import PrivateClient
 ANALYST = "demo/analyst"
 SMALL_ANALYST = "demo/small"
 MONTHS_TO_TRY = 12
+PINOT = "pinot"
 
 _SQL = f"""SELECT article_id, COUNT(DISTINCT member_id) FROM {COFACTS}
 WHERE score = 1 AND day >= '2019-01-01' AND day < '2019-04-01'
@@ -53,6 +54,13 @@ DEMO_QUESTIONS = (
 )
 
 
+COMPARED_K = 50
+COMPARED = DemoQuestion(
+    "The fifty articles that most members gave an opinion on, without and with bounded contributions",
+    structured_question(COFACTS, "article_id", k=COMPARED_K),
+)
+
+
 @dataclass(frozen=True)
 class NoiseKey:
     """Where the noise key is, whether it was made just now, and whether it stays."""
@@ -76,6 +84,9 @@ class Report(Protocol):
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """The first question was asked again."""
+
+    def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
+        """One question was answered under two policies: by UnkGumb, and of bounded contributions."""
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
         """The small account got this many answers and then was refused; None: it never was."""
@@ -112,10 +123,23 @@ class DemoScript:
             ) as services:
                 with self._client(services, ANALYST) as client:
                     identical = self._ask_all(client)
+                    # Pinot cannot bound members in a query, and the example is no prepared copy.
+                    compared = None if self._engine.dialect == PINOT else client.ask(COMPARED.question)
                 with self._client(services, SMALL_ANALYST) as client:
                     self._ask_until_refused(client)
+            if compared is not None:
+                self._report.compared(COMPARED, [compared, self._ask_bounded(folder / "bounded")])
         self._report.ends()
         return identical
+
+    def _ask_bounded(self, folder: Path) -> PrivateResult:
+        """Ask under the policy that bounds contributions; it has a currency, and so a ledger, of its own."""
+        policy, budget = self._examples.bounded_policy, self._examples.budget
+        with (
+            EmbeddedServices(policy=policy, budget_config=budget, directory=folder) as services,
+            self._client(services, ANALYST) as client,
+        ):
+            return client.ask(COMPARED.question)
 
     def _client(self, services: EmbeddedServices, account: str) -> PrivateClient:
         return PrivateClient(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,11 @@ class Examples:
     def policy(self) -> Path:
         """dp_service's policy for the example tables."""
         return self.directory / "policy.yaml"
+
+    @property
+    def bounded_policy(self) -> Path:
+        """dp_service's policy for the first example table with bounded contributions."""
+        return self.directory / "bounded" / "policy.yaml"
 
     @property
     def budget(self) -> Path:
@@ -48,7 +53,10 @@ def find_examples(given: Path | None) -> Examples:
     usual = [Path("examples"), here.parent / "examples", here / "example_data"]
     for directory in [given] if given is not None else usual:
         found = Examples(directory.resolve())
-        if all(path.is_file() for path in (found.policy, found.budget, *found.tables.values())):
+        if all(
+            path.is_file()
+            for path in (found.policy, found.bounded_policy, found.budget, *found.tables.values())
+        ):
             return found
     raise typer.BadParameter(
         "the example data are not here; run this in a checkout of the project, or name their directory with --examples"
@@ -83,16 +91,22 @@ def service_files(policy: Path | None, budget: Path | None, examples: Path | Non
     return ServiceFiles(policy or found.policy, budget or found.budget)
 
 
-def location_of(text: str) -> tuple[str, str]:
-    """Return table and location of `--data TABLE=PATH`.
+def locations_of(texts: Iterable[str]) -> dict[str, str]:
+    """Return the location of each table that `--data TABLE=PATH` names.
 
     Raises:
-        typer.BadParameter: It is not of that form.
+        typer.BadParameter: One is not of that form, or two name the same table.
     """
-    table, equals, location = text.partition("=")
-    if not equals or not table or not location:
-        raise typer.BadParameter(f"--data expects TABLE=PATH, got {text}")
-    return table, location
+    found: dict[str, str] = {}
+    for text in texts:
+        table, equals, location = text.partition("=")
+        if not equals or not table or not location:
+            example = f", such as {Path(text).stem}={text}," if text and not equals else ","
+            raise typer.BadParameter(f"--data expects TABLE=PATH{example} got {text}")
+        if table in found:
+            raise typer.BadParameter(f"--data names the table {table} twice; give it one location")
+        found[table] = location
+    return found
 
 
 def require_tables(policy: Path, tables: Collection[str]) -> None:

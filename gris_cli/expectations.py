@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,16 @@ from dp_service.accounting.accuracy import (
     mean_laplace_error,
 )
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.mechanisms.unk_lap import threshold_shift
-from pinot_connector.results import CountNoise, Mechanism, Parameters
+from pinot_connector.parameters import Contributions, CountNoise, Mechanism, Parameters
 
 HALF = Fraction(1, 2)
 MOSTLY = Fraction(19, 20)
 ALPHA = 1 - MOSTLY
+# What floats do to the logarithm of a tail.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Expectation:
 
     `ordered_mostly` is how far two counts must lie apart to be ranked in their true order with 95 %; None where the
     noise in the counts alone decides. `prices` are for counts of `found_half` and `found_mostly`; empty where the price
-    is the same whatever is found.
+    is the same whatever is found. `is_fixed` says that the threshold is the same whatever the data: then `found_half`
+    and `found_mostly` are counts themselves.
     """
 
     found_half: int | None
@@ -59,6 +64,7 @@ class Expectation:
     mean_error: float | None = None
     ordered_mostly: int | None = None
     prices: tuple[Price, ...] = ()
+    is_fixed: bool = False
 
 
 def expectation_of(parameters: Parameters) -> Expectation:
@@ -72,12 +78,11 @@ def expectation_of(parameters: Parameters) -> Expectation:
         mean_error=_mean_error(parameters),
         ordered_mostly=_ordered_mostly(parameters),
         prices=tuple(_prices(parameters, threshold, needed)),
+        is_fixed=isinstance(threshold, GaussianThreshold),
     )
 
 
-def _prices(
-    parameters: Parameters, threshold: GumbelThreshold | LaplaceThreshold | None, heights: Sequence[int]
-) -> Iterator[Price]:
+def _prices(parameters: Parameters, threshold: Threshold | None, heights: Sequence[int]) -> Iterator[Price]:
     """Yield what UnkGumb costs: a unit for the threshold, for each element and bottom, and for each count."""
     if not isinstance(threshold, GumbelThreshold) or parameters.k is None:
         return
@@ -90,11 +95,16 @@ def _prices(
 
 
 def _ordered_mostly(parameters: Parameters) -> int | None:
-    """Return the gap at which the exponential mechanism ranks two counts rightly: the law is logistic."""
+    """Return the gap at which the exponential mechanism ranks two counts rightly."""
     if parameters.mechanism not in (Mechanism.UNK_GUMB, Mechanism.KNOWN_GUMB):
         return None
+    return gumbel_gap(parameters.epsilon_per, parameters.tau)
+
+
+def gumbel_gap(epsilon_per: Fraction, tau: int) -> int:
+    """Return how far two counts must lie apart to be ranked in their true order with 95 %: the law is logistic."""
     odds = math.log(MOSTLY / (1 - MOSTLY))
-    return math.ceil(odds * parameters.tau / float(parameters.epsilon_per))
+    return math.ceil(odds * tau / float(epsilon_per))
 
 
 def _mean_error(parameters: Parameters) -> float | None:
@@ -116,16 +126,53 @@ def laplace_threshold(mechanism: UnkLap) -> LaplaceThreshold:
     return LaplaceThreshold(mechanism.count_inverse_scale, threshold_shift(mechanism))
 
 
+@dataclass(frozen=True)
+class GaussianThreshold:
+    """The threshold of BoundGauss, and the variance parameter of the noise."""
+
+    threshold: int
+    variance: Fraction
+
+    def needed(self, probability: Fraction) -> int:
+        """Return the smallest bounded count whose element is shown with this probability."""
+        level = math.log(probability)
+        # Noise beyond ten standard deviations decides nothing here.
+        highest = self.threshold + 10 * math.isqrt(math.ceil(self.variance)) + 10
+        return bisect.bisect_left(
+            range(highest), True, key=lambda count: self._log_shown(count) >= level - _ROUNDING
+        )
+
+    def _log_shown(self, count: int) -> float:
+        return log_tail(float(self.variance), self.threshold + 1 - count)
+
+
+Threshold = GumbelThreshold | LaplaceThreshold | GaussianThreshold
+
+
+def _fixed_threshold(contributions: Contributions | None) -> GaussianThreshold | None:
+    """Return the threshold, of two looks that of the first: an element has to be named."""
+    if contributions is None:
+        return None
+    look = contributions if contributions.names is None else contributions.names
+    if look.threshold is None or look.noise_variance is None:
+        return None
+    return GaussianThreshold(look.threshold, look.noise_variance)
+
+
 def _half_width(parameters: Parameters) -> int | None:
     scale = parameters.noise_scale
     if scale is None:
         return None
+    if parameters.contributions is not None and parameters.contributions.noise_variance is not None:
+        return gaussian_half_width(parameters.contributions.noise_variance, ALPHA)
     if parameters.count_noise is CountNoise.DISCRETE_GAUSSIAN:
         return gaussian_half_width(scale**2, ALPHA)
     return noise_half_width(1 / scale, ALPHA)
 
 
-def _threshold(parameters: Parameters) -> GumbelThreshold | LaplaceThreshold | None:
+def _threshold(parameters: Parameters) -> Threshold | None:
+    if (fixed := _fixed_threshold(parameters.contributions)) is not None:
+        return fixed
     if parameters.delta is None or parameters.d_bar is None:
         return None
     currency = Currency(parameters.epsilon_per, parameters.delta)

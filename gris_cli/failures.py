@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from gris_cli.connection_options import address_of
+from gris_cli.connection_options import address_of, named_account
 from pinot_connector.errors import (
+    AccountUnknown,
     BudgetExhausted,
     BudgetHeld,
     ErrorCode,
@@ -19,7 +21,17 @@ from pinot_connector.json_values import to_json
 
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
-NO_ANSWER = "no answer"
+# Parts of errors of which the reason is often an address.
+_OF_ADDRESSES = ("no answer", "another service, or an older version of it, answers")
+
+_SEGMENT = re.compile(r"account\.path\[(\d+)\]")
+# What the library that reads the command line says of values, in our words.
+_OF_VALUES = (
+    (re.compile(r"Input should be a valid integer\b.*"), "expected a whole number"),
+    (re.compile(r"Input should be a valid number\b.*"), "expected a number"),
+    (re.compile(r"Input should be (?=less|greater)"), "expected a number "),
+    (re.compile(r"Input should be "), "expected "),
+)
 
 _EXIT_CODES = {
     ErrorCode.UNEXPECTED: EXIT_UNEXPECTED,
@@ -67,13 +79,22 @@ def failure_of(error: Exception) -> Failure:
 
 
 def _message(error: GrisError) -> str:
-    """Return the text of an error; of a service that does not answer also where it was expected."""
-    is_silent = isinstance(error, ServiceError) and NO_ANSWER in str(error)
-    where = address_of(error.service) if isinstance(error, ServiceError) and is_silent else ""
+    """Return the text of an error, with what sets the address or the account that it is about."""
+    if account := named_account():
+        if isinstance(error, AccountUnknown):
+            return f"{account} has no budget; --account or GRIS_ACCOUNT says whose pays"
+        if isinstance(error, InvalidQuestion) and (part := _SEGMENT.fullmatch(error.field)):
+            number = int(part[1]) + 1
+            return f"--account or GRIS_ACCOUNT, part {number} of {account}: {error.problem}"
+    is_elsewhere = any(part in str(error) for part in _OF_ADDRESSES)
+    where = address_of(error.service) if isinstance(error, ServiceError) and is_elsewhere else ""
     return f"{error} {where}" if where else str(error)
 
 
 def usage_failure(error: Exception) -> Failure:
     """Return what is reported of wrong flags, in the message of typer or click."""
     format_message = getattr(error, "format_message", error.__str__)
-    return Failure(EXIT_USAGE, "usage", str(format_message()))
+    message = str(format_message())
+    for theirs, ours in _OF_VALUES:
+        message = theirs.sub(ours, message)
+    return Failure(EXIT_USAGE, "usage", message)

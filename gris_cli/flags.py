@@ -84,6 +84,24 @@ PinotSettleSecondsFlag = Annotated[
     ),
 ]
 DEFAULT_SETTLE_SECONDS = 60.0
+ReleasesFlag = Annotated[
+    Path,
+    typer.Option(
+        envvar="GRIS_RELEASES",
+        metavar="FILE",
+        help="What was paid for is kept here, encrypted, and given again for nothing.",
+    ),
+]
+# As `embedded` names it below its directory, so that both give the same releases.
+DEFAULT_RELEASES = DEFAULT_DIRECTORY / "releases.sqlite"
+ReleasesKeyFlag = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="GRIS_RELEASES_KEY_FILE",
+        metavar="FILE",
+        help="The key of --releases; by default a file .key beside it, made with it.",
+    ),
+]
 EmbeddedFlag = Annotated[
     bool,
     typer.Option(
@@ -130,9 +148,9 @@ class QuestionFlags:
     """A question: structured, or as SQL."""
 
     table: Annotated[str, typer.Option(help="A table of the policy.")] = ""
-    by: Annotated[list[str], typer.Option(help="Group by this column; repeatable.")] = field(
-        default_factory=list
-    )
+    by: Annotated[
+        list[str], typer.Option(help="Group by this column; repeatable. Without it: one total.")
+    ] = field(default_factory=list)
     k: Annotated[int | None, typer.Option(help="How many elements; by default all that may be shown.")] = None
     where: Annotated[
         list[str],
@@ -153,6 +171,25 @@ class QuestionFlags:
     no_counts: Annotated[
         bool, typer.Option("--no-counts", help="Return only the order, which is cheaper.")
     ] = False
+    sums: Annotated[
+        list[str],
+        typer.Option(
+            "--sum", metavar="COLUMN", help="Sum members' totals of this value column, too; repeatable."
+        ),
+    ] = field(default_factory=list)
+    averages: Annotated[
+        list[str],
+        typer.Option(
+            "--avg", metavar="COLUMN", help="Average members' totals of this value column, too; repeatable."
+        ),
+    ] = field(default_factory=list)
+    order_by: Annotated[
+        str,
+        typer.Option(
+            metavar="sum:COLUMN|avg:COLUMN",
+            help="Rank by this sum or average, which is asked for, instead of by the count.",
+        ),
+    ] = ""
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
 
 
@@ -185,6 +222,8 @@ class ConnectionFlags:
     pinot_server_admin: PinotServerAdminFlag = False
     pinot_server_admin_port: PinotServerAdminPortFlag = None
     pinot_settle_seconds: PinotSettleSecondsFlag = DEFAULT_SETTLE_SECONDS
+    releases: ReleasesFlag = DEFAULT_RELEASES
+    releases_key_file: ReleasesKeyFlag = None
     embedded: EmbeddedFlag = False
     policy: OwnPolicyFlag = None
     budget_config: OwnBudgetsFlag = None
@@ -200,16 +239,32 @@ def with_flags(command: Callable[[QuestionFlags, ConnectionFlags, bool], None]) 
         require_used(context, connection)
         command(_group(QuestionFlags, values), connection, values["as_json"])
 
+    return _flattened(flat, command.__doc__, [*_parameters(QuestionFlags), *_parameters(ConnectionFlags)])
+
+
+def with_connection_flags(command: Callable[[ConnectionFlags, bool], None]) -> Callable[..., None]:
+    """Turn a command on the flags of a connection into one that typer can read, as `with_flags` does."""
+
+    def flat(context: typer.Context, **values: Any) -> None:
+        connection = _group(ConnectionFlags, values)
+        require_used(context, connection)
+        command(connection, values["as_json"])
+
+    return _flattened(flat, command.__doc__, _parameters(ConnectionFlags))
+
+
+def _flattened(
+    flat: Callable[..., None], doc: str | None, flags: list[inspect.Parameter]
+) -> Callable[..., None]:
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    parameters = [context, *_parameters(QuestionFlags), *_parameters(ConnectionFlags)]
-    parameters.append(_parameter("as_json", JsonFlag, default=False))
-    flat.__doc__ = command.__doc__
+    parameters = [context, *flags, _parameter("as_json", JsonFlag, default=False)]
+    flat.__doc__ = doc
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return flat
 
 
-_OF_SERVICES = ("dp", "budget")
+_OF_SERVICES = ("dp", "budget", "releases", "releases_key_file")
 _OF_EMBEDDED = ("policy", "budget_config", "directory", "examples")
 _OF_FILES = ("data",)
 _OF_SPARK = ("spark",)

@@ -5,22 +5,26 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.errors import Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee, Sharing
-from pinot_connector.results import (
+from pinot_connector.parameters import (
+    Aggregate,
     Consistency,
+    Contributions,
     CountNoise,
-    Explanation,
     IntervalKind,
     Mechanism,
     Parameters,
-    PrivateResult,
+    SummedColumn,
+    Sums,
 )
+from pinot_connector.questions import AggregateFunction
+from pinot_connector.results import Explanation, PrivateResult
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation
@@ -33,6 +37,8 @@ _MECHANISMS = {
     Mechanism.KNOWN_GUMB: "the exponential mechanism over a known domain, once for each place",
     Mechanism.UNK_LAP: "Laplace noise and a noisy threshold; the domain is not known",
     Mechanism.UNK_GUMB: "the exponential mechanism with a private threshold; the domain is not known",
+    Mechanism.BOUND_GAUSS: "Gaussian noise on every count of bounded contributions",
+    Mechanism.BOUND_MOMENTS: "Gaussian noise on every count and sum of bounded contributions, in one release",
 }
 _BOUNDS = {
     Bound.BASIC: "basic composition",
@@ -69,9 +75,102 @@ def _format_parameters(parameters: Parameters) -> Iterator[str]:
         yield f"only the largest are looked at: {format_count(parameters.d_bar, 'element')} (d_bar)"
     if parameters.domain_size is not None:
         yield f"a domain of {format_count(parameters.domain_size, 'element')}"
+    bounded = parameters.contributions
+    if bounded is not None and bounded.threshold is not None:
+        yield (
+            f"all elements are looked at that count at least {bounded.min_count}, and those above {bounded.threshold} "
+            "with their noise are shown"
+        )
+    if bounded is not None and bounded.names is not None:
+        names = bounded.names
+        yield (
+            f"a first look, for {_format_number(names.units)} units and with a member in at most {names.delta_1}, "
+            f"names at most {format_count(names.max_names, 'element')}: those above {names.threshold} with its noise, "
+            f"of all that count at least {bounded.min_count}"
+        )
+    if bounded is not None and bounded.shift is not None:
+        shift = bounded.shift
+        yield (
+            f"counts are released relative to the number of members: {shift.denominator} times each count less "
+            f"{shift.factor} times that number, and the number itself; so counts are multiples of "
+            f"1/{shift.denominator}, and their noise is the sum of two draws"
+        )
     if parameters.noise_scale is not None:
         law = _COUNT_NOISES[parameters.count_noise]
         yield f"{law} {float(parameters.noise_scale):.4g} in each count"
+    for column in () if parameters.sums is None else parameters.sums.columns:
+        yield f"noise of sigma {_sigma_of_sum(column, parameters.contributions):.4g} in each sum of {column.name}"
+
+
+def _sigma_of_sum(column: SummedColumn, contributions: Contributions | None) -> float:
+    """Return the standard deviation of a sum, half of B + (lower + upper) N, in the units of its column."""
+    of_counts = None if contributions is None else contributions.noise_variance
+    variance = (column.noise_variance or 0) * column.quantum**2 + (of_counts or 0) * (
+        column.lower + column.upper
+    ) ** 2
+    return math.sqrt(variance) / 2
+
+
+def format_contributions(contributions: Contributions | None) -> str:
+    """Return how contributions are bounded and what that means for counts, empty if they are not."""
+    if contributions is None:
+        return ""
+    return (
+        f"{contributions}; so are the intervals, whose lower ends also hold for the counts without a bound and whose "
+        "upper ends do not"
+    )
+
+
+def format_sums(sums: Sums | None) -> str:
+    """Return what sums and averages are of, empty if there are none."""
+    if sums is None:
+        return ""
+    bounds = ", ".join(
+        f"{column.name} between {format_exact(column.lower)} and {format_exact(column.upper)}"
+        for column in sums.columns
+    )
+    first = None if sums.ordered_by is None else sums.aggregates[sums.ordered_by]
+    order = "" if first is None else f"; the list is in the order of {format_aggregate(first)}"
+    return (
+        "they are of members' totals, and so are the intervals: each member counts in an element with its total, of "
+        f"{bounds}{order}"
+    )
+
+
+def format_aggregate(aggregate: Aggregate) -> str:
+    """Return the head of a column of sums or averages: its alias, or what it is."""
+    if aggregate.alias is not None:
+        return aggregate.alias
+    per_member = " per member" if aggregate.function is AggregateFunction.AVERAGE else ""
+    return f"{aggregate.function.value} of {aggregate.column}{per_member}"
+
+
+def format_missing_averages(result: PrivateResult) -> str:
+    """Return why averages are missing, empty if none is."""
+    missing = sum(None in row.values for row in result.rows)
+    if not missing:
+        return ""
+    return f"{format_count(missing, 'element')} may have no member, as far as their counts say: no average is shown"
+
+
+def format_exact(number: Fraction) -> str:
+    """Return a number that a policy states as the decimal that it is."""
+    return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+
+
+def format_rounded(number: Fraction) -> str:
+    """Return a sum, an average or an end of its interval with two decimal places, for people; JSON has all of it."""
+    rounded = round(number, 2)
+    return (
+        str(rounded)
+        if rounded.denominator == 1
+        else f"{Decimal(rounded.numerator) / rounded.denominator:.2f}"
+    )
+
+
+def format_clipping(parameters: Parameters) -> str:
+    """Return that rows beyond tau are left out, empty if none are."""
+    return parameters.left_out[0] if parameters.clipped else ""
 
 
 def format_interval_kind(result: PrivateResult) -> str:
@@ -84,11 +183,47 @@ def format_interval_kind(result: PrivateResult) -> str:
             f"each interval covers with {percent}, given that its element is shown; counts close to the threshold "
             "say little, so their intervals reach down to the smallest possible count"
         )
-    if result.mechanism is Mechanism.KNOWN_LAP and result.parameters.k is not None:
+    if result.interval_kind is IntervalKind.SIMULTANEOUS:
+        return (
+            f"all intervals cover together with {percent}, those of counts and those of values, also of what is not "
+            "shown: the list was cut in another order than that of its counts"
+        )
+    if result.mechanism is Mechanism.KNOWN_LAP and _is_cut(result.parameters):
         return f"each interval covers with {percent} before the largest were picked, not after"
     ranked = result.mechanism in (Mechanism.KNOWN_GUMB, Mechanism.UNK_GUMB)
     apart = "; order and counts carry noise apart, so counts may disagree with the order" if ranked else ""
     return f"each interval covers with {percent}{apart}"
+
+
+def format_total(result: PrivateResult) -> str:
+    """Return how many members count in any element, empty where that is no part of the release."""
+    if result.total is None:
+        return ""
+    lower, upper = result.total.interval
+    return f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
+
+
+def format_cut_intervals(result: PrivateResult) -> str:
+    """Return what an interval says whose whole range lay below the smallest possible count, empty if there is none."""
+    ends = [
+        row.interval[0]
+        for row in result.rows
+        if row.interval is not None
+        and row.noisy_count is not None
+        and row.noisy_count < row.interval[0] == row.interval[1]
+    ]
+    if not ends:
+        return ""
+    return (
+        f"no true count shown here is below {ends[0]}, so {ends[0]} to {ends[0]} stands where a whole interval was "
+        f"below it: noise as large as that meets at most {100 * (1 - result.confidence):g} % of counts. The true count "
+        "is likely small; that it is exact is not said"
+    )
+
+
+def _is_cut(parameters: Parameters) -> bool:
+    """Return whether fewer elements are shown than a known domain has."""
+    return parameters.k is not None and parameters.k < (parameters.domain_size or 0)
 
 
 def format_ending(result: PrivateResult) -> str:
@@ -110,6 +245,11 @@ def format_threshold(expectation: Expectation) -> str:
     """Return which counts will be found, empty where there is no threshold."""
     if expectation.found_half is None or expectation.found_mostly is None:
         return ""
+    if expectation.is_fixed:
+        return (
+            f"an element passes it with 50 % if its count is {expectation.found_half}, with 95 % from "
+            f"{expectation.found_mostly} on"
+        )
     return (
         f"an element passes it with 50 % if its count is {expectation.found_half} above the count at rank d_bar + 1 "
         f"(0 if there are fewer elements), with 95 % from {expectation.found_mostly} on"

@@ -122,13 +122,15 @@ def _format_question(question: question_pb2.Question) -> str:
     top = f"top {asked.k} " if asked.HasField("k") else ""
     conditions = len(asked.filters) + asked.HasField("time_range")
     where = "" if not conditions else f", {conditions} condition{'s' if conditions > 1 else ''}"
-    return f"{top}{', '.join(asked.dimensions)} of {asked.table}{where}"
+    return f"{top}{', '.join(asked.dimensions) or 'total'} of {asked.table}{where}"
 
 
 def _format_elements(past: PastResult) -> str:
     if past.elements_omitted:
         return "too many to keep"
     rows = past.result.rows
+    if rows and not past.result.columns:
+        return "a total"
     first = ", ".join("/".join(map(str, row.element)) for row in rows[:SHOWN_ELEMENTS])
     more = f" and {len(rows) - SHOWN_ELEMENTS} more" if len(rows) > SHOWN_ELEMENTS else ""
     return f"{first}{more}" if rows else "none"

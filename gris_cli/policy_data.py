@@ -5,8 +5,7 @@ They are true counts, of the owner's data and for the owner alone. No service im
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,15 @@ from typing import Any
 import duckdb
 
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
-from dp_service.queries.policy_review import is_promise
+from dp_service.queries.policy_review import is_promise, shown_value
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
+from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Column, Nulls, Table, TauIs
-from dp_service.terms import ColumnType
-from gris_cli.policy_types import fault_of_type, fault_of_unit, stored_unit
-from gris_cli.table_schema import SchemaError, file_types
+from dp_service.terms import BoundedBy, ColumnType
+from gris_cli.policy_promises import ASSUMED_BOUND, Promise, is_size, largest_keys, names_of, sizes
+from gris_cli.policy_rows import parameter_of, rows_of_members
+from gris_cli.policy_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
+from gris_cli.policy_values import Clamped, clamped, unusable
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
 from pinot_connector.errors import EngineError
@@ -28,6 +30,7 @@ from pinot_connector.errors import EngineError
 EVERY = "every question"
 NAMING = "questions that name it"
 SHOWING = "answers that show it"
+SUMMING = "questions that sum it"
 
 
 class DataError(ValueError):
@@ -45,38 +48,31 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Promise:
-    """A promise of the policy that nothing checks when a question is asked, and what the data hold.
+class Clipped:
+    """How many rows clipping leaves out of the counts of events, for being more than tau of a member in one element.
 
     Attributes:
-        key: The policy's key: `columns.C.delta`, or `measures.events.tau`.
-        promised: The most that a member may have.
-        found: The most that a member has: values of the column, or rows in one element of `column`.
-        column: The column that `found` is of.
-        members: How many members have more than is promised.
+        column: The column that questions group by; empty: a total.
+        rows: The rows that such a question sees.
+        cut: Those of them that are left out.
     """
 
-    key: str
-    promised: int
-    found: int
     column: str
-    members: int
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether no member has more."""
-        return self.found <= self.promised
+    rows: int
+    cut: int
 
 
 @dataclass(frozen=True)
 class DataReport:
-    """A table's rows, how many of them no question sees, what else is left out, and the promises about it."""
+    """A table's rows, how many of them no question sees, what else is left out, cut and clamped, and the promises."""
 
     table: str
     rows: int
     rows_in_no_question: int
     left_out: tuple[LeftOut, ...]
     promises: tuple[Promise, ...] = ()
+    clipped: tuple[Clipped, ...] = ()
+    clamped: tuple[Clamped, ...] = ()
 
 
 def examined(table: Table, path: Path) -> DataReport:
@@ -108,30 +104,46 @@ def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> 
     found.extend(_counted(connection, table))
     seen = _count(connection, table, "TRUE")
     left_out = tuple(each for each in found if each.rows)
-    return DataReport(table.name, seen + unseen, unseen, left_out, tuple(_promises(connection, table)))
+    return DataReport(
+        table.name,
+        seen + unseen,
+        unseen,
+        left_out,
+        promises=tuple(_promises(connection, table)),
+        clipped=tuple(_clipped(connection, table)),
+        clamped=tuple(clamped(connection, table)),
+    )
 
 
-def require_matching(table: Table, path: Path) -> None:
-    """Check that a file has the columns of a table, of the policy's types; no row is read.
+def require_kept(table: Table, path: Path) -> None:
+    """Check that a file is as a policy says: columns, types, units, and what it promises of every member.
 
     Raises:
-        DataError: The file cannot be read, or a column is missing or of another type.
+        DataError: It cannot be read or is not; of a broken promise the text says which, and no count.
     """
-    try:
-        types = file_types(table.name, path)
-    except SchemaError as error:
-        raise DataError(str(error)) from None
-    _require_columns({name.casefold(): held for name, held in types.items()}, table)
+    broken = [promise.key for promise in examined(table, path).promises if not promise.is_kept]
+    if sized := [key for key in broken if is_size(key)]:
+        raise DataError(
+            f"the table is larger than the policy promises ({', '.join(sized)}), and sums might not be exact"
+        )
+    if broken:
+        raise DataError(
+            f"members have more than the policy promises ({', '.join(broken)}), and too little noise would hide them"
+        )
 
 
 def _require_columns(types: Mapping[str, str], table: Table) -> None:
-    for name in (table.member, *(column.name for column in table.columns)):
+    names = [*(column.name for column in table.columns), *(value.name for value in table.values)]
+    for name in (table.member, *names):
         if name.casefold() not in types:
-            raise DataError(f"expected a column {name} in the data of {table.name}")
-    for column in table.columns:
-        fault = fault_of_type(column, types[column.name.casefold()])
-        if fault is not None:
-            raise DataError(fault)
+            instead = instead_of(name, types)
+            raise DataError(f"expected a column {name} in the data of {table.name}; {instead}")
+    faults = [
+        *(fault_of_type(column, types[column.name.casefold()]) for column in table.columns),
+        *(fault_of_value_type(value, types[value.name.casefold()]) for value in table.values),
+    ]
+    if (fault := next((each for each in faults if each is not None), None)) is not None:
+        raise DataError(fault)
     if table.member_column() is None and not is_member_type(types[table.member.casefold()]):
         raise DataError(f"expected the column {table.member} to be of a type that members can have")
 
@@ -146,20 +158,23 @@ def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Le
         for reason, of, condition, values in _reasons(column, is_member=is_member):
             rows = _count(connection, table, condition, *values)
             yield LeftOut(column.name, reason, rows, EVERY if is_member else of)
+    for value, condition in unusable(table):
+        yield LeftOut(
+            value.name, "no number that can be summed", _count(connection, table, condition), SUMMING
+        )
 
 
 def _reasons(column: Column, *, is_member: bool) -> Iterator[tuple[str, str, str, list[Any]]]:
     """Yield why a row is left out, of what, and the condition for it with its parameters."""
     name = quoted(column.name)
-    if column.nulls is Nulls.DROP:
-        missing = [] if column.null_value is None else [_parameter(column.null_value)]
-        stands = f" OR {name} = ?" if missing else ""
-        yield (
-            "no member" if is_member else "NULL, which is dropped",
-            NAMING,
-            f"{name} IS NULL{stands}",
-            missing,
-        )
+    null = column.null_value
+    if is_member:
+        stands = "" if null is None else f" OR {name} = ?"
+        yield "no member", EVERY, f"{name} IS NULL{stands}", [] if null is None else [parameter_of(null)]
+    elif column.nulls is Nulls.DROP:
+        yield "NULL, which is dropped", NAMING, f"{name} IS NULL", []
+        if null is not None:
+            yield f"{shown_value(null)}, the null_value", NAMING, f"{name} = ?", [parameter_of(null)]
     if column.type is ColumnType.DATE:
         days = f"{name} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
         yield "a day outside the years 1 to 9999", NAMING, days, []
@@ -173,12 +188,7 @@ def _reasons(column: Column, *, is_member: bool) -> Iterator[tuple[str, str, str
         yield "a value outside the domain", SHOWING, *_outside(column, column.domain)
 
 
-def _parameter(value: Value) -> Value:
-    # The connection's zone is UTC, and only a timestamp without a zone is compared with every type of them.
-    return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
-
-
-_ENDS_OF_TIMESTAMPS = [_parameter(each) for each in (FIRST_TIMESTAMP, END_OF_TIMESTAMPS)]
+_ENDS_OF_TIMESTAMPS = [parameter_of(each) for each in (FIRST_TIMESTAMP, END_OF_TIMESTAMPS)]
 
 
 def _outside(column: Column, domain: tuple[Value, ...]) -> tuple[str, list[Any]]:
@@ -194,7 +204,17 @@ def _outside(column: Column, domain: tuple[Value, ...]) -> tuple[str, list[Any]]
 
 
 def _count(connection: duckdb.DuckDBPyConnection, table: Table, condition: str, *values: Any) -> int:
-    sql = f"SELECT count(*) FROM {quoted(table.name)} WHERE {condition}"  # noqa: S608 - names of the policy
+    return _number(connection, table, "count(*)", condition, *values)
+
+
+def _number(
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    counted: str,
+    condition: str = "TRUE",
+    *values: Any,
+) -> int:
+    sql = f"SELECT {counted} FROM {quoted(table.name)} WHERE {condition}"  # noqa: S608 - names of the policy
     found = connection.execute(sql, list(values)).fetchone()
     return 0 if found is None else int(found[0])
 
@@ -204,15 +224,41 @@ def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[P
     for column in table.columns:
         if column.delta is not None and is_promise(column, table):
             values = _Counted("count(DISTINCT element)", "member", column.delta)
-            found, members = _most(connection, table, column, values)
+            found, members = _most(connection, table, (column,), values)
             yield Promise(f"columns.{column.name}.delta", column.delta, found, column.name, members)
     events = table.events
     grouped = [column for column in table.columns if column.group_by]
     if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
         rows = _Counted("count(*)", "member, element", events.tau)
         # An element of several columns has no more rows of a member than each of its values.
-        found, members, name = max((*_most(connection, table, each, rows), each.name) for each in grouped)
+        found, members, name = max((*_most(connection, table, (each,), rows), each.name) for each in grouped)
         yield Promise("measures.events.tau", events.tau, found, name, members)
+    contributions = table.contributions
+    if contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED and grouped:
+        elements = _Counted("count(DISTINCT element)", "member", contributions.delta_0)
+        found, members, names = max(
+            (*_most(connection, table, each, elements), names_of(each)) for each in largest_keys(table)
+        )
+        yield Promise(ASSUMED_BOUND, contributions.delta_0, found, names, members)
+    if contributions is not None and contributions.sums is not None:
+        for key, promised, counted in sizes(table, contributions.sums, "duckdb"):
+            found = _number(connection, table, counted)
+            yield Promise(key, promised, found, "", 0 if found <= promised else None)
+
+
+def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
+    """Count what clipping leaves out of a total, and of questions by each column."""
+    if table.events is None or table.events.tau_is is not TauIs.CLIPPED:
+        return
+    for column in (None, *(each for each in table.columns if each.group_by)):
+        source = rows_of_members(table, () if column is None else (column,))
+        found = connection.execute(
+            "SELECT coalesce(sum(counted), 0), coalesce(sum(greatest(counted - $tau, 0)), 0) FROM ("  # noqa: S608
+            f"SELECT count(*) AS counted FROM ({source.sql}) GROUP BY member, element)",
+            {"tau": table.events.tau, **source.values},
+        ).fetchone()
+        counted, cut = found or (0, 0)
+        yield Clipped("" if column is None else column.name, int(counted), int(cut))
 
 
 @dataclass(frozen=True)
@@ -225,27 +271,13 @@ class _Counted:
 
 
 def _most(
-    connection: duckdb.DuckDBPyConnection, table: Table, column: Column, counted: _Counted
+    connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[Column], counted: _Counted
 ) -> tuple[int, int]:
     """Return the largest count, and how many members have one above what is promised."""
-    listed = table.member_column()
-    missing = None if listed is None else listed.null_value
-    member, name = quoted(table.member), quoted(column.name)
-    element, held = (
-        name,
-        f"{name} IS NOT NULL" + ("" if column.null_value is None else f" AND {name} <> $null"),
-    )
-    if column.value_for_null is not None:
-        element, held = f"coalesce({name}, $null)", "TRUE"
-    known = f"{member} IS NOT NULL" + ("" if missing is None else f" AND {member} <> $missing")
+    source = rows_of_members(table, columns)
     found = connection.execute(
         "SELECT coalesce(max(counted), 0), count(DISTINCT member) FILTER (counted > $promised) FROM ("  # noqa: S608
-        f"SELECT member, {counted.aggregate} AS counted FROM (SELECT {member} AS member, {element} AS element "
-        f"FROM {quoted(table.name)} WHERE {known} AND {held}) GROUP BY {counted.key})",
-        {
-            "promised": counted.promised,
-            **({} if missing is None else {"missing": _parameter(missing)}),
-            **({} if column.null_value is None else {"null": _parameter(column.null_value)}),
-        },
+        f"SELECT member, {counted.aggregate} AS counted FROM ({source.sql}) GROUP BY {counted.key})",
+        {"promised": counted.promised, **source.values},
     ).fetchone()
     return (0, 0) if found is None else (int(found[0]), int(found[1]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
@@ -29,7 +29,7 @@ def _words(text: str) -> frozenset[str]:
 
 _PEOPLE = _words(
     "member user customer client person subscriber visitor employee student passenger author account "
-    "buyer reader viewer player guest citizen household profile"
+    "buyer reader viewer player guest citizen household profile rider driver donor learner resident tenant worker"
 ) | {"patient"}
 _KEYS = _words("id uid uuid guid key no nr number num hash code pk")
 # People by their own names, or near enough to find one.
@@ -42,6 +42,22 @@ _NAME_OF = _words("first last full user customer member client person employee g
     "patient"
 }
 _FREE_TEXT = _words("comment comments note notes message remark remarks body")
+# An integer with such a name is likely to count time since 1970; a name like eventTime has two words of it.
+_CLOCK = _words("ts timestamp epoch unixtime datetime millis")
+_CLOCK_OF = _words("time at")
+_HAPPENED = _words(
+    "event created updated modified started start ended end received sent seen clicked click bought ordered paid "
+    "arrived recorded logged happened occurred inserted server client utc unix"
+)
+_UNITS = {
+    word: unit
+    for unit, words in (
+        ("seconds", "s sec secs seconds"),
+        ("milliseconds", "ms millis milliseconds"),
+        ("microseconds", "us micros microseconds"),
+    )
+    for word in words.split()
+}
 # What each row, or a few rows of one member, have to themselves.
 _EVENTS = _words(
     "order transaction event session request invoice row record visit trace log message payment booking ticket receipt"
@@ -122,13 +138,18 @@ def _guessed(table: TableSchema) -> TableColumn:
     A wrong member protects nobody: somebody's orders one by one, for example, and not the person. So two candidates are
     as good as none.
     """
-    people = [column for column in table.columns if is_person(column.name) and column.can_be_member]
+    possible = [each for each in table.columns if each.can_be_member and each.type is not ColumnType.BOOL]
+    people = [column for column in possible if is_person(column.name)]
     if len(people) == 1:
         return people[0]
-    doubt = f"several could be it: {_listed(people)}" if people else f"it is one of {_listed(table.columns)}"
+    if not people:
+        raise DraftError(
+            "no column's name says that it holds the person who is to be protected, with all their rows; --member "
+            f"COLUMN says which of these does: {_listed(possible or table.columns)}"
+        )
     raise DraftError(
-        "--member COLUMN says which column holds the person who is to be protected, with all their rows; "
-        + doubt
+        f"several columns could hold the person who is to be protected: {_listed(people)}; --member COLUMN says which "
+        "does"
     )
 
 
@@ -137,11 +158,25 @@ def _listed(columns: Sequence[TableColumn]) -> str:
 
 
 def _require_member(column: TableColumn) -> None:
-    if not column.can_be_member or column.type is ColumnType.BOOL or not _IDENTIFIER.fullmatch(column.name):
+    if not column.can_be_member or column.type is ColumnType.BOOL:
         raise DraftError(
-            f"--member {column.name}: members need a column of texts, integers or days, with a name of ASCII letters, "
-            f"digits and underscores; this one is {column.held}"
+            f"the member column {column.name}: members need a column of texts, integers or days; this one is "
+            f"{column.held}"
         )
+    if not _IDENTIFIER.fullmatch(column.name):
+        raise DraftError(
+            f'the member column "{column.name}": a policy names columns by ASCII letters, digits and underscores, '
+            f"without spaces; rename it in the data, in DuckDB by {_renaming(column.name)}; "
+            "duckdb.read_csv(.., normalize_names=True) renames where it reads CSV"
+        )
+
+
+def _renaming(name: str) -> str:
+    """Return how DuckDB renames a column to a name that a policy can have."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    new = plain if _IDENTIFIER.fullmatch(plain) else "another_name"
+    quoted = name.replace('"', '""')
+    return f'SELECT * RENAME ("{quoted}" AS {new}) FROM ..'  # noqa: S608 - for people to read
 
 
 def _draft_column(column: TableColumn, member: TableColumn, table: TableSchema) -> DraftColumn:
@@ -152,9 +187,35 @@ def _draft_column(column: TableColumn, member: TableColumn, table: TableSchema) 
         return DraftColumn(column, Role.NOT_READABLE, "another name differs from it only in case")
     if reason := _unreadable(column):
         return DraftColumn(column, Role.NOT_READABLE, reason)
-    if reason := _withheld(column.name):
+    # A truth value tells nobody apart, whatever its name says.
+    if column.type is not ColumnType.BOOL and (reason := _withheld(column.name)):
         return DraftColumn(column, Role.WITHHELD, reason)
+    if column.type is ColumnType.INT64 and is_clock(column.name):
+        return DraftColumn(_as_timestamp(column), Role.WITHHELD, _CLOCK_REASON)
     return DraftColumn(column, Role.ASKED)
+
+
+_CLOCK_REASON = (
+    "its name says that it counts time since 1970, of which hardly two members share a value. State the unit that it "
+    "counts, and questions can restrict it to ranges; to group by it, add its day to the data"
+)
+
+
+def is_clock(name: str) -> bool:
+    """Return whether the name of a column of integers says that they count time since 1970."""
+    words = words_of(name)
+    joined = name.lower().replace("_", "")
+    happened = bool(words & (_CLOCK_OF | _UNITS.keys()) and words & _HAPPENED) or joined in (
+        "time",
+        "eventtime",
+    )
+    return bool(words & _CLOCK) or happened
+
+
+def _as_timestamp(column: TableColumn) -> TableColumn:
+    """Return a column of integers as one of timestamps, in the unit that its name says, or in milliseconds."""
+    units = [_UNITS[word] for word in sorted(words_of(column.name) & _UNITS.keys())]
+    return replace(column, type=ColumnType.TIMESTAMP, time_unit=units[0] if units else "milliseconds")
 
 
 def _unreadable(column: TableColumn) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +37,6 @@ _TIME = (
 _NO_TIME = (
     "DECIDE: no column, or more than one, looks like the time of a row. Name it here if questions should take a "
     "time range:\n"
-    "time: {column: NAME, type: date}"
 )
 _MEASURES = (
     "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
@@ -46,7 +46,7 @@ _MEASURES = (
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _COLUMNS = (
-    "What questions may group by and filter on. Two keys are left out on purpose:\n"
+    "What questions may group by and filter on. Three keys are left out on purpose:\n"
     "  domain: the list of values that may be shown. Without it the mechanism itself finds which values are "
     "safe to show. DECIDE: list them where they are public anyway, such as countries; answers are then better "
     "and cheaper. Never copy them from the data: everyone would see a value that only one member has. `gris "
@@ -78,7 +78,7 @@ def _table(draft: Draft) -> Iterator[str]:
     yield from _comment(_member_comment(draft), 4)
     yield f"    member: {_key(draft.member.name)}"
     if draft.time is None:
-        yield from _comment(_NO_TIME, 4)
+        yield from _comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
     else:
         yield from _comment(_TIME, 4)
         yield f"    time: {_time(draft.time)}"
@@ -88,7 +88,7 @@ def _table(draft: Draft) -> Iterator[str]:
     yield "    measures:"
     yield "      distinct_members: true"
     yield f"      events: {{tau: {TAU}, tau_is: clipped}}"
-    yield from _comment(_COLUMNS, 4)
+    yield from _comment(_COLUMNS + _nulls(draft), 4)
     yield "    columns:"
     for each in draft.columns:
         yield from _column(each)
@@ -105,6 +105,34 @@ def _member_comment(draft: Draft) -> str:
 
 def _time(column: TableColumn) -> str:
     return f"{{column: {_key(column.name)}, type: {column.type}{_unit(column)}}}"
+
+
+def _proposed_time(draft: Draft) -> str:
+    """Return a time column for the owner to decide on: integers that seem to count time, where there are some."""
+    clocks = [each.column for each in draft.columns if each.role is not Role.ASKED and each.column.time_unit]
+    return _time(clocks[0]) if clocks else "{column: NAME, type: date}"
+
+
+_STANDS_FOR_NULL = {
+    ColumnType.STRING: "the text 'null'",
+    ColumnType.INT64: f"the integer {-(2**63)}",
+    ColumnType.TIMESTAMP: "1970-01-01T00:00:00Z",
+}
+
+
+def _nulls(draft: Draft) -> str:
+    """Return what happens to rows without a value in the columns that are offered."""
+    offered = [each.column for each in draft.columns if each.role in (Role.MEMBER, Role.ASKED)]
+    kinds = {column.type for column in offered if column.null_value is None and not column.time_unit}
+    stand = [value for kind, value in _STANDS_FOR_NULL.items() if kind in kinds]
+    taken = (
+        f"So are rows with what Pinot stores for it, on every engine: {', '.join(stand)}. " if stand else ""
+    )
+    return (
+        "\n  null_value: rows in which a column has no value (NULL) are left out of questions that name it. "
+        f"{taken}DECIDE: where that is a value like any other, state one that never occurs, such as `null_value: "
+        "NONE`; `nulls: keep` counts missing values as that value."
+    )
 
 
 def _unit(column: TableColumn) -> str:
@@ -127,20 +155,24 @@ def _column(each: DraftColumn) -> Iterator[str]:
             yield from _comment(f"Not asked about: {each.reason}. To offer it:", 6)
             yield from (f"      # {line[6:]}" for line in _asked(column, with_comment=False))
         case Role.NOT_READABLE:
-            # JSON writes any name as one line of ASCII.
-            name = (
-                column.name
-                if column.name.isidentifier() and column.name.isascii()
-                else json.dumps(column.name)
-            )
-            yield from _comment(f"{name} cannot be asked about: {each.reason}.", 6)
+            yield from _comment(f"{_in_one_line(column.name)} cannot be asked about: {each.reason}.", 6)
+
+
+def _in_one_line(name: str) -> str:
+    """Return any name as one line; what cannot be printed is escaped as in JSON."""
+    if name.isidentifier() and name.isascii():
+        return name
+    return json.dumps(name, ensure_ascii=not name.isprintable())
 
 
 def _asked(column: TableColumn, *, with_comment: bool = True) -> Iterator[str]:
     match column.type:
         case ColumnType.BOOL:
             if with_comment:
-                yield from _comment("Its domain is its type's, and no member can have more than both.", 6)
+                yield from _comment(
+                    "Its domain is its type's, and no member can have more than both. A missing value counts as false.",
+                    6,
+                )
             yield from _entry(
                 column, "type: bool, group_by: true, filter: [in], domain: [false, true], delta: 2"
             )
@@ -173,6 +205,9 @@ def _scalar(value: Value) -> str:
         return json.dumps(value)
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime.datetime):
+        # Pinot stores whole milliseconds, which is what a policy takes.
+        return json.dumps(value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z")
     return str(value)
 
 

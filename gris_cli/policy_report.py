@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,28 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.tables import Column, OfferedMeasure, Policy, Table, TauIs
-from dp_service.queries.times import TimeColumn
-from gris_cli.formatting import format_count
+from dp_service.queries.tables import (
+    Choice,
+    Column,
+    Contributions,
+    Names,
+    Nulls,
+    OfferedMeasure,
+    Policy,
+    Table,
+    TauIs,
+    ValueColumn,
+)
+from dp_service.queries.times import Refresh, TimeColumn
+from dp_service.terms import BoundedBy
+from gris_cli.formatting import format_count, format_exact
+from gris_cli.policy_promises import is_size
 from gris_cli.printing import console_of_width, print_json, printable, say
 
 if TYPE_CHECKING:
-    from gris_cli.policy_data import DataReport, Promise
+    from gris_cli.policy_data import Clipped, DataReport
+    from gris_cli.policy_promises import Promise, PromiseReport
+    from gris_cli.policy_values import Clamped
 
 CODE = "policy"
 
@@ -34,19 +49,40 @@ def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) 
         locations = [_location(problem) for problem in problems]
         print_json({"error": {"code": CODE, "message": message, "problems": locations}})
         return
-    lines = content.decode(errors="replace").splitlines()
+    try:
+        lines = content.decode().splitlines()
+    except UnicodeDecodeError:
+        # What is no text is not repeated.
+        lines = []
     for problem in problems:
         sys.stderr.write(f"{printable(str(problem))}\n")
         if problem.line <= len(lines):
             sys.stderr.write(f"{problem.line:6} | {printable(lines[problem.line - 1].rstrip())}\n")
 
 
-def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: bool) -> None:
-    """Print what a valid policy allows, its defaults, warnings, and what of the data is left out."""
+def print_report(
+    file: PolicyFile,
+    data: Sequence[DataReport] = (),
+    engines: Sequence[PromiseReport] = (),
+    *,
+    compared: Collection[str] = (),
+    as_json: bool,
+) -> None:
+    """Print what a valid policy allows, its defaults, warnings, and what of the data is left out.
+
+    Args:
+        file: The policy.
+        data: What was counted in files.
+        engines: What was counted by engines.
+        compared: The tables whose columns were compared with the data.
+        as_json: Whether to print JSON.
+    """
     found = review(file)
+    unseen = [table.name for table in file.policy.tables if table.name not in compared]
     if as_json:
         counted = {"data": [_plain_data(each) for each in data]} if data else {}
-        print_json({**_plain(file, found), **counted})
+        kept = {"promises": [_plain_data(each) for each in engines]} if engines else {}
+        print_json({**_plain(file, found), "not_compared": unseen, **counted, **kept})
         return
     console = console_of_width()
     policy = file.policy
@@ -60,11 +96,26 @@ def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: 
         say(console, "default", f"{location}: {', '.join(values)}")
     for warning in found.warnings:
         say(console, "warning", str(warning))
+    say(console, "not checked", _format_unseen(unseen))
     for report in data:
         _print_data(console, report)
+    for each in engines:
+        console.print()
+        say(console, "data", f"{each.table}, as the engine has it; true counts, for the owner alone")
+        _print_promises(console, each.promises)
 
 
-def _plain_data(report: DataReport) -> dict[str, Any]:
+def _format_unseen(tables: Sequence[str]) -> str:
+    """Return what was taken from the policy as it stands, empty if nothing was."""
+    if not tables:
+        return ""
+    return (
+        f"whether the data of {', '.join(tables)} have these columns (member and time too) with these types: "
+        "--data TABLE=PATH, --pinot or --spark compares them"
+    )
+
+
+def _plain_data(report: DataReport | PromiseReport) -> dict[str, Any]:
     kept = [{**asdict(each), "is_kept": each.is_kept} for each in report.promises]
     return {**asdict(report), "promises": kept}
 
@@ -84,20 +135,69 @@ def _print_data(console: Console, report: DataReport) -> None:
         grid.add_row(*(Text(printable(cell)) for cell in (each.column, str(each.rows), each.reason, each.of)))
     if report.left_out:
         console.print(grid)
-    for promise in report.promises:
+    for clipped in report.clipped:
+        say(console, "clipped", _format_clipped(clipped))
+    for clamped in report.clamped:
+        say(console, "clamped", _format_clamped(clamped))
+    _print_promises(console, report.promises)
+
+
+def _format_clipped(clipped: Clipped) -> str:
+    """Return how many rows clipping leaves out of a question."""
+    share = 100 * clipped.cut / clipped.rows if clipped.rows else 0.0
+    asked = f"by {clipped.column}" if clipped.column else "for one total"
+    return f"{clipped.cut} of {format_count(clipped.rows, 'row')} ({share:.3g} %) left out of events counted {asked}"
+
+
+def _format_clamped(clamped: Clamped) -> str:
+    """Return how many rows, or members' totals, count with an end of their bounds."""
+    cut = clamped.below + clamped.above
+    share = 100 * cut / clamped.counted if clamped.counted else 0.0
+    if clamped.by is None:
+        what = format_count(clamped.counted, "row")
+    else:
+        asked = f"by {clamped.by}" if clamped.by else "of all rows"
+        what = f"{format_count(clamped.counted, 'member total')} {asked}"
+    return (
+        f"{cut} of {what} ({share:.3g} %) count with an end of the bounds of {clamped.column}: {clamped.below} with "
+        f"the lower, {clamped.above} with the upper"
+    )
+
+
+def _print_promises(console: Console, promises: Sequence[Promise]) -> None:
+    for promise in promises:
         say(console, "promise", _format_promise(promise))
 
 
 def _format_promise(promise: Promise) -> str:
     """Return whether the data keep a promise of the policy."""
-    what = "values" if promise.key.endswith("delta") else f"rows in one element of {promise.column}"
+    if is_size(promise.key):
+        return _format_size(promise)
+    what = f"rows in one element of {promise.column}"
+    if promise.key.endswith("delta"):
+        what = "values"
+    elif promise.key.startswith("contributions"):
+        what = f"elements of {promise.column}"
     held = f"{promise.key} {promise.promised}: no member has more than {promise.found} {what}"
     if promise.is_kept:
         return f"{held}; kept by these data, and to be kept by those to come"
     return (
-        f"BROKEN, {held}, and {format_count(promise.members, 'member')} more than {promise.promised}: the guarantee "
+        f"BROKEN, {held}, and {_format_breaking(promise.members)} more than {promise.promised}: the guarantee "
         "does not hold for them"
     )
+
+
+def _format_size(promise: Promise) -> str:
+    """Return whether a table is as small as the policy promises."""
+    what = "member" if promise.key.endswith("members") else "row"
+    held = f"{promise.key} {promise.promised}: the table has {format_count(promise.found, what)}"
+    if promise.is_kept:
+        return f"{held}; kept by these data, and to be kept by those to come"
+    return f"BROKEN, {held}: sums may be inexact on an engine that sums in doubles"
+
+
+def _format_breaking(members: int | None) -> str:
+    return "some have" if members is None else format_count(members, "member")
 
 
 def _defaults_by_location(found: Review) -> Iterator[tuple[str, list[str]]]:
@@ -116,6 +216,9 @@ def _print_table(console: Console, table: Table) -> None:
     console.print()
     say(console, "table", f"{table.name}; its members are {table.member}")
     say(console, "counts", "; ".join(map(_format_measure, table.measures)))
+    say(console, "bounded", _format_contributions(table.contributions))
+    for value in table.values:
+        say(console, "sums", _format_value(value))
     say(console, "time", _format_time(table.time))
     say(console, "asked again", _format_consistency(table))
     grid = Grid(show_edge=False, header_style="bold")
@@ -130,20 +233,22 @@ def _cells(column: Column, table: Table) -> tuple[str, ...]:
     return (
         column.name,
         column.type,
-        _format_grouping(column),
+        _format_grouping(column, table),
         ", ".join(sorted(table.operators(column))) or "-",
     )
 
 
-def _format_grouping(column: Column) -> str:
+def _format_grouping(column: Column, table: Table) -> str:
     if not column.group_by:
         return "-"
-    mechanism = mechanism_for([column])
+    mechanism = mechanism_for(table, [column])
     domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
     if column.publication is not None:
         rho, slack = float(column.publication.rho), float(column.publication.delta)
         domain += f" (published at rho {rho:g}, delta {slack:g})"
     delta = column.delta_within(restricted=True)
+    if table.contributions is not None:
+        delta = min(table.contributions.delta_0, len(column.domain or ()) or table.contributions.delta_0)
     reach = "any number" if delta is None else f"at most {delta}"
     return f"{mechanism}: {domain}, {reach} of a member"
 
@@ -151,6 +256,67 @@ def _format_grouping(column: Column) -> str:
 def _format_measure(offered: OfferedMeasure) -> str:
     how = {None: "", TauIs.ASSUMED: ", which is assumed", TauIs.CLIPPED: ", by clipping"}[offered.tau_is]
     return f"{offered.measure.replace('_', ' ')}, a member changes a count by at most {offered.tau}{how}"
+
+
+def _format_contributions(stated: Contributions | None) -> str:
+    """Return how contributions are bounded, empty if they are not."""
+    if stated is None:
+        return ""
+    periods = f" in each {stated.periods}" if isinstance(stated.periods, Refresh) else ""
+    if isinstance(stated.periods, int) and stated.periods > 1:
+        periods = f" in each of {stated.periods} periods"
+    how = {
+        BoundedBy.IN_QUERY: "by the query",
+        BoundedBy.PREPARED: f"as a copy that was prepared by {', '.join(stated.elements)}",
+        BoundedBy.ASSUMED: "which is assumed",
+    }[stated.bounded_by]
+    return (
+        f"a member counts in at most {format_count(stated.delta_0, 'element')}{periods}, {how}; a question costs "
+        f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
+        f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
+        f"{_format_choice(stated.choice)}"
+    )
+
+
+def _format_choice(choice: Choice | None) -> str:
+    """Return between what the service chooses, empty if it does not."""
+    if choice is None:
+        return ""
+    ways = ", ".join(each.value.replace("_", " ") for each in choice.among)
+    units = ", ".join(map(str, choice.units))
+    columns = ", ".join(each.column for each in choice.expected) or "no column"
+    return (
+        f"; the service chooses the cheapest of {ways}, for {units} information, that is expected to find all "
+        f"elements, by what is expected of {columns}"
+    )
+
+
+def _format_value(value: ValueColumn) -> str:
+    """Return how rows and members' totals of a value column are rounded and clamped."""
+    quantum, rows, totals = value.bounds.quantum.size, value.bounds.rows, value.bounds.totals
+    row_lower, row_upper, lower, upper = (
+        format_exact(end * quantum) for end in (rows.low, rows.high, totals.low, totals.high)
+    )
+    return (
+        f"{value.name}: rows count with {row_lower} to {row_upper}, and a member's total in an element with {lower} to "
+        f"{upper}, in steps of {format_exact(quantum)}{_format_value_nulls(value)}"
+    )
+
+
+def _format_value_nulls(value: ValueColumn) -> str:
+    if value.nulls is Nulls.KEEP and value.null_value is not None:
+        return f"; a missing value counts as {format_exact(value.null_value)}"
+    return "; rows without a value count in no question that sums it"
+
+
+def _format_names(names: Names | None) -> str:
+    """Return what the first of two looks does, empty if there is one look."""
+    if names is None:
+        return ""
+    return (
+        f"; of columns of unknown values a first look names at most {format_count(names.max_names, 'element')}, for "
+        f"{names.share} of the units and with a member in at most {names.delta_1}"
+    )
 
 
 def _format_time(time: TimeColumn | None) -> str:
@@ -195,8 +361,45 @@ def _plain_table(table: Table) -> dict[str, Any]:
         ],
         "time": None if table.time is None else _plain_time(table.time),
         "consistency": table.consistency,
+        **(
+            {}
+            if table.contributions is None
+            else {"contributions": _plain_contributions(table.contributions)}
+        ),
         "columns": [_plain_column(column, table) for column in table.usable_columns],
+        **({"values": [_plain_value(value) for value in table.values]} if table.values else {}),
     }
+
+
+def _plain_value(value: ValueColumn) -> dict[str, Any]:
+    quantum, rows, totals = value.bounds.quantum.size, value.bounds.rows, value.bounds.totals
+    return {
+        "name": value.name,
+        "type": value.type,
+        "quantum": str(quantum),
+        "row_lower": str(rows.low * quantum),
+        "row_upper": str(rows.high * quantum),
+        "lower": str(totals.low * quantum),
+        "upper": str(totals.high * quantum),
+        "weight": value.weight,
+        "nulls": value.nulls,
+        "null_value": None if value.null_value is None else str(value.null_value),
+    }
+
+
+def _plain_contributions(stated: Contributions) -> dict[str, Any]:
+    found = asdict(stated)
+    if stated.names is not None:
+        found["names"]["share"] = str(stated.names.share)
+    if stated.choice is not None:
+        kept_names = stated.choice.kept_names
+        found["choice"]["kept"] = str(stated.choice.kept)
+        found["choice"]["kept_names"] = None if kept_names is None else str(kept_names)
+    if stated.sums is None:
+        del found["sums"]
+    else:
+        found["sums"]["share"] = str(stated.sums.share)
+    return found
 
 
 def _plain_time(time: TimeColumn) -> dict[str, Any]:
@@ -213,7 +416,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.type,
-        "mechanism": mechanism_for([column]) if column.group_by else None,
+        "mechanism": mechanism_for(table, [column]) if column.group_by else None,
         "domain_size": None if column.domain is None else len(column.domain),
         "delta": column.delta_within(restricted=True),
         "published": _plain_publication(column),

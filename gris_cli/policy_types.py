@@ -11,11 +11,12 @@ import datetime
 import duckdb
 
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.tables import Column, Table
+from dp_service.queries.tables import Column, Table, ValueColumn
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType
 from pinot_connector.engines.base import ColumnType as EngineType
-from pinot_connector.engines.duckdb import ACCEPTED_TYPES
+from pinot_connector.engines.base import ValueType as EngineValueType
+from pinot_connector.engines.duckdb import ACCEPTED_TYPES, SUMMED_TYPES
 from pinot_connector.engines.parquet import BREAKABLE, quoted
 from pinot_connector.engines.rows import plain_type
 
@@ -33,6 +34,14 @@ def fault_of_type(column: Column, found: str) -> str | None:
     if found in ACCEPTED_TYPES[_held_as(column)]:
         return None
     return f"{_expected(column)}; the data have {plain_type(found)}{_hint(column, found)}"
+
+
+def fault_of_value_type(value: ValueColumn, found: str) -> str | None:
+    """Return what is wrong with DuckDB's type of a column that is summed, or None."""
+    if plain_type(found) in SUMMED_TYPES[EngineValueType(value.type)]:
+        return None
+    expected = f"expected the column {value.name} to be of the policy's type, {value.type}, to be summed"
+    return f"{expected}; the data have {plain_type(found)}"
 
 
 def fault_of_unit(connection: duckdb.DuckDBPyConnection, table: Table, column: Column) -> str | None:

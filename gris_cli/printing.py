@@ -15,7 +15,11 @@ from rich.text import Text
 
 from gris_cli.failures import Failure
 from gris_cli.formatting import (
+    format_aggregate,
+    format_clipping,
+    format_contributions,
     format_cost,
+    format_cut_intervals,
     format_ending,
     format_expected_prices,
     format_guarantee,
@@ -23,19 +27,23 @@ from gris_cli.formatting import (
     format_level,
     format_lowered_k,
     format_mechanism,
+    format_missing_averages,
     format_more_questions,
     format_order,
     format_own_guarantee,
     format_parameters,
     format_questions_left,
+    format_rounded,
     format_share,
+    format_sums,
     format_threshold,
+    format_total,
     format_width,
 )
 from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
-from pinot_connector.results import Explanation, PrivateResult, Row
+from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation
@@ -76,7 +84,13 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
         say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
     say(console, "", format_ending(result))
     say(console, "shown", format_lowered_k(result))
+    say(console, "counts", format_clipping(result.parameters))
+    say(console, "counts", format_contributions(result.parameters.contributions))
+    say(console, "total", format_total(result))
+    say(console, "sums", format_sums(result.parameters.sums))
+    say(console, "", format_missing_averages(result))
     say(console, "intervals", format_interval_kind(result))
+    say(console, "", format_cut_intervals(result))
     say(console, "mechanism", format_mechanism(result.parameters))
     say(console, "parameters", format_parameters(result.parameters))
     say(console, "cost", f"{format_cost(result.cost)}; charged now: {format_cost(result.charged)}")
@@ -84,6 +98,20 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     for level in result.remaining:
         say(console, "left", format_level(level))
     say(console, "", format_more_questions(more))
+
+
+def print_check(*, as_json: bool) -> None:
+    """Print the answer to `SELECT 1`, which this command gives itself."""
+    if as_json:
+        print_json({"rows": [{"element": [1], "noisy_count": None, "interval": None}], "cost": None})
+        return
+    console = console_of_width()
+    console.print("1")
+    say(
+        console,
+        "",
+        "no service was asked, and nothing charged; gris catalog tests the connection to dp_service",
+    )
 
 
 def print_levels(levels: Sequence[Level], *, as_json: bool) -> None:
@@ -108,6 +136,8 @@ def print_written(path: Path, *, as_json: bool) -> None:
 
 def print_explanation(explanation: Explanation, expectation: Expectation, *, as_json: bool) -> None:
     """Print what a question would cost, and what to expect of it."""
+    from gris_cli.alternatives import alternatives_table  # noqa: PLC0415 - only this needs the mechanisms
+
     if as_json:
         print_json({**explanation.to_dict(), "expectation": to_json(expectation)})
         return
@@ -118,13 +148,19 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
     say(console, "shown", format_lowered_k(explanation))
+    say(console, "counts", format_clipping(explanation.parameters))
+    say(console, "counts", format_contributions(explanation.parameters.contributions))
+    say(console, "sums", format_sums(explanation.parameters.sums))
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))
     say(console, "threshold", format_threshold(expectation))
     say(console, "order", format_order(expectation))
     say(console, "intervals", format_width(expectation))
+    if (table := alternatives_table(explanation)) is not None:
+        console.print(table)
     for query in explanation.queries:
-        say(console, f"SQL, {query.dialect}", query.sql)
+        look = f", look {query.look}" if query.look else ""
+        say(console, f"SQL, {query.dialect}{look}", query.sql)
 
 
 def print_failure(failure: Failure, *, as_json: bool) -> None:
@@ -153,23 +189,35 @@ def say(console: Console, label: str, text: str) -> None:
 
 def _table(result: PrivateResult) -> Table:
     table = Table(show_edge=False, header_style="bold")
-    table.add_column("#", justify="right")
+    if result.columns:
+        table.add_column("#", justify="right")
     for column in result.columns:
         table.add_column(Text(printable(column.title)))
     if result.rows and result.rows[0].interval is not None:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
+    for aggregate in result.parameters.aggregates:
+        table.add_column(Text(printable(format_aggregate(aggregate))), justify="right")
+        table.add_column("interval", justify="right")
     for rank, row in enumerate(result.rows[:MAX_ROWS], start=1):
         table.add_row(*_cells(rank, row))
     return table
 
 
 def _cells(rank: int, row: Row) -> list[Text]:
-    cells = [str(rank), *(str(value) for value in row.element)]
+    # A total has neither a rank nor values.
+    cells = [str(rank), *(str(value) for value in row.element)] if row.element else []
     if row.interval is not None:
         lower, upper = row.interval
         cells += [str(row.noisy_count), f"{lower} to {upper}"]
+    for value in row.values:
+        cells += ["-", "-"] if value is None else _value_cells(value)
     return [Text(printable(cell)) for cell in cells]
+
+
+def _value_cells(value: AggregateValue) -> list[str]:
+    lower, upper = value.interval
+    return [format_rounded(value.value), f"{format_rounded(lower)} to {format_rounded(upper)}"]
 
 
 def printable(text: str) -> str:

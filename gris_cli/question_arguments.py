@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.examples import locations_of
 from gris_cli.flags import MeasureName, QuestionFlags
-from pinot_connector.questions import Condition, In, NotIn, TimeBound, sql_question, structured_question
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.questions import (
+    Condition,
+    In,
+    NotIn,
+    TimeBound,
+    is_liveness_check,
+    sql_question,
+    structured_question,
+)
 
 _ISO_DAY_LENGTH = 10
+
+
+def is_only_a_check(flags: QuestionFlags) -> bool:
+    """Return whether the flags only test the connection, by `SELECT 1`.
+
+    Raises:
+        typer.BadParameter: Other flags ask something beside it.
+    """
+    if not is_liveness_check(flags.sql):
+        return False
+    _refuse_beside_sql(flags)
+    return True
 
 
 def question_of(flags: QuestionFlags) -> question_pb2.Question:
@@ -25,8 +49,13 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
     if flags.sql:
         _refuse_beside_sql(flags)
         return sql_question(flags.sql)
-    if not flags.table or not flags.by:
-        raise typer.BadParameter("a question needs --table and --by, or --sql")
+    if not flags.table:
+        raise typer.BadParameter("a question needs --table, and --by for a count of each element; or --sql")
+    if several := next((each for each in flags.by if "," in each), ""):
+        columns = " ".join(f"--by {each.strip()}" for each in several.split(","))
+        raise typer.BadParameter(f"--by names one column; for several columns it is repeated: {columns}")
+    if not flags.by and (flags.k is not None or flags.no_counts):
+        raise typer.BadParameter("--k and --no-counts need --by: without it the question is one total")
     return structured_question(
         flags.table,
         flags.by,
@@ -37,7 +66,78 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
         if flags.since or flags.until
         else None,
         counts=not flags.no_counts,
+        sums=flags.sums,
+        averages=flags.averages,
+        order_by=flags.order_by or None,
     )
+
+
+def require_data_of(table: str, data: Sequence[str]) -> None:
+    """Refuse a question about a table whose data no flag names.
+
+    Args:
+        table: The table of the question; empty if SQL says it.
+        data: What `--data` was given; empty if the data are elsewhere.
+
+    Raises:
+        typer.BadParameter: `--data` names other tables.
+    """
+    named = locations_of(data)
+    if table and named and table not in named:
+        raise typer.BadParameter(f"--data names {', '.join(named)}, and the question is about {table}")
+
+
+@contextmanager
+def flags_named(flags: QuestionFlags) -> Iterator[None]:
+    """Let errors of a question that the flags ask name the flag, instead of the field of the message that is sent."""
+    try:
+        yield
+    except InvalidQuestion as error:
+        field_name, _, column = error.field.partition(".")
+        flag = "" if flags.sql else _flag_of(field_name, flags)
+        if flag:
+            error.args = (f"{flag}{f' {column}' if column else ''}: {_in_flags(error.problem)}",)
+        raise
+
+
+def _in_flags(problem: str) -> str:
+    """Return what is wrong with a value, without how it would be written in SQL or in Python."""
+    for elsewhere, here in _WRITTEN:
+        problem = problem.replace(elsewhere, here)
+    return problem
+
+
+_WRITTEN = (
+    (
+        "texts (in SQL in single quotes)",
+        "texts; one that looks like a number, a truth value or a day is in double quotes: --where 'COLUMN=\"12\"'",
+    ),
+    ("integers (in SQL without quotes)", "integers"),
+    ("truth values (in SQL TRUE or FALSE)", "true or false"),
+    ("days (in SQL as 'YYYY-MM-DD')", "days as YYYY-MM-DD"),
+    ("a datetime with a time zone", "a time with its zone, such as 2019-04-01T12:00:00+00:00"),
+)
+
+
+def _flag_of(field_name: str, flags: QuestionFlags) -> str:
+    """Return the flags that were typed for a field of a structured question; empty if there is none."""
+    times = [name for name, value in (("--from", flags.since), ("--to", flags.until)) if value]
+    # A time range is a condition like any other.
+    if field_name == "time_range" or (field_name == "filters" and not flags.where):
+        return ", ".join(times)
+    return _FLAGS.get(field_name, "")
+
+
+_FLAGS = {
+    "table": "--table",
+    "dimensions": "--by",
+    "filters": "--where",
+    "k": "--k",
+    "measure": "--measure",
+    "aggregates": "--sum, --avg",
+    "ordered_by": "--order-by",
+    "omit_counts": "--no-counts",
+}
 
 
 def _refuse_beside_sql(flags: QuestionFlags) -> None:
@@ -50,6 +150,9 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--to": flags.until,
         "--measure": flags.measure,
         "--no-counts": flags.no_counts,
+        "--sum": flags.sums,
+        "--avg": flags.averages,
+        "--order-by": flags.order_by,
     }
     others = [name for name, value in given.items() if value]
     if others:
@@ -63,7 +166,9 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
         negated = column.endswith("!")
         column = column.removesuffix("!").strip()
         if not equals or not column:
-            raise typer.BadParameter("--where expects COLUMN=VALUE or COLUMN!=VALUE")
+            raise typer.BadParameter(
+                "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql can compare with < and > too"
+            )
         if column in conditions:
             raise typer.BadParameter(f"--where names the column {column} twice")
         conditions[column] = (NotIn if negated else In)(_values(value))
@@ -73,10 +178,15 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
 def _values(text: str) -> list[Any]:
     """Return the values of a condition: JSON; or, where it is none, a day or the text itself."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_constant)
     except ValueError:
         return [_day_or_text(text)]
     return value if isinstance(value, list) else [value]
+
+
+def _no_constant(name: str) -> None:
+    """Refuse what JSON does not have: NaN and Infinity are texts."""
+    raise ValueError(name)
 
 
 def _day_or_text(text: str) -> datetime.date | str:

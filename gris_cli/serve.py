@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.examples import ServiceFiles, location_of, require_tables, service_files
+from gris_cli.examples import ServiceFiles, locations_of, require_tables, service_files
 from gris_cli.flags import DEFAULT_DIRECTORY, JsonFlag
 
 if TYPE_CHECKING:
@@ -60,12 +60,14 @@ def serve(  # noqa: PLR0917 - typer calls it by name
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
     from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.clients import data_files  # noqa: PLC0415
     from pinot_connector.embedded import EmbeddedServices, Ports  # noqa: PLC0415
 
     files = service_files(policy, budget_config, examples)
-    tables = {table: Path(path) for table, path in map(location_of, data)}
-    require_tables(files.policy, tables)
-    _require_matching(files.policy, tables)
+    locations = locations_of(data)
+    require_tables(files.policy, locations)
+    tables = data_files(locations)
+    _require_kept(files.policy, tables)
     _require_free({"--dp-port": dp_port, "--budget-port": budget_port, "--admin-port": admin_port})
     stopped = threading.Event()
     with EmbeddedServices(
@@ -82,27 +84,35 @@ def serve(  # noqa: PLR0917 - typer calls it by name
             services.ensure_running()
 
 
-def _require_matching(policy: Path, tables: dict[str, Path]) -> None:
-    """Refuse data of another shape than the policy says."""
+def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
+    """Refuse data that are not as the policy says, or break what it promises of every member."""
     if not tables:
         return
     from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
 
     try:
-        from gris_cli.policy_data import DataError, require_matching  # noqa: PLC0415 - duckdb is an extra
+        from gris_cli.policy_data import DataError, require_kept  # noqa: PLC0415 - duckdb is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
     for table in policy_of(policy).tables:
         if table.name in tables:
             try:
-                require_matching(table, tables[table.name])
+                require_kept(table, tables[table.name])
             except DataError as error:
-                raise typer.BadParameter(f"--data {table.name}: {error}") from None
+                raise typer.BadParameter(
+                    f"--data {table.name}: {error}; gris policy check {policy} --data {table.name}="
+                    f"{tables[table.name]} shows all of it"
+                ) from None
 
 
 def _require_free(ports: dict[str, int]) -> None:
-    """Refuse a port that another program listens on, by the flag that sets it."""
+    """Refuse a port that two services were given or another program listens on, by the flag that sets it."""
     for flag, port in ports.items():
+        alike = [other for other, given in ports.items() if given == port and other != flag]
+        if port and alike:
+            raise typer.BadParameter(
+                f"{flag} and {alike[0]} are both {port}: each needs a port of its own, or 0 for a free one"
+            )
         with socket.socket() as found:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -157,6 +167,8 @@ def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str,
         "GRIS_BUDGET": services.budget_address,
         "GRIS_BUDGET_ADMIN": services.admin_address,
         "GRIS_ACCOUNT": _some_account(files.budget),
+        # From any directory, what was paid for is given again.
+        "GRIS_RELEASES": str(services.releases_file),
     }
     policy = policy_of(files.policy)
     questions = [_question(policy, table, path) for table, path in tables.items()]

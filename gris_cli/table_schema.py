@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import duckdb
 import typer
 
+from dp_service.queries.elements import timestamp_of
 from dp_service.queries.structured import Value
 from dp_service.terms import ColumnType
 from gris_cli.clients import PinotAccess
@@ -161,6 +162,8 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 def _file_column(name: str, held: str, is_breakable: bool) -> TableColumn:
     begins = _TYPE_NAME.match(held)
     shown = begins.group().strip() if begins else ""
+    # The type of a list begins with that of its values.
+    shown = "LIST" if held.endswith("]") else shown
     kind = None if is_breakable else _POLICY_TYPES.get(held)
     return TableColumn(name, kind, shown, not is_breakable and is_member_type(held))
 
@@ -245,11 +248,28 @@ def _pinot_column(name: str, held: PinotColumn) -> TableColumn:
     if unit == "days":
         day = _day(held.null_value)
         return TableColumn(name, ColumnType.DATE, held.type, held.is_single, day, "", fault)
-    stated = None if kind is None or held.null_value == _USUAL_NULLS[kind] else held.null_value
+    stated: Value | None = None if kind is None or held.null_value == _USUAL_NULLS[kind] else held.null_value
+    if kind is ColumnType.TIMESTAMP and stated is not None:
+        stated = _timestamp(stated)
+        fault = fault or ("" if stated is not None else _NO_TIMESTAMP)
     can_be_member = kind not in (None, ColumnType.TIMESTAMP) and held.is_single
     return TableColumn(
         name, ColumnType.TIMESTAMP if unit else kind, held.type, can_be_member, stated, unit, fault
     )
+
+
+_NO_TIMESTAMP = (
+    "its defaultNullValue is no time that a policy can state; the schema can state it in milliseconds since 1970, "
+    "between the years 1 and 9999"
+)
+
+
+def _timestamp(stored: object) -> datetime.datetime | None:
+    """Return the time of a number of microseconds since 1970; None for a text, whose zone only the controller knows."""
+    try:
+        return timestamp_of(stored) if isinstance(stored, int) else None
+    except OverflowError:
+        return None
 
 
 def _day(stored: object) -> datetime.date | None:

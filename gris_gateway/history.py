@@ -19,6 +19,8 @@ from typing import TypeVar
 
 from gris_api.app.v1 import app_pb2
 
+from pinot_connector.release_store.receipts import ReceiptLimits
+
 MAX_ELEMENT_BYTES = 3 * 2**20
 MAX_PAGE_BYTES = 3 * 2**20
 VERSION = 1
@@ -61,8 +63,9 @@ class HistoryError(Exception):
 class Keeping:
     """How much is kept: for how long, how many results of one account, and how large the file may become.
 
-    When the file is full, an account loses nothing if it keeps no more than its share: the size of the file divided by
-    the number of accounts with results.
+    A result is listed for so many days by the machine's clock. It is removed once they are over by the ledger's too: a
+    clock that jumps ahead removes nothing. When the file is full, an account loses nothing if it keeps no more than its
+    share: the size of the file divided by the number of accounts with results.
     """
 
     days: int
@@ -84,7 +87,7 @@ class History:
     Args:
         file: The path of the SQLite file, created if there is none; None for memory.
         keeping: How much is kept.
-        clock: Returns microseconds since 1970 (UTC).
+        clock: Returns microseconds since 1970 (UTC); alone it decides only what is listed.
 
     Raises:
         HistoryError: The file is not a history of this version, or cannot be opened.
@@ -95,6 +98,8 @@ class History:
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "gris-history")
         self._connection = self._thread.submit(_opened, file).result()
+        # The start of the latest window that a result since the start of this gateway was charged in.
+        self._ledger_time = 0
 
     async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         """Keep a result, and delete what is too old or too much.
@@ -123,8 +128,10 @@ class History:
     def _add(self, account: str, release: app_pb2.PastRelease) -> None:
         same, now = sameness(release), self._clock()
         row = (account, same, release.request_id, now, release.SerializeToString())
+        self._ledger_time = max(self._ledger_time, _reported_time(release))
+        removable = ReceiptLimits(self._keeping.days).removable_before(now, self._ledger_time)
         with self._connection as db:
-            db.execute("DELETE FROM releases WHERE released_at < ?", (self._oldest(),))
+            db.execute("DELETE FROM releases WHERE released_at < ?", (removable,))
             db.execute(
                 "DELETE FROM releases WHERE account = ? AND same = ? AND request_id = ''",
                 (account, same),
@@ -206,6 +213,12 @@ def _make_private(file: str) -> None:
     """Create the file so that only this user may ever read it."""
     with suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _reported_time(release: app_pb2.PastRelease) -> int:
+    """Return a time that the ledger's clock had reached when the result was charged; 0 if it says none."""
+    starts = [level.window_start for level in release.result.remaining if level.HasField("window_start")]
+    return max((start.ToMicroseconds() for start in starts), default=0)
 
 
 def sameness(release: app_pb2.PastRelease) -> str:

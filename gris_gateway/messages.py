@@ -23,22 +23,24 @@ from pinot_connector.guarantees import (
     BudgetGuarantee,
     Guarantee,
 )
-from pinot_connector.results import (
+from pinot_connector.parameter_messages import (
+    BOUNDED_BY,
     COLUMN_TYPES,
     CONSISTENCIES,
     COUNT_NOISES,
     INTERVAL_KINDS,
     MECHANISMS,
-    Explanation,
-    Parameters,
-    PrivateResult,
-    Row,
-    Shown,
 )
+from pinot_connector.parameters import Contributions, NamesLook, Parameters, Sums
+from pinot_connector.questions import FUNCTION_NUMBERS
+from pinot_connector.releases import write_counts
+from pinot_connector.results import AggregateValue, Alternative, Explanation, PrivateResult, Row, Shown, Total
 
 CHUNK_BYTES = 2**20
 # A noisy count, its interval and the tags around them, at most.
 ROW_OVERHEAD_BYTES = 40
+# At most: a sum or an average with its interval, three quotients of numbers with up to 40 digits.
+AGGREGATE_BYTES = 256
 
 _MODES = {Mode.ENFORCE: budget_pb2.MODE_ENFORCE, Mode.TRACK: budget_pb2.MODE_TRACK}
 
@@ -70,7 +72,13 @@ def result_message(result: PrivateResult) -> app_pb2.Result:
         query_id=result.query_id,
         key_id=result.key_id,
         requested_k=result.requested_k or 0,
+        total=None if result.total is None else _total(result.total),
     )
+
+
+def _total(total: Total) -> dp_pb2.NoisyTotal:
+    lower, upper = total.interval
+    return dp_pb2.NoisyTotal(count=total.noisy_count, interval_lower=lower, interval_upper=upper)
 
 
 def element_chunks(result: PrivateResult) -> Iterator[dp_pb2.ReleasedElements]:
@@ -78,12 +86,12 @@ def element_chunks(result: PrivateResult) -> Iterator[dp_pb2.ReleasedElements]:
     widest = max((_row_bytes(row) for row in result.rows), default=1)
     rows = max(1, CHUNK_BYTES // widest)
     for start in range(0, max(1, len(result.rows)), rows):
-        yield _elements(result.columns, result.rows[start : start + rows])
+        yield _elements(result, result.rows[start : start + rows])
 
 
 def all_elements(result: PrivateResult) -> dp_pb2.ReleasedElements:
     """Return the elements in one message."""
-    return _elements(result.columns, result.rows)
+    return _elements(result, result.rows)
 
 
 def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
@@ -94,6 +102,16 @@ def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
         explanation=explanation.sentences,
         shares=map(share_message, explanation.shares),
         requested_k=explanation.requested_k or 0,
+        alternatives=map(_alternative, explanation.alternatives),
+    )
+
+
+def _alternative(alternative: Alternative) -> dp_pb2.Alternative:
+    return dp_pb2.Alternative(
+        parameters=parameters_message(alternative.parameters),
+        worst_case_cost=cost_message(alternative.worst_case_cost),
+        chosen=alternative.chosen,
+        finds_all=alternative.finds_all,  # type: ignore[arg-type]  # None leaves it unset
     )
 
 
@@ -174,19 +192,99 @@ def parameters_message(parameters: Parameters) -> dp_pb2.MechanismParameters:
         count_noise=_number(COUNT_NOISES, parameters.count_noise),
         noise_scale=_exact(parameters.noise_scale),
         consistency=_number(CONSISTENCIES, parameters.consistency),
+        contributions=None if parameters.contributions is None else _contributions(parameters.contributions),
+        clipped=parameters.clipped,
+        sums=None if parameters.sums is None else _sums(parameters.sums),
     )
 
 
-def _elements(columns: Sequence[ExpectedColumn], rows: Sequence[Row]) -> dp_pb2.ReleasedElements:
-    with_counts = [row for row in rows if row.noisy_count is not None and row.interval is not None]
-    return dp_pb2.ReleasedElements(
+def _sums(sums: Sums) -> dp_pb2.Sums:
+    return dp_pb2.Sums(
+        share=str(sums.share),
         columns=[
-            _column(column, [row.element[index] for row in rows]) for index, column in enumerate(columns)
+            dp_pb2.SummedColumn(
+                name=column.name,
+                quantum=str(column.quantum),
+                lower=str(column.lower),
+                upper=str(column.upper),
+                share=_exact(column.share),
+                noise_variance=_exact(column.noise_variance),
+            )
+            for column in sums.columns
         ],
-        noisy_counts=[row.noisy_count or 0 for row in with_counts],
+        aggregates=[
+            dp_pb2.ShownAggregate(
+                function=FUNCTION_NUMBERS[each.function], column=each.column, alias=each.alias or ""
+            )
+            for each in sums.aggregates
+        ],
+        ordered_by=sums.ordered_by,
+    )
+
+
+def _contributions(contributions: Contributions) -> dp_pb2.Contributions:
+    return dp_pb2.Contributions(
+        bounded_by=_number(BOUNDED_BY, contributions.bounded_by),
+        delta_0=contributions.delta_0,
+        periods=contributions.periods or 0,
+        units=contributions.units,
+        min_count=contributions.min_count or 0,
+        threshold=contributions.threshold,
+        noise_variance=_exact(contributions.noise_variance),
+        names=None if contributions.names is None else _names_look(contributions.names),
+        shift=_shift(contributions),
+    )
+
+
+def _shift(contributions: Contributions) -> dp_pb2.Shift | None:
+    shift = contributions.shift
+    if shift is None:
+        return dp_pb2.Shift() if contributions.may_shift else None
+    return dp_pb2.Shift(
+        factor=shift.factor,
+        denominator=shift.denominator,
+        count_variance=str(shift.count_variance),
+        total_variance=str(shift.total_variance),
+    )
+
+
+def _names_look(names: NamesLook) -> dp_pb2.NamesLook:
+    return dp_pb2.NamesLook(
+        delta_1=names.delta_1,
+        units=str(names.units),
+        max_names=names.max_names,
+        threshold=names.threshold,
+        noise_variance=_exact(names.noise_variance),
+    )
+
+
+def _elements(result: PrivateResult, rows: Sequence[Row]) -> dp_pb2.ReleasedElements:
+    with_counts = [row for row in rows if row.noisy_count is not None and row.interval is not None]
+    message = dp_pb2.ReleasedElements(
+        columns=[
+            _column(column, [row.element[index] for row in rows])
+            for index, column in enumerate(result.columns)
+        ],
         interval_lower=[row.interval[0] for row in with_counts if row.interval],
         interval_upper=[row.interval[1] for row in with_counts if row.interval],
+        aggregates=map(_aggregate_values, zip(*(row.values for row in rows), strict=True))
+        if rows
+        else [dp_pb2.AggregateValues()] * len(result.parameters.aggregates),
     )
+    bounded = result.parameters.contributions
+    denominator = 1 if bounded is None or bounded.shift is None else bounded.shift.denominator
+    write_counts(message, [int((row.noisy_count or 0) * denominator) for row in with_counts], denominator)
+    return message
+
+
+def _aggregate_values(values: Sequence[AggregateValue | None]) -> dp_pb2.AggregateValues:
+    """Return a sum or an average of all rows; what is not shown is an empty text."""
+    message = dp_pb2.AggregateValues()
+    for each in values:
+        message.values.append("" if each is None else str(each.value))
+        message.lower.append("" if each is None else str(each.interval[0]))
+        message.upper.append("" if each is None else str(each.interval[1]))
+    return message
 
 
 def _column(column: ExpectedColumn, values: Sequence[Shown]) -> histogram_pb2.ElementColumn:
@@ -218,9 +316,8 @@ _FIELDS = {
 
 
 def _row_bytes(row: Row) -> int:
-    return ROW_OVERHEAD_BYTES + sum(
-        len(value.encode()) + 6 if isinstance(value, str) else 11 for value in row.element
-    )
+    elements = sum(len(value.encode()) + 6 if isinstance(value, str) else 11 for value in row.element)
+    return ROW_OVERHEAD_BYTES + AGGREGATE_BYTES * len(row.values) + elements
 
 
 def _exact(number: Fraction | None) -> str:

@@ -39,7 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
         gateway = Gateway(read_document(options.config, GatewayConfiguration))
         try:
             if not options.validate:
-                with start_telemetry("gateway", operating, trusted=False) as process_telemetry:
+                # The connector's spans are what a question is made of.
+                with start_telemetry(
+                    "gateway", operating, trusted=False, of_libraries=True
+                ) as process_telemetry:
                     asyncio.run(_run(gateway, process_telemetry, operating.drain_seconds))
         finally:
             gateway.close()

@@ -139,6 +139,18 @@ def _service_refused(error: errors.ServiceRefused) -> grpc.Status:
     )(error)
 
 
+def _ended_between_looks(error: errors.EndedBetweenLooks) -> grpc.Status:
+    fields = {"error": type(error).__name__, "problem": str(error)}
+    log.warning("A question failed.", extra={"event": "question.failed", "fields": fields})
+    information, calls = error.charged
+    # What ended it, which the first part of the error's text says, only the operator may know.
+    shown = errors.EndedBetweenLooks("the question cannot be answered now", information, calls)
+    metadata = {"information": str(information), "calls": str(calls)}
+    info = ErrorInfo(reason="ENDED_BETWEEN_LOOKS", domain=DOMAIN, metadata=metadata)
+    # Not UNAVAILABLE, which clients retry: each try would be charged.
+    return status_of(grpc.StatusCode.ABORTED, str(shown), info)
+
+
 def _not_recorded(error: errors.ReleaseNotRecorded) -> grpc.Status:
     # The text says what the owner of the table can do.
     return _logged(grpc.StatusCode.INTERNAL, "INTEGRITY", str(error))(error)
@@ -172,6 +184,7 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
     ),
     (errors.BudgetExhausted, _exhausted),
     (errors.BudgetHeld, _held),
+    (errors.EndedBetweenLooks, _ended_between_looks),
     (
         errors.AccountUnknown,
         lambda _: _status(grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN", "this account has no budget"),

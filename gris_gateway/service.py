@@ -129,12 +129,14 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def ListReleases(
         self, request: app_pb2.ListReleasesRequest, context: Context
     ) -> app_pb2.ListReleasesResponse:
-        """List what an account has paid for."""
+        """List what an account has paid for; one that is closed reads nothing."""
         async with _reporting_errors(context):
             account, most = _account(request.account), self._page_size(request.page_size)
             await current_call.get().turn()
             position = self._page_tokens.position(account, request.page_token)
             page = await self._history.page(account, most, position)
+            if page.releases:
+                await self._client.on_behalf_of(account).require_not_closed()
             after = self._page_tokens.token(account, page.after)
             return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
 
@@ -151,6 +153,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             if known is not None and known.question != question:
                 raise RequestError("request_id", "was used before with another question")
             if known is not None and not known.elements_omitted:
+                await self._client.on_behalf_of(account).require_not_closed()
                 return _replay(known)
             finishing: list[asyncio.Task[_Answer]] = []
 

@@ -116,11 +116,33 @@ def expected(kind: str, message: str) -> str:
     )
 
 
+# Parts of PyYAML's messages, which name characters and tokens as Python does; the first that fits counts.
+_YAML = {
+    r"'\t'": "a tab is not allowed here: indent with spaces",
+    "cannot start any token": "no text begins with this character: put it into quotes",
+    "mapping values are not allowed": "this colon follows no key: a colon is missing above, a key does not begin in "
+    "the column of the others, or a text with a colon needs quotes",
+    "sequence entries are not allowed": "no list can begin here: put it on a line of its own",
+    "could not find expected ':'": "expected a key, a colon and its value",
+    "unexpected end of stream": "quotes that are opened here or above are not closed",
+    "expected ',' or ']'": "a list in brackets needs a comma between its values, and a ] at its end",
+    "expected ',' or '}'": "a mapping in braces needs a comma between its keys, and a } at its end",
+    "<block end>": "this line does not continue what is above it: begin all keys of one mapping in the same column",
+    "escape": "a backslash in double quotes means something else: put this text into single quotes",
+    "the node content": "expected a value",
+    "another document": "expected one document, without a second one behind ---",
+}
+
+
 def yaml_problem(error: yaml.YAMLError) -> str:
-    """Return where the text is wrong; the parser's own message would repeat a piece of it."""
+    """Return where the text is wrong and how; the parser's own message is about characters, and can repeat a piece."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return "expected YAML"
-    return f"line {error.problem_mark.line + 1}: {error.problem or 'expected YAML'}"
+    problem = str(error.problem)
+    # Exactly this class is raised here alone; its subclasses are PyYAML's own.
+    if type(error) is not yaml.MarkedYAMLError:
+        problem = next((own for part, own in _YAML.items() if part in problem), "expected YAML")
+    return f"line {error.problem_mark.line + 1}: {problem}"
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> str:

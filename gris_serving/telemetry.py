@@ -40,7 +40,7 @@ class Telemetry:
 
 @contextmanager
 def start_telemetry(
-    service: str, operating: OperatingOptions, *, trusted: bool = True
+    service: str, operating: OperatingOptions, *, trusted: bool = True, of_libraries: bool = False
 ) -> Iterator[Telemetry]:
     """Collect metrics and traces of this process while the block runs.
 
@@ -48,12 +48,13 @@ def start_telemetry(
         service: The name of the service in its traces.
         operating: Whether and where metrics are exposed.
         trusted: Whether the traces of callers continue in this process.
+        of_libraries: Whether spans of libraries that use OpenTelemetry's API are sent too, until the process ends.
 
     Raises:
         OperatingError: Metrics cannot be exposed.
     """
     with ExitStack() as stack:
-        traces = stack.enter_context(tracing.exported(service, trusted=trusted))
+        traces = stack.enter_context(tracing.exported(service, trusted=trusted, of_libraries=of_libraries))
         if operating.metrics_listen is None and FOLDER_VARIABLE not in os.environ:
             yield Telemetry(Instrumentation(traces=traces))
             return

@@ -95,12 +95,16 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def exported(service: str, *, trusted: bool = True) -> Iterator[ServerTraces | None]:
+def exported(
+    service: str, *, trusted: bool = True, of_libraries: bool = False
+) -> Iterator[ServerTraces | None]:
     """Send the traces of a service to where the environment says, while the block runs.
 
     Args:
         service: The name of the service, unless the environment has another.
         trusted: Whether a caller's trace continues (`ServerTraces`).
+        of_libraries: Whether spans that libraries of this process make by OpenTelemetry's API are sent too. This holds
+            for the whole process and cannot be taken back, so only a process that ends with the block asks for it.
 
     Yields:
         What makes the spans; None if the environment names no endpoint, or the extra is not installed.
@@ -117,6 +121,10 @@ def exported(service: str, *, trusted: bool = True) -> Iterator[ServerTraces | N
         )
         yield None
         return
+    if of_libraries:
+        from opentelemetry import trace  # noqa: PLC0415 - an extra
+
+        trace.set_tracer_provider(provider)
     try:
         yield ServerTraces(provider, trusted=trusted)
     finally:

@@ -32,6 +32,7 @@ from pinot_connector.errors import (
     IntegrityError,
     OutcomeUnknown,
     ServiceFailed,
+    ServiceRefused,
     ServiceUnavailable,
 )
 from pinot_connector.held_budgets import HeldQueue, HeldQueues
@@ -39,6 +40,8 @@ from pinot_connector.rpc_errors import Service, error_of_rpc
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
+# budget_service holds nothing longer.
+LONGEST_HELD_SECONDS = 600
 
 _SERVICE = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
 # Not the service's own health: a service that is stopping reports that it does not serve, and serves until it ends.
@@ -80,7 +83,7 @@ class BudgetServiceClient:
         return self._queues.of(self.account)
 
     async def reserve(
-        self, worst_case: cost_pb2.Cost, query_id: str, *, request_id: str = ""
+        self, worst_case: cost_pb2.Cost, query_id: str, *, request_id: str = "", queries: int = 1
     ) -> budget_pb2.ReserveBudgetResponse:
         """Holds the worst case of a question.
 
@@ -88,6 +91,7 @@ class BudgetServiceClient:
             worst_case: the worst case.
             query_id: names the question.
             request_id: names the request; the same for a retry after BudgetHeld. Empty: a new one.
+            queries: how many queries of the engine the question has, one after the other: it is held as much longer.
 
         Raises:
             BudgetExhausted: it does not fit; the error says where.
@@ -100,12 +104,16 @@ class BudgetServiceClient:
             max_cost=worst_case,
             query_id=query_id,
             request_id=request_id or new_request_id(),
-            ttl=duration_pb2.Duration(seconds=self._timeouts.reservation),
+            ttl=duration_pb2.Duration(seconds=self._seconds_held(queries)),
         )
         try:
             return await self._guarded(self._stub.ReserveBudget, request)
         except BudgetExhausted as refusal:
             raise await self._in_full(refusal, worst_case) from None
+
+    def _seconds_held(self, queries: int) -> int:
+        once = self._timeouts.reservation
+        return max(once, min(queries * once, LONGEST_HELD_SECONDS))
 
     async def charge(
         self,
@@ -185,6 +193,16 @@ class BudgetServiceClient:
             return bool(response.closed_level)
 
         return await self._closed.is_closed(self.account, ask)
+
+    async def require_not_closed(self) -> None:
+        """Refuses a closed account as the ledger does, known for at most a minute.
+
+        Raises:
+            ServiceRefused: the account, or a level above it, is closed or was moved.
+            GrisError: the ledger does not answer, and has not within the last minute.
+        """
+        if await self.is_closed():
+            raise ServiceRefused(Service.BUDGET, "refused the request (ACCOUNT_CLOSED)", "ACCOUNT_CLOSED")
 
     async def close(self) -> None:
         """Closes the connection."""

@@ -14,22 +14,21 @@ from pinot_connector.engines.base import ColumnType, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
-from pinot_connector.questions import MEASURES, Measure
-from pinot_connector.releases import column_values
-from pinot_connector.results import (
+from pinot_connector.parameter_messages import (
     COLUMN_TYPES,
     CONSISTENCIES,
     COUNT_NOISES,
     MECHANISMS,
     TIME_UNITS,
-    Consistency,
-    CountNoise,
-    Mechanism,
-    Shown,
+    contributions_of,
     exact,
     known,
-    shown_values,
+    summed_column_of,
 )
+from pinot_connector.parameters import Consistency, Contributions, CountNoise, Mechanism, SummedColumn
+from pinot_connector.questions import MEASURES, Measure
+from pinot_connector.releases import column_values
+from pinot_connector.results import Shown, shown_values
 
 
 class Refresh(Enum):
@@ -74,11 +73,36 @@ class TimeEntry:
     closed_before: int | None
 
 
+class Answering(Enum):
+    """A way of answering a question of a table whose contributions are bounded.
+
+    UNBOUNDED is a mechanism that needs no bound, whose price grows with k; two looks only count a known domain.
+    """
+
+    UNBOUNDED = "unbounded"
+    ONE_LOOK = "one_look"
+    TWO_LOOKS = "two_looks"
+
+
+@dataclass(frozen=True)
+class ChoiceEntry:
+    """Between what the service chooses: the cheapest way that is expected to find all elements of a question.
+
+    `among` are the ways, the first of which is taken of equal prices; `units` how many information units a question of
+    bounded contributions may cost. Where no way is expected to find them, the table's `contributions` say how it is
+    answered.
+    """
+
+    among: tuple[Answering, ...]
+    units: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class ColumnEntry:
     """A column that questions may use.
 
-    `mechanism` answers where questions group by this column alone; None: they may not. `domain` None: its values are
+    `mechanism` answers where questions group by this column alone; None: they may not. The service may choose
+    `other_mechanism` instead; None: there is none. `domain` None: its values are
     not known beforehand. `delta` is the most of its values that one member has, None: any number. `null_value` stands
     for rows without a value, None: they are left out. `published` is what finding the domain in the data cost everyone
     who may see it, None: it was not found there.
@@ -92,11 +116,17 @@ class ColumnEntry:
     delta: int | None
     null_value: Shown | None
     published: PublishedDomain | None = None
+    other_mechanism: Mechanism | None = None
 
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A table that may be asked about; `member` names the column that identifies a member."""
+    """A table that may be asked about; `member` names the column that identifies a member.
+
+    `contributions` is how the contributions of members are bounded; None: they are not. `choice` is between what the
+    service chooses for each question; None: it does not. `values` are the columns that may be summed beside counts of
+    distinct members.
+    """
 
     name: str
     member: str
@@ -104,6 +134,9 @@ class TableEntry:
     time: TimeEntry | None
     consistency: Consistency
     columns: tuple[ColumnEntry, ...]
+    contributions: Contributions | None = None
+    choice: ChoiceEntry | None = None
+    values: tuple[SummedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,6 +162,11 @@ _REFRESHES = {
     dp_pb2.REFRESH_PERIOD_DAY: Refresh.DAY,
     dp_pb2.REFRESH_PERIOD_WEEK: Refresh.WEEK,
     dp_pb2.REFRESH_PERIOD_MONTH: Refresh.MONTH,
+}
+_ANSWERINGS = {
+    dp_pb2.ANSWERING_UNBOUNDED: Answering.UNBOUNDED,
+    dp_pb2.ANSWERING_ONE_LOOK: Answering.ONE_LOOK,
+    dp_pb2.ANSWERING_TWO_LOOKS: Answering.TWO_LOOKS,
 }
 _OPERATORS = {
     dp_pb2.FILTER_OPERATOR_IN: FilterOperator.IN,
@@ -186,6 +224,15 @@ def _table(message: dp_pb2.CatalogTable) -> TableEntry:
         time=_time(message.time) if message.HasField("time") else None,
         consistency=known(CONSISTENCIES, message.consistency),
         columns=tuple(_column(column) for column in message.columns),
+        contributions=contributions_of(message.contributions) if message.HasField("contributions") else None,
+        choice=_choice(message.choice) if message.HasField("choice") else None,
+        values=tuple(map(summed_column_of, message.values)),
+    )
+
+
+def _choice(message: dp_pb2.CatalogChoice) -> ChoiceEntry:
+    return ChoiceEntry(
+        among=tuple(known(_ANSWERINGS, each) for each in message.among), units=tuple(message.units)
     )
 
 
@@ -204,13 +251,18 @@ def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
     return ColumnEntry(
         name=message.name,
         type=kind,
-        mechanism=known(MECHANISMS, message.mechanism) if message.mechanism else None,
+        mechanism=_mechanism(message.mechanism),
         filters=tuple(known(_OPERATORS, each) for each in message.filters),
         domain=_domain(message, kind) if message.domain_size else None,
         delta=message.delta or None,
         null_value=_null_value(message, kind),
         published=_published(message.published) if message.HasField("published") else None,
+        other_mechanism=_mechanism(message.other_mechanism),
     )
+
+
+def _mechanism(number: dp_pb2.Mechanism) -> Mechanism | None:
+    return known(MECHANISMS, number) if number else None
 
 
 def _published(message: dp_pb2.PublishedDomain) -> PublishedDomain:

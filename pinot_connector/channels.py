@@ -41,9 +41,10 @@ class Timeouts:
     `dp` bounds a call to dp_service and `engine` a call to the engine. `budget_attempt` bounds one call to
     budget_service, and `budget` a charge with all its retries. `budget_silence` is how long budget_service may answer
     neither calls nor heartbeats before questions are refused; it must be several round trips. `budget_held` is how long
-    a question waits for budget that other questions hold. `reservation` is how long the worst case is held: it must be
-    longer than `engine`. `data_version` is how old a reading of the engine's version may be by which a release is
-    looked up again, at most 60; where the policy fixes the version, none is needed.
+    a question waits for budget that other questions hold. `reservation` is how long the worst case is held, twice as
+    long for a question of two looks, at most 600 in all: it must be longer than `engine`. `data_version` is how old a
+    reading of the engine's version may be by which a release is looked up again, at most 60; where the policy fixes the
+    version, none is needed.
     """
 
     dp: float = 30.0

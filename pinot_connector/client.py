@@ -218,6 +218,17 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         explanation = await self.estimate(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
 
+    async def require_not_closed(self) -> None:
+        """Returns if the account may read what it has paid for, by what the ledger said at most a minute ago.
+
+        Raises:
+            ServiceRefused: the account, or a level above it, is closed or was moved (`reason` ACCOUNT_CLOSED).
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable: budget_service does not answer, and has not within the last minute.
+        """
+        self._require_open()
+        await self._budget.require_not_closed()
+
     async def guarantee(
         self,
         budget: Cost | None = None,

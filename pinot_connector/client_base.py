@@ -58,6 +58,9 @@ class ClientBase(ABC, Generic[Answered]):
         where: Mapping[str, Condition] | None = None,
         time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
+        sums: Sequence[str] = (),
+        averages: Sequence[str] = (),
+        order_by: str | None = None,
     ) -> Answered:
         """Ranks the `k` elements of `by` with the largest counts.
 
@@ -74,6 +77,10 @@ class ClientBase(ABC, Generic[Answered]):
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in UTC; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals; a ranking alone costs less.
+            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
+            averages: the value columns whose averages over members' totals to show, behind the sums.
+            order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
+                order. None: it is in the order of its counts.
 
         Returns:
             The result: at most `k` rows, the largest first, and fewer if it ended in bottom.
@@ -95,7 +102,16 @@ class ClientBase(ABC, Generic[Answered]):
         """
         return self.ask(
             structured_question(
-                table, by, k=k, measure=measure, where=where, time_range=time_range, counts=counts
+                table,
+                by,
+                k=k,
+                measure=measure,
+                where=where,
+                time_range=time_range,
+                counts=counts,
+                sums=sums,
+                averages=averages,
+                order_by=order_by,
             )
         )
 
@@ -108,6 +124,9 @@ class ClientBase(ABC, Generic[Answered]):
         where: Mapping[str, Condition] | None = None,
         time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
+        sums: Sequence[str] = (),
+        averages: Sequence[str] = (),
+        order_by: str | None = None,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
@@ -125,6 +144,10 @@ class ClientBase(ABC, Generic[Answered]):
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in UTC; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals.
+            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
+            averages: the value columns whose averages over members' totals to show, behind the sums.
+            order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
+                order. None: it is in the order of its counts.
 
         Returns:
             The result: one row for each element, the largest first.
@@ -143,7 +166,73 @@ class ClientBase(ABC, Generic[Answered]):
         """
         return self.ask(
             structured_question(
-                table, by, k=None, measure=measure, where=where, time_range=time_range, counts=counts
+                table,
+                by,
+                k=None,
+                measure=measure,
+                where=where,
+                time_range=time_range,
+                counts=counts,
+                sums=sums,
+                averages=averages,
+                order_by=order_by,
+            )
+        )
+
+    def total(
+        self,
+        table: str,
+        *,
+        measure: Measure | str = Measure.DISTINCT_MEMBERS,
+        where: Mapping[str, Condition] | None = None,
+        time_range: tuple[TimeBound, TimeBound] | None = None,
+        sums: Sequence[str] = (),
+        averages: Sequence[str] = (),
+    ) -> Answered:
+        """Counts everything that meets the conditions, as one number.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            table: a table of the policy.
+            measure: what to count: distinct members (default), or events, that is rows, where the policy clips them.
+            where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
+                match), `In`, `NotIn` or `Between`.
+            time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
+                means its beginning in UTC; a datetime needs a time zone.
+            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
+            averages: the value columns whose averages over members' totals to show, behind the sums.
+
+        Returns:
+            The result: always one row, whose element has no values; its count is near 0 if nothing matches. It costs
+            one information unit and no call.
+
+        Raises:
+            InvalidQuestion: an argument is malformed; `field` says which.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> (row,) = client.total("feedback", where={"score": 1}).rows
+            >>> row.element
+            ()
+            >>> lower, upper = row.interval
+            >>> lower <= row.noisy_count <= upper
+            True
+        """
+        return self.ask(
+            structured_question(
+                table,
+                (),
+                k=None,
+                measure=measure,
+                where=where,
+                time_range=time_range,
+                sums=sums,
+                averages=averages,
             )
         )
 
@@ -156,7 +245,7 @@ class ClientBase(ABC, Generic[Answered]):
         (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
 
         Args:
-            text: one SELECT of the accepted subset: a count by one to four columns, with `LIMIT` for a top k.
+            text: one SELECT of the accepted subset: a count by up to four columns, with `LIMIT` for a top k.
 
         Returns:
             The result; `count_alias` is the name that the text gives the count.

@@ -21,6 +21,7 @@ from pinot_connector.errors import (
     IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    ServiceGone,
     ServiceUnavailable,
 )
 from pinot_connector.histograms import chunks, histogram
@@ -82,8 +83,12 @@ class DpServiceClient:
         """Returns one page of what may be asked."""
         return await self._call(self._stub.GetCatalog, request)
 
-    async def add_noise(self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer) -> Noisy:
+    async def add_noise(
+        self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer
+    ) -> Noisy | dp_pb2.NextLook:
         """Returns the release of an engine's answer, in one message, or streamed if it is large.
+
+        If the answer was the first of two looks and named elements, returns the second look instead.
 
         Raises:
             IncompleteAnswer: a value is too long, or dp_service found that this cannot be the answer to the plan's
@@ -93,10 +98,14 @@ class DpServiceClient:
         request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram(columns, answer))
         try:
             # The plan counts too: that of a large known domain holds the whole domain, whichever elements are present.
-            if request.ByteSize() > MAX_UNARY_BYTES:
+            # What is answered grows with the domain and the number of sums alike, and is streamed whenever there are
+            # sums: how many elements are present must not decide whether it fits into one message.
+            if answer.sums or request.ByteSize() > MAX_UNARY_BYTES:
                 whole_bytes = request.histogram.ByteSize()
                 return await self._streamed(columns, _noise_requests(header, columns, answer, whole_bytes))
             response = await self._call(self._stub.AddNoiseUnary, request)
+            if response.HasField("next"):
+                return response.next
             return merged(columns, [response.elements], response.release)
         except InvalidQuestion:
             # The question was accepted when it was translated; what is wrong now is the histogram.
@@ -110,13 +119,17 @@ class DpServiceClient:
         """Closes the connection."""
         await self._channel.close()
 
-    async def _streamed(self, columns: _Columns, requests: list[dp_pb2.AddNoiseRequest]) -> Noisy:
+    async def _streamed(
+        self, columns: _Columns, requests: list[dp_pb2.AddNoiseRequest]
+    ) -> Noisy | dp_pb2.NextLook:
         received: list[dp_pb2.ReleasedElements] = []
         end: dp_pb2.Release | None = None
         try:
             with telemetry.remote_call(requests[0]) as metadata:
                 call = self._stub.AddNoise(iter(requests), timeout=self._timeout, metadata=metadata)
                 async for response in call:
+                    if response.HasField("next"):
+                        return response.next
                     if response.HasField("end"):
                         end = response.end
                     else:
@@ -137,10 +150,11 @@ class DpServiceClient:
 
 def _translated(error: grpc.RpcError) -> GrisError:
     translated = error_of_rpc(Service.DP, error)
+    if not isinstance(translated, OutcomeUnknown):
+        return translated
     # dp_service changes nothing, so a lost answer leaves nothing unknown.
-    return (
-        ServiceUnavailable(Service.DP, "no answer") if isinstance(translated, OutcomeUnknown) else translated
-    )
+    is_gone = isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
+    return (ServiceGone if is_gone else ServiceUnavailable)(Service.DP, "no answer")
 
 
 def _noise_requests(

@@ -109,6 +109,11 @@ class EmbeddedServices:
     ) -> None:
         self.stop()
 
+    @property
+    def releases_file(self) -> Path:
+        """Where clients of these services keep releases: an absolute path. Its key is beside it, `releases.key`."""
+        return (self._directory / RELEASES_FILE).absolute()
+
     def ensure_running(self) -> None:
         """Checks that both services are running.
 
@@ -131,7 +136,7 @@ class EmbeddedServices:
             self._services = None
 
     def _releases(self) -> ReleaseStore:
-        key = _key(self._directory / RELEASES_KEY_FILE)
+        key = secret_key(self._directory / RELEASES_KEY_FILE)
         return ReleaseFile(self._directory / RELEASES_FILE, key).opened()
 
     def _admin(self) -> tuple[str, ...]:
@@ -149,10 +154,15 @@ def _listen(port: int, option: str = "--listen") -> tuple[str, str]:
 
 def noise_key(directory: Path) -> Path:
     """Returns the path of the directory's noise key, and creates one of 32 random bytes if there is none."""
-    return _key(directory / KEY_FILE)
+    return secret_key(directory / KEY_FILE)
 
 
-def _key(path: Path) -> Path:
+def secret_key(path: Path) -> Path:
+    """Returns the path of a key, and writes one of 32 random bytes if there is none: in hexadecimal, with mode 0600.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     try:
         # No other user may ever be able to read it, not even between its creation and a change of its mode.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -177,11 +187,14 @@ class _Process:
     popen: subprocess.Popen[bytes]
     announced: Path
     log: Path
+    log_begins: int
+    """Where in the log this run begins: earlier ones are before it."""
 
     @classmethod
     def start(cls, service: Service, arguments: tuple[str, ...], directory: Path) -> _Process:
         announced, log = directory / f"{service}.ready", directory / f"{service}.log"
         with announced.open("wb") as stdout, log.open("ab") as stderr:
+            log_begins = stderr.tell()
             popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
                 # -P: nothing in the current directory is imported as a module.
                 [sys.executable, "-P", "-m", service, *arguments],
@@ -191,7 +204,7 @@ class _Process:
                 # Ctrl-C in a terminal reaches this program, which then stops the services in order.
                 start_new_session=True,
             )
-        return cls(service, popen, announced, log)
+        return cls(service, popen, announced, log, log_begins)
 
     def wait_until_healthy(self) -> _Announced:
         deadline = time.monotonic() + START_SECONDS
@@ -217,7 +230,9 @@ class _Process:
         return _Announced(str(said["address"]), str(said.get("admin_address", "")))
 
     def last_log_line(self) -> str:
-        lines = self.log.read_text(errors="replace").split("\n")
+        with self.log.open("rb") as written:
+            written.seek(self.log_begins)
+            lines = written.read().decode(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "its log is empty")
 
 

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from pinot_connector.engines.base import Element, EngineQuery, ExpectedColumn, Feature, ReadColumn
+from pinot_connector.engines.base import (
+    BoundedCopy,
+    Element,
+    EngineQuery,
+    ExpectedColumn,
+    Feature,
+    ReadColumn,
+    ReadValue,
+    ValueType,
+)
 from pinot_connector.errors import EngineRefused, IntegrityError
-from pinot_connector.results import COLUMN_TYPES, TIME_UNITS, known
+from pinot_connector.parameter_messages import COLUMN_TYPES, TIME_UNITS, exact, known
 
-_FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
+# What the connector itself brings.
+_OWN_FEATURES = frozenset(
+    {dp_pb2.ENGINE_FEATURE_TWO_LOOKS, dp_pb2.ENGINE_FEATURE_FIRST_COUNTS, dp_pb2.ENGINE_FEATURE_SUMS}
+)
+_FEATURES = {
+    dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,
+    dp_pb2.ENGINE_FEATURE_BOUNDED_COPY: Feature.BOUNDED_COPY,
+}
+
+_VALUE_TYPES = {
+    dp_pb2.VALUE_TYPE_INT64: ValueType.INT64,
+    dp_pb2.VALUE_TYPE_DECIMAL: ValueType.DECIMAL,
+}
 
 
 def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> EngineQuery:
@@ -21,15 +44,44 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
     """
     found = [query for query in translation.engine_queries if query.dialect == dialect]
     if len(found) != 1:
-        raise EngineRefused("this engine cannot answer the question")
+        raise EngineRefused("dp_service has no query of this question for this engine")
     columns = expected_columns(translation)
-    requires = frozenset(_required(feature) for feature in found[0].requires)
+    requires = frozenset(_required(each) for each in found[0].requires if each not in _OWN_FEATURES)
     reads = tuple(_read(column) for column in translation.reads)
     if not reads:
         raise IntegrityError(
             "dp_service does not say which columns a query names; it is older than this connector"
         )
-    return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires, reads)
+    copy = _copy(translation.bounded_copy) if translation.HasField("bounded_copy") else None
+    return EngineQuery(
+        table=translation.table,
+        sql=found[0].sql,
+        columns=columns,
+        row_limit=translation.row_limit,
+        requires=requires,
+        reads=reads,
+        bounded_copy=copy,
+        first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
+        sums=tuple(map(_read_value, translation.sums)),
+    )
+
+
+def second_query(first: EngineQuery, look: dp_pb2.NextLook, dialect: str) -> EngineQuery:
+    """Returns the query of the second of two looks; it names the same columns of the same table as the first.
+
+    Raises:
+        IntegrityError: there is none for this dialect.
+    """
+    found = [query for query in look.engine_queries if query.dialect == dialect]
+    if len(found) != 1 or look.row_limit < 1:
+        raise IntegrityError("dp_service sent a second look without a query")
+    return replace(first, sql=found[0].sql, row_limit=look.row_limit)
+
+
+def _copy(message: dp_pb2.BoundedCopy) -> BoundedCopy:
+    return BoundedCopy(
+        message.table, message.member, tuple(message.elements), message.delta_0, message.period
+    )
 
 
 def expected_columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:
@@ -44,6 +96,11 @@ def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
     numbers = (column.smallest, column.largest) if column.HasField("smallest") else None
     unit = known(TIME_UNITS, column.time_unit) if column.time_unit else None
     return ReadColumn(column.name, kind, _null_value(column.null_value), numbers, unit)
+
+
+def _read_value(value: dp_pb2.ReadValue) -> ReadValue:
+    null_value = exact(value.null_value) if value.null_value else None
+    return ReadValue(value.name, known(_VALUE_TYPES, value.type), null_value)
 
 
 def _null_value(message: question_pb2.Value) -> Element | None:

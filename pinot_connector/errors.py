@@ -9,8 +9,10 @@
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
     │   └── ReleaseNotRecorded the ledger holds another release of this question
     ├── ReleaseStoreFailed     what was released before cannot be looked up or kept
+    ├── EndedBetweenLooks      a question of two looks ended after the first; that was charged: `charged`
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
+    │   │   └── ServiceGone    the connection to it is refused, or broke
     │   ├── ServiceFailed      it has an internal error
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
     │   ├── ServiceRefused     it refused what the connector sent: `reason`
@@ -18,13 +20,16 @@
     │   └── ReservationOver    the reservation lapsed before it was settled
     └── EngineError            the engine failed
         ├── EngineUnavailable  it cannot be reached, or took too long
+        │   └── EngineGone     the connection to it is refused, or broke; its data cannot be found
         ├── IncompleteAnswer   it answered on part of the data, or in another shape than asked
         ├── DataChanged        its data changed while the question ran, or are being replaced
         └── EngineRefused      it refused the query, or its configuration is not safe
 
 No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
-After one of these errors there is no result and no budget was spent, except after `OutcomeUnknown`, when that is not
-known: everything of a result that can fail is prepared before it is charged.
+After one of these errors there is no result and no budget was spent: everything of a result that can fail is prepared
+before it is charged. There are two exceptions. After `OutcomeUnknown` it is not known. And a question of two looks that
+ends once names may have been drawn pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may
+depend on them.
 """
 # ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
 
@@ -169,6 +174,22 @@ class ReleaseStoreFailed(GrisError):
     code = ErrorCode.UNAVAILABLE
 
 
+class EndedBetweenLooks(GrisError):
+    """A question of two looks ended once names may have been drawn, and was charged for the first look.
+
+    `charged` are the information units and calls. The other error, in the message, says what ended it.
+    """
+
+    code = ErrorCode.UNAVAILABLE
+
+    def __init__(self, problem: str, information: int, calls: int) -> None:
+        super().__init__(
+            f"{problem}; the question had taken its first look by then, which was charged: {information} information "
+            f"and {calls} {'call' if calls == 1 else 'calls'}"
+        )
+        self.charged = (information, calls)
+
+
 class ServiceError(GrisError):
     """A service failed; `service` is "dp_service", "budget_service" or "gateway"."""
 
@@ -181,6 +202,10 @@ class ServiceUnavailable(ServiceError):
     """The service cannot be reached in time, or reported that nothing happened."""
 
     code = ErrorCode.UNAVAILABLE
+
+
+class ServiceGone(ServiceUnavailable):
+    """The connection to the service is refused, or broke; the call was not answered."""
 
 
 class ServiceFailed(ServiceError):
@@ -227,6 +252,10 @@ class EngineUnavailable(EngineError):
     """The engine cannot be reached, or did not answer in time."""
 
     code = ErrorCode.UNAVAILABLE
+
+
+class EngineGone(EngineUnavailable):
+    """The connection to the engine is refused or broke, or the file of its data is gone."""
 
 
 class IncompleteAnswer(EngineError):

@@ -28,16 +28,16 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
+from pinot_connector.parameter_messages import COLUMN_TYPES, INTERVAL_KINDS, known, parameters_of
 from pinot_connector.questions import checked_text, checked_texts, sql_question
 from pinot_connector.releases import Noisy, merged
 from pinot_connector.results import (
-    COLUMN_TYPES,
-    INTERVAL_KINDS,
     Explanation,
     PrivateResult,
-    known,
-    parameters_of,
+    alternatives_of,
+    require_belonging,
     rows_of,
+    total_of,
 )
 from pinot_connector.rpc_errors import Service, error_of_rpc
 
@@ -158,6 +158,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             queries=(),
             shares=tuple(map(share_of, message.shares)),
             requested_k=message.requested_k or None,
+            alternatives=alternatives_of(message.alternatives),
         )
 
     async def remaining(self) -> tuple[Level, ...]:
@@ -305,13 +306,15 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
         for column in end.columns
     )
     noisy: Noisy = merged(columns, chunks, dp_pb2.Release(element_count=end.element_count))
+    parameters = parameters_of(end.parameters)
+    require_belonging(parameters, noisy.denominator)
     return PrivateResult(
         columns=columns,
         count_alias=end.count_alias or None,
-        rows=rows_of(columns, noisy),
+        rows=rows_of(columns, noisy, parameters),
         ended_in_bottom=end.ended_in_bottom,
         bottom=end.bottom if end.HasField("bottom") else None,
-        parameters=parameters_of(end.parameters),
+        parameters=parameters,
         interval_kind=known(INTERVAL_KINDS, end.interval_kind),
         confidence=end.confidence,
         cost=cost_of(end.cost),
@@ -322,4 +325,5 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
         query_id=end.query_id,
         key_id=end.key_id,
         requested_k=end.requested_k or None,
+        total=total_of(end.total) if end.HasField("total") else None,
     )

@@ -29,12 +29,25 @@ def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:
         raise IncompleteAnswer("the engine answered with more rows than asked")
     if [len(column) for column in answer.elements] != [len(answer.counts)] * len(query.columns):
         raise IncompleteAnswer("the engine answered with columns that do not belong together")
+    if [len(column) for column in answer.sums] != [len(answer.counts)] * len(query.sums):
+        raise IncompleteAnswer("the engine answered with sums that do not belong together")
+    if any(not -MAX_COUNT <= number <= MAX_COUNT for column in answer.sums for number in column):
+        raise IncompleteAnswer("the engine answered with an impossible sum")
     if answer.counts and not 0 <= min(answer.counts) <= max(answer.counts) <= MAX_COUNT:
         raise IncompleteAnswer("the engine answered with an impossible count")
+    _check_first_counts(query, answer)
     for column, values in zip(query.columns, answer.elements, strict=True):
         if column.type is ColumnType.DATE and not all(map(_is_day, values)):
             raise IncompleteAnswer("the engine answered with a day outside the years 1 to 9999")
     return answer
+
+
+def _check_first_counts(query: EngineQuery, answer: EngineAnswer) -> None:
+    if len(answer.first_counts) != (len(answer.counts) if query.first_counts else 0):
+        raise IncompleteAnswer("the engine answered with columns that do not belong together")
+    firsts = zip(answer.first_counts, answer.counts, strict=False)
+    if not all(0 <= first <= count for first, count in firsts):
+        raise IncompleteAnswer("the engine answered with an impossible count")
 
 
 def histogram(columns: tuple[ExpectedColumn, ...], answer: EngineAnswer) -> histogram_pb2.Histogram:
@@ -102,6 +115,9 @@ def _slice(
         for column, values in zip(columns, answer.elements, strict=True):
             _fill(message.columns.add(name=column.name), column.type, values[start:end])
         message.counts.extend(answer.counts[start:end])
+        message.first_counts.extend(answer.first_counts[start:end])
+        for sums in answer.sums:
+            message.sums.add(values=sums[start:end])
     except (TypeError, ValueError):
         # protobuf's own text repeats the value.
         raise IncompleteAnswer("the engine answered with a value of another type than asked") from None

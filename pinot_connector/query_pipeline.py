@@ -13,6 +13,11 @@ made before the engine is asked; so do noise and confirmation. If either part fa
 once the reservation is made. Each step raises rather than go on with less than it needs, and an error after step 1
 cancels the reservation. True counts exist only in steps 3 and 4, in local variables.
 
+A question of two looks runs a second query in between: dp_service names elements from the first answer, and the second
+query counts these alone, on the same version of the data. The answer of the first look is confirmed before names are
+drawn from it. Whatever ends the question afterwards settles the reservation with the price of that look, unless it
+cannot depend on the names (`reservations`).
+
 A question whose release is kept does not read the data: what changed there since must not show. So the engine is asked
 once for a question on one version of the data, by one task at a time. A task whose budget others hold gives its turn
 back, and an answer of the engine that comes meanwhile is dropped: no account waits for the budget of another one. Once
@@ -23,10 +28,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import datetime
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -35,10 +38,11 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
-from pinot_connector.budgets import Charge, Cost, Level, largest_k
+from pinot_connector.budgets import Charge, Cost, largest_k
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
-from pinot_connector.engine_queries import engine_query, expected_columns
+from pinot_connector.engine_calls import EngineCalls
+from pinot_connector.engine_queries import engine_query, expected_columns, second_query
 from pinot_connector.engines.base import (
     Engine,
     EngineAnswer,
@@ -49,7 +53,7 @@ from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
     EngineError,
-    EngineUnavailable,
+    IntegrityError,
     PlanExpired,
     ReleaseNotRecorded,
     ReleaseStoreFailed,
@@ -57,8 +61,8 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.histograms import checked
-from pinot_connector.release_store.interface import KeptRelease, Payment, ReleaseStore
-from pinot_connector.release_store.memory import wall_clock
+from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
+from pinot_connector.release_store.retention import payment_of
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
@@ -69,10 +73,7 @@ from pinot_connector.translations import Translated, Translator
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
-MAX_ENGINE_CALLS = 32
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
 Paid: TypeAlias = Callable[[PrivateResult], None]
 Admission: TypeAlias = Callable[[], Awaitable[None]]
 _Answer = TypeVar("_Answer")
@@ -125,19 +126,18 @@ class QueryPipeline:
     ) -> None:
         self._noise = noise
         self._budget = budget
-        self._engine = engine
+        self._engine = EngineCalls(engine, timeouts.engine)
         self._timeouts = timeouts
         self._confidence = confidence
         self._reserve_first = reserve_first
         self._admission: Admission = _at_once
         self._releases = releases
         self._shown = ShownReleases(noise, confidence)
-        self._translator = Translator(noise, engine, self._read_version, timeouts.data_version)
+        self._translator = Translator(noise, engine, self._engine.version, timeouts.data_version)
         # One task at a time pays for an account's question, and one has the engine asked for a question.
         self._paying: SingleFlight[tuple[tuple[str, ...], str]] = SingleFlight(_is_everyones)
         self._drawing: SingleFlight[str] = SingleFlight(_is_everyones)
         self._running: set[asyncio.Task[Any]] = set()
-        self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
     def paid_by(self, budget: BudgetServiceClient, admission: Admission | None = None) -> QueryPipeline:
         """Returns a pipeline that another account pays for; everything else, including `close`, is shared.
@@ -181,7 +181,8 @@ class QueryPipeline:
                 task.cancel()
         if asking:
             await asyncio.wait(asking)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._translator.close()
+        self._engine.close()
         self._shown.close()
 
     @contextmanager
@@ -229,13 +230,14 @@ class QueryPipeline:
             return await self._bought(asked, purchase)
 
     async def _given(self, asked: Translated) -> PrivateResult | None:
-        """Returns what the account has paid for in a window that still lasts; the engine is not asked.
+        """Returns what the account has paid for, in this window or an earlier one; the engine is not asked.
 
-        The ledger is asked at most once a minute whether the account is closed. If it is, there is nothing here, so
-        that the question goes to the ledger and is refused there.
+        The account has the release already, so nothing more is paid. The ledger is asked at most once a minute whether
+        the account is closed. If it is, there is nothing here, so that the question goes to the ledger and is refused
+        there.
         """
         found = await self._releases.find(asked.query_id, self._budget.account)
-        if found is None or found.payment is None or not found.payment.covers(wall_clock()):
+        if found is None or found.payment is None:
             return None
         if await self._budget.is_closed():
             return None
@@ -303,9 +305,9 @@ class QueryPipeline:
     async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
         """Asks the engine, draws a release, and charges the account for it or for the one kept meanwhile."""
         asked = await self._translator.on_present_version(asked)
-        query = engine_query(asked.translation, self._engine.dialect)
+        query = engine_query(asked.translation, self._engine.engine.dialect)
         if query.requires:
-            await self._on_engine("check", lambda: self._engine.check(query))
+            await self._engine.check(query)
         async with self._reserving(asked.translation, purchase) as reservation:
             drawing = _Drawing(asked, query, reservation, purchase.paid)
             try:
@@ -328,11 +330,16 @@ class QueryPipeline:
         translation = asked.translation
         if translation.reserve_first or self._reserve_first:
             await _reserved(reservation, waits=turn is None)
-        running = self._on_engine("run", lambda: self._engine.run(query, asked.data_version))
+        running = self._engine.run(query, asked.data_version)
         answer, _ = await _together(running, _reserved(reservation, waits=turn is None))
-        answer = checked(query, answer)
-        confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
-        noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
+        answer, plan = checked(query, answer), translation.plan
+        if translation.HasField("unfinished"):
+            await self._engine.confirm(query, answer)
+            reservation.first_look_begins()
+            named = await self._add_noise(asked, plan, query, answer)
+            noisy = named if isinstance(named, Noisy) else await self._second_look(asked, query, named)
+        else:
+            noisy = await self._released(asked, plan, query, answer)
 
         async def kept_and_charged() -> PrivateResult:
             shown = await self._kept(asked, query.columns, noisy)
@@ -388,31 +395,35 @@ class QueryPipeline:
     async def _mark_paid(self, query_id: str, charge: Charge) -> None:
         # It is paid for and will be shown. If the mark is lost, the ledger still knows that the account has paid.
         with suppress(ReleaseStoreFailed):
-            if (payment := _payment(charge.remaining)) is not None:
+            if (payment := payment_of(charge.remaining)) is not None:
                 await self._releases.mark_paid(query_id, self._budget.account, payment)
 
-    async def _add_noise(
-        self, translation: dp_pb2.TranslateQueryResponse, query: EngineQuery, answer: EngineAnswer
+    async def _second_look(self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook) -> Noisy:
+        """Counts the names that the first look found."""
+        query = second_query(first, look, self._engine.engine.dialect)
+        answer = checked(query, await self._engine.run(query, asked.data_version))
+        return await self._released(asked, look.plan, query, answer)
+
+    async def _released(
+        self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
     ) -> Noisy:
-        header = dp_pb2.ReleaseHeader(
-            plan=translation.plan, data_version=answer.data_version, confidence=self._confidence, whole=True
-        )
-        noisy = await self._noise.add_noise(header, query.columns, answer)
-        verify(noisy, translation)
+        """Returns the release of an answer that turned out to be whole meanwhile."""
+        confirming = self._engine.confirm(query, answer)
+        noisy, _ = await _together(self._add_noise(asked, plan, query, answer), confirming)
+        if not isinstance(noisy, Noisy):
+            raise IntegrityError("dp_service asks for one look more than there are")
         return noisy
 
-    async def _read_version(self, table: str) -> str:
-        return await self._on_engine("version", lambda: self._engine.data_version(table))
-
-    async def _on_engine(self, step: str, call: Callable[[], _Answer]) -> _Answer:
-        running = asyncio.get_running_loop().run_in_executor(self._threads, call)
-        with telemetry.engine_call(self._engine.dialect, step):
-            try:
-                # Not asyncio.wait_for: before Python 3.12 it forgets a cancellation that comes with the answer.
-                async with asyncio.timeout(self._timeouts.engine):
-                    return await running
-            except TimeoutError:
-                raise EngineUnavailable("the engine took too long") from None
+    async def _add_noise(
+        self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
+    ) -> Noisy | dp_pb2.NextLook:
+        header = dp_pb2.ReleaseHeader(
+            plan=plan, data_version=answer.data_version, confidence=self._confidence, whole=True
+        )
+        noisy = await self._noise.add_noise(header, query.columns, answer)
+        if isinstance(noisy, Noisy):
+            verify(noisy, asked.translation)
+        return noisy
 
 
 @asynccontextmanager
@@ -449,22 +460,6 @@ async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-
-
-def _payment(levels: Sequence[Level]) -> Payment | None:
-    """Returns the window that a charge was made in: that of the level closest to the account.
-
-    Of a sliding window the ledger reports the end at which its oldest charge leaves, which is not later than that of
-    this one; afterwards the ledger is asked again.
-    """
-    if not levels or levels[-1].window_start is None:
-        return None
-    end = levels[-1].window_end
-    return Payment(_microseconds(levels[-1].window_start), None if end is None else _microseconds(end))
-
-
-def _microseconds(timestamp: datetime.datetime) -> int:
-    return (timestamp - _EPOCH) // _MICROSECOND
 
 
 def _is_everyones(error: BaseException) -> bool:

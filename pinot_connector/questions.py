@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,13 @@ class Measure(Enum):
 
     DISTINCT_MEMBERS = "distinct_members"
     EVENTS = "events"
+
+
+class AggregateFunction(Enum):
+    """What is computed of a value column in each element: the sum or the average of its members' totals."""
+
+    SUM = "sum"
+    AVERAGE = "average"
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,14 @@ class Between:
 
 Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 
+FUNCTION_NUMBERS = {
+    AggregateFunction.SUM: question_pb2.AGGREGATE_FUNCTION_SUM,
+    AggregateFunction.AVERAGE: question_pb2.AGGREGATE_FUNCTION_AVERAGE,
+}
+_ORDERS = {
+    "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
+    "avg": question_pb2.AGGREGATE_FUNCTION_AVERAGE,
+}
 MEASURES = {
     Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
     Measure.EVENTS: question_pb2.MEASURE_EVENTS,
@@ -65,18 +81,25 @@ def structured_question(
     where: Mapping[str, Condition] | None = None,
     time_range: tuple[TimeBound, TimeBound] | None = None,
     counts: bool = True,
+    sums: Sequence[str] = (),
+    averages: Sequence[str] = (),
+    order_by: str | None = None,
 ) -> question_pb2.Question:
     """Builds a question.
 
     Args:
         table: a table of the policy.
-        by: the column to group by, or a sequence of one to four columns.
+        by: the column to group by, or a sequence of up to four columns; without columns one total is counted.
         k: the most elements to show; None for all that the mechanism may show.
         measure: a `Measure` or its value.
         where: conditions by column, all of which must hold. A sequence of values means `In`.
         time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day means
             its beginning in UTC; a datetime needs a time zone.
         counts: whether to show noisy counts; a ranking alone costs less.
+        sums: the value columns whose sums to show beside the counts: of each member its total in an element counts.
+        averages: the value columns whose averages over members' totals to show, behind the sums.
+        order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
+            order, and `k` shows the elements where it is largest. None: the list is in the order of its counts.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
@@ -88,10 +111,32 @@ def structured_question(
         filters=[_filter(column, condition) for column, condition in (where or {}).items()],
         k=_checked_k(k),
         omit_counts=not counts,
+        aggregates=[
+            *_aggregates(AggregateFunction.SUM, sums),
+            *_aggregates(AggregateFunction.AVERAGE, averages),
+        ],
     )
+    if order_by is not None:
+        query.ordered_by = _place(order_by, query.aggregates)
     if time_range is not None:
         query.time_range.CopyFrom(_time_range(*time_range))
     return question_pb2.Question(structured=query)
+
+
+def _aggregates(function: AggregateFunction, columns: Sequence[str]) -> list[question_pb2.Aggregate]:
+    # A text is a sequence of texts to Python, but not of columns.
+    named = checked_texts("aggregates", [columns] if isinstance(columns, str) else columns)
+    return [question_pb2.Aggregate(function=FUNCTION_NUMBERS[function], column=column) for column in named]
+
+
+def _place(order_by: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:
+    name, _, column = checked_text("ordered_by", order_by).partition(":")
+    for place, each in enumerate(aggregates):
+        if (each.function, each.column) == (_ORDERS.get(name), column):
+            return place
+    raise InvalidQuestion(
+        "ordered_by", "expected sum:COLUMN or avg:COLUMN, a sum or an average that is asked for"
+    )
 
 
 def sql_question(text: str) -> question_pb2.Question:
@@ -104,6 +149,14 @@ def sql_question(text: str) -> question_pb2.Question:
         InvalidQuestion: it is not a text that a message can hold.
     """
     return question_pb2.Question(sql=checked_text("sql", text))
+
+
+_LIVENESS_CHECK = re.compile(r"\s*SELECT\s+1\s*;?\s*", re.IGNORECASE)
+
+
+def is_liveness_check(text: object) -> bool:
+    """Returns whether a text is `SELECT 1`, by which programs test a connection; it needs no service and no data."""
+    return isinstance(text, str) and _LIVENESS_CHECK.fullmatch(text) is not None
 
 
 def checked_text(field: str, text: object) -> str:
@@ -142,7 +195,7 @@ def _measure(measure: Measure | str) -> Measure:
 def _checked_k(k: int | None) -> int | None:
     # To Python a truth value is an int, but it is no k.
     if k is not None and (type(k) is not int or not 1 <= k < 2**63):
-        raise InvalidQuestion("k", "expected a positive whole number")
+        raise InvalidQuestion("k", "expected a whole number from 1 to 9223372036854775807")
     return k
 
 
@@ -202,5 +255,8 @@ def _timestamp(field: str, bound: datetime.date) -> timestamp_pb2.Timestamp:
     if bound.tzinfo is None:
         raise InvalidQuestion(field, "expected a datetime with a time zone")
     timestamp = timestamp_pb2.Timestamp()
-    timestamp.FromDatetime(bound)
+    try:
+        timestamp.FromDatetime(bound)
+    except (ValueError, OverflowError):
+        raise InvalidQuestion(field, "expected times in the years 1 to 9999 of UTC") from None
     return timestamp

@@ -12,11 +12,22 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budget_service_client import BudgetServiceClient, new_request_id
-from pinot_connector.budgets import Charge
-from pinot_connector.errors import BudgetHeld, GrisError, ReservationOver
+from pinot_connector.budgets import Charge, Cost
+from pinot_connector.errors import (
+    BudgetHeld,
+    DataChanged,
+    EndedBetweenLooks,
+    EngineGone,
+    GrisError,
+    ReleaseNotRecorded,
+    ReservationOver,
+    ServiceGone,
+)
 from pinot_connector.rpc_errors import Service
 
 ATTEMPTS_TO_SETTLE = 2
+
+_INDEPENDENT_OF_NAMES = (ServiceGone, EngineGone, DataChanged)
 
 _Value = TypeVar("_Value")
 
@@ -29,6 +40,10 @@ class Reservation:
 
     If the block ends before `charge` has succeeded, by an error or a cancellation, the reservation is cancelled. If
     cancelling fails, it lapses when its time to live is over.
+
+    Once `first_look_begins` was called, such an end may depend on the names that were drawn. Then the reservation is
+    settled with what the first look costs, unless the policy's answers repeat and a service or the engine is gone or
+    the data have moved: names decide none of these.
 
     Budget that other reservations hold is waited for, behind the account's questions that wait already.
 
@@ -51,6 +66,7 @@ class Reservation:
         self._request_id = new_request_id()
         self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
         self._held: str | None = None
+        self._unfinished: dp_pb2.UnfinishedRelease | None = None
 
     async def __aenter__(self) -> Reservation:
         if self._queue.is_empty:
@@ -63,8 +79,22 @@ class Reservation:
         if self._reserving is not None:
             # The reservation may exist already; only the answer names it.
             await _to_its_end(self._cancel_when_known(self._reserving))
-        elif self._held is not None:
+        elif self._held is not None and self._is_given_back(error):
             await _to_its_end(self._cancel(self._held))
+        elif self._held is not None and self._unfinished is not None:
+            charged = await _to_its_end(self._charge_unfinished(self._unfinished))
+            if charged is not None and isinstance(error, GrisError):
+                raise EndedBetweenLooks(str(error), charged.information, charged.calls) from None
+
+    def first_look_begins(self) -> None:
+        """Notes that names may be drawn from now on. The reservation must be made."""
+        self._unfinished = self._translation.unfinished
+
+    def _is_given_back(self, error: BaseException | None) -> bool:
+        if self._unfinished is None:
+            return True
+        repeats = self._translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED
+        return repeats and isinstance(error, _INDEPENDENT_OF_NAMES)
 
     async def made(self) -> str:
         """Returns the reservation's id once it is made; no noise may be drawn before.
@@ -123,6 +153,41 @@ class Reservation:
                 return charge
         raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
 
+    async def _charge_unfinished(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
+        """Settles with the price of the first look; returns what was charged, None if that is not known.
+
+        Without a release_id the ledger records no answer of the question, so it can be asked again. A reservation that
+        has lapsed is first made again, as for any charge.
+        """
+        for _ in range(ATTEMPTS_TO_SETTLE):
+            with suppress(ReservationOver):
+                return await self._unfinished_charged(unfinished)
+            self._held = None
+        return None
+
+    async def _unfinished_charged(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
+        try:
+            if not await self.made_at_once() or self._held is None:
+                return None
+            charge = await self._budget.charge(
+                unfinished.cost,
+                reservation_id=self._held,
+                release_id="",
+                query_id=self._translation.query_id,
+                charge_ticket=unfinished.charge_ticket,
+                policy_statement=unfinished.policy_statement,
+            )
+        except ReservationOver:
+            raise
+        except ReleaseNotRecorded:
+            # The account has paid for this question before, and so for its names.
+            await self._cancel(self._held or "")
+            return None
+        except GrisError:
+            # Cancelling now could give back what was spent; the reservation ends by itself.
+            return None
+        return charge.charged
+
     async def _settle(self, held: str, release: dp_pb2.Release) -> Charge:
         return await self._budget.charge(
             release.cost,
@@ -135,8 +200,9 @@ class Reservation:
 
     def _begin(self) -> asyncio.Task[budget_pb2.ReserveBudgetResponse]:
         cost, query_id = self._translation.worst_case_cost, self._translation.query_id
+        queries = 2 if self._translation.HasField("unfinished") else 1
         self._reserving = asyncio.create_task(
-            self._budget.reserve(cost, query_id, request_id=self._request_id)
+            self._budget.reserve(cost, query_id, request_id=self._request_id, queries=queries)
         )
         return self._reserving
 
@@ -174,9 +240,9 @@ async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:
         raise
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+async def _to_its_end(work: Coroutine[Any, Any, _Value]) -> _Value:
     """Waits for work that a cancellation must not stop; if the waiting is cancelled, the work still goes on."""
-    await asyncio.shield(_kept_alive(work))
+    return await asyncio.shield(_kept_alive(work))
 
 
 def _kept_alive(work: Coroutine[Any, Any, _Value]) -> asyncio.Task[_Value]:

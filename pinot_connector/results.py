@@ -3,97 +3,61 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.days import date_of
-from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn, TimeUnit
+from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
+from pinot_connector.notebooks import ExplanationViews, ResultViews
+from pinot_connector.parameter_messages import INTERVAL_KINDS, exact, known, parameters_of
+from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
 from pinot_connector.releases import Noisy
 
 Shown: TypeAlias = str | int | bool | datetime.date
 
-_Key = TypeVar("_Key", bound=int)
-_Meaning = TypeVar("_Meaning")
-
-
-class Mechanism(Enum):
-    """The mechanism that a release came from."""
-
-    KNOWN_LAP = "KnownLap"
-    KNOWN_GUMB = "KnownGumb"
-    UNK_LAP = "UnkLap"
-    UNK_GUMB = "UnkGumb"
-
-
-class CountNoise(Enum):
-    """The law of the noise that counts carry; `NONE`: counts are not part of the release."""
-
-    NONE = "none"
-    DISCRETE_LAPLACE = "discrete_laplace"
-    DISCRETE_GAUSSIAN = "discrete_gaussian"
-
-
-class IntervalKind(Enum):
-    """What the confidence intervals are true for.
-
-    `PLAIN`: the counts' noise is independent of what was chosen to be shown. `GIVEN_SHOWN`: an element is shown
-    because of the noise in its count, and the interval takes that into account. `NONE`: there are no counts.
-    """
-
-    NONE = "none"
-    PLAIN = "plain"
-    GIVEN_SHOWN = "given_shown"
-
-
-class Consistency(Enum):
-    """Whether the same question on the same data gets the same answer (`KEYED`) or new noise (`FRESH`)."""
-
-    KEYED = "keyed"
-    FRESH = "fresh"
-
 
 @dataclass(frozen=True)
-class Parameters:
-    """Everything that the policy resolved for a question.
+class AggregateValue:
+    """A sum or an average with the ends of its interval, both inclusive; all are exact, in the units of the column."""
 
-    `delta` is None where the mechanism takes no call, `delta_l0` where the sensitivity is unrestricted, `d_bar` and
-    `domain_size` where they have no meaning, `k` where all is shown. `noise_scale`, in counts, is the scale of
-    Laplace noise or the sigma of Gaussian noise, and None without counts.
-    """
-
-    mechanism: Mechanism
-    epsilon_per: Fraction
-    delta: Fraction | None
-    tau: int
-    delta_l0: int | None
-    d_bar: int | None
-    k: int | None
-    domain_size: int | None
-    count_noise: CountNoise
-    noise_scale: Fraction | None
-    consistency: Consistency
+    value: Fraction
+    interval: tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One element with its noisy count and the ends of its interval, both inclusive; None without counts."""
+    """One element with its noisy count and the ends of its interval, both inclusive; None without counts.
+
+    The noisy count is a whole number. Where counts are released relative to their total (`Contributions.shift`), it is
+    a float that is exactly a multiple of 1 / `denominator`, such as 412.5.
+
+    `values` are its sums and averages, in the order of `Parameters.aggregates`. It is None where there is no average to
+    show: where the interval of the count reaches down to 0.
+    """
 
     element: tuple[Shown, ...]
-    noisy_count: int | None
+    noisy_count: int | float | None
     interval: tuple[int, int] | None
+    values: tuple[AggregateValue | None, ...] = ()
 
 
 @dataclass(frozen=True)
-class PrivateResult:
+class Total:
+    """How many members count in any element: the noisy number, and the ends of its interval, both inclusive."""
+
+    noisy_count: int
+    interval: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PrivateResult(ResultViews):
     """A release that has been paid for.
 
     `rows` are ranked. `count_alias` is what a question in SQL calls their counts, None where it gives no name. If
@@ -102,6 +66,7 @@ class PrivateResult:
     had paid for it. `remaining` is what was left right afterwards; empty if the result was given from what is kept,
     without asking the ledger. `data_version` is keyed and verifies no guess about the data. `requested_k` is the
     question's k where the policy shows at most `parameters.k` elements, which is less; None where it shows as many.
+    `total` is how many members count in any element, where that is a part of the release.
     """
 
     columns: tuple[ExpectedColumn, ...]
@@ -120,6 +85,7 @@ class PrivateResult:
     query_id: str
     key_id: str
     requested_k: int | None = None
+    total: Total | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -133,19 +99,40 @@ class PrivateResult:
 
 @dataclass(frozen=True)
 class RenderedQuery:
-    """The query that an engine of this dialect would run, for an operator to read."""
+    """The query that an engine of this dialect would run, for an operator to read.
+
+    `look` is 1 or 2 for the queries of two looks, and 0 where there is one; the second has ":names" where it will list
+    what the first one named.
+    """
 
     dialect: str
     sql: str
+    look: int = 0
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Alternative:
+    """A way of answering a question, of those between which the policy lets the service choose.
+
+    `finds_all` says whether it is expected to find all k elements, by the counts that the policy's author expects;
+    None: nothing is expected of the counts of this question. The `chosen` one is the cheapest that is, else what the
+    policy states; it never depends on the data.
+    """
+
+    parameters: Parameters
+    worst_case_cost: Cost
+    chosen: bool
+    finds_all: bool | None
+
+
+@dataclass(frozen=True)
+class Explanation(ExplanationViews):
     """What a question would cost at most and what would be done, before anything is asked or paid.
 
     `shares` are the cost's shares of every limit, by level and unit; empty if the budget was not read, or nothing has a
     limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
     `requested_k` is the question's k where the policy shows at most `parameters.k` elements, which is less.
+    `alternatives` are the ways of answering between which the service has chosen; empty if the policy leaves no choice.
     """
 
     worst_case_cost: Cost
@@ -154,6 +141,7 @@ class Explanation:
     queries: tuple[RenderedQuery, ...]
     shares: tuple[Share, ...] = ()
     requested_k: int | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def narrowest(self) -> Share | None:
@@ -173,41 +161,6 @@ class Explanation:
         }
 
 
-COLUMN_TYPES = {
-    histogram_pb2.COLUMN_TYPE_STRING: ColumnType.STRING,
-    histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
-    histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
-    histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
-    histogram_pb2.COLUMN_TYPE_TIMESTAMP: ColumnType.TIMESTAMP,
-}
-TIME_UNITS = {
-    dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
-    dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,
-    dp_pb2.TIME_UNIT_MILLISECONDS: TimeUnit.MILLISECONDS,
-    dp_pb2.TIME_UNIT_MICROSECONDS: TimeUnit.MICROSECONDS,
-}
-MECHANISMS = {
-    dp_pb2.MECHANISM_KNOWN_LAP: Mechanism.KNOWN_LAP,
-    dp_pb2.MECHANISM_KNOWN_GUMB: Mechanism.KNOWN_GUMB,
-    dp_pb2.MECHANISM_UNK_LAP: Mechanism.UNK_LAP,
-    dp_pb2.MECHANISM_UNK_GUMB: Mechanism.UNK_GUMB,
-}
-INTERVAL_KINDS = {
-    dp_pb2.INTERVAL_KIND_NONE: IntervalKind.NONE,
-    dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
-    dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
-}
-COUNT_NOISES = {
-    dp_pb2.COUNT_NOISE_NONE: CountNoise.NONE,
-    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: CountNoise.DISCRETE_LAPLACE,
-    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise.DISCRETE_GAUSSIAN,
-}
-CONSISTENCIES = {
-    dp_pb2.CONSISTENCY_KEYED: Consistency.KEYED,
-    dp_pb2.CONSISTENCY_FRESH: Consistency.FRESH,
-}
-
-
 def prepared(
     columns: tuple[ExpectedColumn, ...],
     count_alias: str | None,
@@ -222,9 +175,11 @@ def prepared(
         IntegrityError: a message says something that this version does not know.
     """
     release = noisy.release
-    rows = rows_of(columns, noisy)
     parameters = parameters_of(release.parameters)
+    rows = rows_of(columns, noisy, parameters)
     interval_kind = known(INTERVAL_KINDS, release.interval_kind)
+    total = total_of(release.total) if release.HasField("total") else None
+    require_belonging(parameters, noisy.denominator)
 
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
@@ -244,6 +199,7 @@ def prepared(
             query_id=release.query_id,
             key_id=release.key_id,
             requested_k=requested_k,
+            total=total,
         )
 
     return completed
@@ -255,23 +211,71 @@ def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
         worst_case_cost=cost_of(message.worst_case_cost),
         parameters=parameters_of(message.parameters),
         sentences=tuple(message.explanation),
-        queries=tuple(RenderedQuery(query.dialect, query.sql) for query in message.engine_queries),
+        queries=tuple(
+            RenderedQuery(query.dialect, query.sql, query.look) for query in message.engine_queries
+        ),
         requested_k=message.requested_k or None,
+        alternatives=alternatives_of(message.alternatives),
     )
 
 
-def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
+def alternatives_of(messages: Iterable[dp_pb2.Alternative]) -> tuple[Alternative, ...]:
+    """Returns ways of answering.
+
+    Raises:
+        IntegrityError: a message holds something that this version does not know.
+    """
+    return tuple(
+        Alternative(
+            parameters=parameters_of(each.parameters),
+            worst_case_cost=cost_of(each.worst_case_cost),
+            chosen=each.chosen,
+            finds_all=each.finds_all if each.HasField("finds_all") else None,
+        )
+        for each in messages
+    )
+
+
+def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Parameters) -> tuple[Row, ...]:
     """Returns ranked rows.
 
     Raises:
-        IntegrityError: a value cannot be shown.
+        IntegrityError: a value cannot be shown, or there are other sums than the parameters say.
     """
+    if len(noisy.aggregates) != len(parameters.aggregates):
+        raise IntegrityError("dp_service sent other sums than it says")
     shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
-    elements = zip(*shown, strict=True)
+    elements = zip(*shown, strict=True) if columns else noisy.elements
     if not noisy.noisy_counts:
         return tuple(Row(element, None, None) for element in elements)
     intervals = zip(noisy.lower, noisy.upper, strict=True)
-    return tuple(map(Row, elements, noisy.noisy_counts, intervals))
+    # Exact, as the denominator is a power of two and no count that is real needs more than 53 bits.
+    denominator = noisy.denominator
+    counts = noisy.noisy_counts if denominator == 1 else [each / denominator for each in noisy.noisy_counts]
+    if not noisy.aggregates:
+        return tuple(map(Row, elements, counts, intervals))
+    values = zip(*map(_aggregate_values, noisy.aggregates), strict=True)
+    return tuple(map(Row, elements, counts, intervals, values))
+
+
+def _aggregate_values(message: dp_pb2.AggregateValues) -> list[AggregateValue | None]:
+    ends = zip(message.values, message.lower, message.upper, strict=True)
+    return [
+        AggregateValue(exact(value), (exact(lower), exact(upper))) if value else None
+        for value, lower, upper in ends
+    ]
+
+
+def total_of(message: dp_pb2.NoisyTotal) -> Total:
+    """Returns the number of members in a message."""
+    return Total(message.count, (message.interval_lower, message.interval_upper))
+
+
+def require_belonging(parameters: Parameters, denominator: int) -> None:
+    """Raises IntegrityError unless noisy counts are divided by what the parameters say."""
+    shift = None if parameters.contributions is None else parameters.contributions.shift
+    if denominator not in (1, 1 if shift is None else shift.denominator):
+        raise IntegrityError("dp_service sent noisy counts of another denominator than it says")
 
 
 def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]:
@@ -286,47 +290,3 @@ def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]
         return [date_of(int(days)) for days in values]
     except (ValueError, OverflowError):
         raise IntegrityError("dp_service sent a day outside the years 1 to 9999") from None
-
-
-def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
-    """Returns what was resolved for a question.
-
-    Raises:
-        IntegrityError: the message holds something that this version does not know.
-    """
-    return Parameters(
-        mechanism=known(MECHANISMS, message.mechanism),
-        epsilon_per=exact(message.epsilon_per),
-        delta=exact(message.delta) if message.delta else None,
-        tau=message.tau,
-        delta_l0=message.delta_l0 or None,
-        d_bar=message.d_bar or None,
-        k=message.k or None,
-        domain_size=message.domain_size or None,
-        count_noise=known(COUNT_NOISES, message.count_noise),
-        noise_scale=exact(message.noise_scale) if message.noise_scale else None,
-        consistency=known(CONSISTENCIES, message.consistency),
-    )
-
-
-def exact(text: str) -> Fraction:
-    """Returns the number that a text denotes.
-
-    Raises:
-        IntegrityError: it denotes none.
-    """
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise IntegrityError("dp_service sent something else than an exact number") from None
-
-
-def known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
-    """Returns the meaning of a message's enum value.
-
-    Raises:
-        IntegrityError: this version knows none.
-    """
-    if value not in meanings:
-        raise IntegrityError("dp_service says something that this version does not know")
-    return meanings[value]

@@ -22,6 +22,7 @@ from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,
     DataChanged,
+    EndedBetweenLooks,
     GrisError,
     IntegrityError,
     InvalidQuestion,
@@ -62,6 +63,11 @@ _LOST_ANSWERS = frozenset(
     )
 )
 
+# What the gateway says of a caller whom it does not admit is for that caller: such as that the token has expired.
+_SAYS_WHO = frozenset(
+    (Service.GATEWAY, reason) for reason in ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT")
+)
+
 
 @dataclass(frozen=True)
 class _Failure:
@@ -92,8 +98,11 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         # gRPC itself uses this code for large messages and too many calls; a spent budget has a reason.
         return ServiceUnavailable(service, "overloaded, or a message was too large")
+    if failure.code is grpc.StatusCode.UNIMPLEMENTED and not failure.reason:
+        return ServiceRefused(service, "another service, or an older version of it, answers", "")
+    said = f": {failure.text}" if (service, failure.reason) in _SAYS_WHO else ""
     return ServiceRefused(
-        service, f"refused the request ({failure.reason or failure.code.name})", failure.reason
+        service, f"refused the request ({failure.reason or failure.code.name}){said}", failure.reason
     )
 
 
@@ -123,6 +132,14 @@ def _invalid(service: Service, failure: _Failure) -> GrisError:
 
 def _exhausted(failure: _Failure) -> BudgetExhausted:
     return BudgetExhausted(_shortfalls(failure), _largest_k(failure))
+
+
+def _ended_between_looks(failure: _Failure) -> GrisError:
+    for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
+        with suppress(KeyError, ValueError):
+            charged = int(info.metadata["information"]), int(info.metadata["calls"])
+            return EndedBetweenLooks("the question cannot be answered now", *charged)
+    return IntegrityError("the gateway does not say what it charged")
 
 
 def _held(failure: _Failure) -> BudgetHeld:
@@ -210,6 +227,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.GATEWAY, "BUDGET_HELD"): _held,
     (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
+    (Service.GATEWAY, "ENDED_BETWEEN_LOOKS"): _ended_between_looks,
     (Service.GATEWAY, "INTEGRITY"): lambda failure: IntegrityError(failure.text),
     (Service.GATEWAY, "INTERNAL"): lambda failure: ServiceFailed(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "OUTCOME_UNKNOWN"): lambda failure: OutcomeUnknown(Service.GATEWAY, failure.text),

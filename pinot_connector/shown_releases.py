@@ -6,6 +6,7 @@ dp_service computes the intervals, by the functions that compute them for a new 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import heapq
 import sys
 from array import array
@@ -13,9 +14,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
+from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge
@@ -23,9 +25,9 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Element, ExpectedColumn
 from pinot_connector.histograms import element_columns
 from pinot_connector.release_store.interface import KeptRelease
-from pinot_connector.releases import Noisy, merged, part_shown, verify
+from pinot_connector.releases import Noisy, merged, part_shown, verify, write_counts
 from pinot_connector.results import PrivateResult, prepared
-from pinot_connector.single_flight import SingleFlight
+from pinot_connector.single_flight import SharedCalls, SingleFlight
 
 # What is remembered of one client's releases, in bytes of memory.
 MAX_REMEMBERED_BYTES = 64 * 2**20
@@ -48,6 +50,14 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class _Displayed:
+    """A release as questions show it, with the ticket of one plan: `plan` is its digest."""
+
+    shown: Shown
+    plan: bytes
+
+
+@dataclass(frozen=True)
 class _Remembered:
     value: Any
     size: int
@@ -63,10 +73,11 @@ class ShownReleases:
     def __init__(self, noise: DpServiceClient, confidence: float) -> None:
         self._noise = noise
         self._confidence = confidence
-        # By how a question shows a release: the result. By release: the ranks of all its elements.
+        # By how a question shows a release: the result, and its last ticket. By release: the ranks of all its elements.
         self._remembered: OrderedDict[bytes | str, _Remembered] = OrderedDict()
         self._remembered_bytes = 0
         self._showing: SingleFlight[str] = SingleFlight(lambda _: False)
+        self._ticketing: SharedCalls[Shown] = SharedCalls()
         # More threads would only take turns at the interpreter. A caller who leaves cannot start a second one.
         self._thread = ThreadPoolExecutor(1, "gris-shown-releases")
 
@@ -77,13 +88,13 @@ class ShownReleases:
         kept: KeptRelease,
     ) -> Completed:
         """Returns the result that a kept release becomes, for an account that has paid for it."""
-        key = _key_of(translation, kept.release_id)
-        if (known := self._known(key)) is None:
-            async with self._alone(kept):
-                # The question that had the turn before may have shown the same.
-                known = self._known(key) or (await self._show(columns, translation, kept)).completed
-        result: Completed = known
-        return result
+        if (known := self._displayed(translation, kept)) is not None:
+            return known.shown.completed
+        async with self._alone(kept):
+            # The question that had the turn before may have shown the same.
+            known = self._displayed(translation, kept)
+            shown = await self._show(columns, translation, kept) if known is None else known.shown
+            return shown.completed
 
     async def shown(
         self,
@@ -91,9 +102,20 @@ class ShownReleases:
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
     ) -> Shown:
-        """Returns a kept release with a ticket to charge it with under the policy of now."""
-        async with self._alone(kept):
-            return await self._show(columns, translation, kept)
+        """Returns a kept release with a ticket to charge it with under the policy of now.
+
+        Questions that were translated together share the ticket.
+        """
+        known = self._displayed(translation, kept)
+        if known is not None and known.plan == _digest_of(translation.plan):
+            return known.shown
+        key = _key_of(translation, kept.release_id), translation.plan
+
+        async def show() -> Shown:
+            async with self._alone(kept):
+                return await self._show(columns, translation, kept)
+
+        return await self._ticketing.joined(key, show)
 
     async def of_noisy(
         self, columns: tuple[ExpectedColumn, ...], translation: dp_pb2.TranslateQueryResponse, noisy: Noisy
@@ -108,13 +130,16 @@ class ShownReleases:
 
         completed, size = await self._computed(noisy.release.element_count, made)
         release = noisy.release
+        shown = Shown(release, completed)
         if release.HasField("shown_count"):
             key = _key_of(translation, release.release_id)
-            self._remember(key, completed, len(key) + size)
-        return Shown(release, completed)
+            displayed = _Displayed(shown, _digest_of(translation.plan))
+            self._remember(key, displayed, len(key) + size)
+        return shown
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends what is under way, and the thread."""
+        self._ticketing.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _show(
@@ -127,13 +152,14 @@ class ShownReleases:
 
         def asked() -> tuple[Noisy, array[int], dp_pb2.ShowReleaseRequest]:
             whole = merged(columns, [kept.content.elements], kept.content.release)
-            ranks = _ranks(whole.columns) if known is None else known
+            ranks = _ranks(whole.elements) if known is None else known
             request = dp_pb2.ShowReleaseRequest(
                 plan=translation.plan,
                 release=whole.release,
                 element_ranks=ranks,
                 noisy_counts=whole.noisy_counts,
                 confidence=self._confidence,
+                sums=map(_sums_message, whole.sums),
             )
             return whole, ranks, request
 
@@ -141,7 +167,8 @@ class ShownReleases:
         self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
         response = await self._noise.show(request)
         lower, upper = list(response.interval_lower), list(response.interval_upper)
-        noisy = Noisy(whole.columns, whole.noisy_counts, lower, upper, response.release)
+        aggregates = list(response.aggregates)
+        noisy = replace(whole, lower=lower, upper=upper, release=response.release, aggregates=aggregates)
         return await self.of_noisy(columns, translation, noisy)
 
     @asynccontextmanager
@@ -159,6 +186,10 @@ class ShownReleases:
         if rows <= MAX_ROWS_AT_ONCE:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _displayed(self, translation: dp_pb2.TranslateQueryResponse, kept: KeptRelease) -> _Displayed | None:
+        known: _Displayed | None = self._known(_key_of(translation, kept.release_id))
+        return known
 
     def _known(self, key: bytes | str) -> Any:
         if (known := self._remembered.get(key)) is None:
@@ -185,14 +216,25 @@ def kept_release(
     if not noisy.release.HasField("shown_count"):
         return None
     elements = dp_pb2.ReleasedElements(
-        columns=element_columns(columns, noisy.columns), noisy_counts=noisy.noisy_counts
+        columns=element_columns(columns, noisy.columns), sums=map(_sums_message, noisy.sums)
     )
+    write_counts(elements, noisy.noisy_counts, noisy.denominator)
     content = dp_pb2.AddNoiseUnaryResponse(elements=elements, release=noisy.release)
     # What the question that it was drawn for shows of it is no part of it.
     content.release.shown_count = 0
+    del content.release.shown_rows[:]
     content.release.interval_kind = dp_pb2.INTERVAL_KIND_NONE
     content.release.ClearField("confidence")
     return KeptRelease(content, version_is_fixed)
+
+
+def _digest_of(plan: bytes) -> bytes:
+    # That of a large domain would be the largest part of what is remembered.
+    return hashlib.sha256(plan).digest()
+
+
+def _sums_message(sums: list[int]) -> histogram_pb2.CentredSums:
+    return histogram_pb2.CentredSums(values=sums)
 
 
 def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> bytes:
@@ -210,12 +252,12 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
 def _result_bytes(noisy: Noisy) -> int:
     """Returns about how much memory a result takes."""
     cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
-    return RESULT_BYTES + noisy.release.element_count * ROW_BYTES + cells
+    rows = noisy.release.element_count * (1 + len(noisy.aggregates))
+    return RESULT_BYTES + rows * ROW_BYTES + cells
 
 
-def _ranks(columns: Sequence[Sequence[Element]]) -> array[int]:
+def _ranks(elements: Sequence[tuple[Element, ...]]) -> array[int]:
     """Returns the place of each element among all of them in ascending order."""
-    elements = list(zip(*columns, strict=True))
     ranks = array("Q", bytes(8 * len(elements)))
     positions = range(len(elements))
     # One long sort would keep the interpreter, and so the event loop, from running anything else.

@@ -1,18 +1,24 @@
-"""One task at a time for each key; others of the same key wait for it, and fail as it failed."""
+"""Work that many ask for at once is done once: in turns, or by calls that are shared while they are under way."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from pinot_connector.errors import GrisError
 
 _Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 
 class SingleFlight(Generic[_Key]):
-    """Gives turns. Use it in one event loop.
+    """Gives turns: one task at a time for each key; others wait for it, and fail as it failed.
+
+    Use it in one event loop.
 
     Args:
         is_shared: Whether those who waited fail with this error too. Otherwise each of them gets a turn of its own.
@@ -63,3 +69,69 @@ class Turn:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.end(error)
+
+
+@dataclass
+class _SharedCall(Generic[_Value]):
+    task: asyncio.Task[_Value]
+    has_begun: Callable[[], bool]
+    waiting: int = 0
+
+
+def _at_once() -> bool:
+    return True
+
+
+class SharedCalls(Generic[_Value]):
+    """Calls of which those with the same key are made once for all who ask while one is under way.
+
+    A call goes on if the one who began it leaves, for others may have come for its answer; one that still waits for its
+    turn is dropped when everybody has left. What it raises, it raises for all of them. Use it in one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: dict[Hashable, _SharedCall[_Value]] = {}
+
+    async def joined(
+        self,
+        key: Hashable,
+        call: Callable[[], Coroutine[Any, Any, _Value]],
+        has_begun: Callable[[], bool] = _at_once,
+    ) -> _Value:
+        """Returns what a call of this key returns: of the one that is under way, or else of this one.
+
+        Args:
+            key: names the call; calls of the same key do the same.
+            call: makes the call.
+            has_begun: says whether this call has had its turn.
+        """
+        shared = self._under_way.get(key)
+        if shared is None:
+            shared = self._under_way[key] = _SharedCall(asyncio.create_task(call()), has_begun)
+            shared.task.add_done_callback(lambda ended: self._ended(key, ended))
+        shared.waiting += 1
+        try:
+            return await asyncio.shield(shared.task)
+        except GrisError as error:
+            failure = copy.copy(error)
+        finally:
+            shared.waiting -= 1
+            if not (shared.waiting or shared.task.done() or shared.has_begun()):
+                # Who comes from now on makes a call of their own.
+                self._under_way.pop(key, None)
+                shared.task.cancel()
+        # One error must not be raised in several tasks: each adds its own traceback to it.
+        raise failure
+
+    def cancel(self) -> None:
+        """Cancels what is under way."""
+        for shared in self._under_way.values():
+            shared.task.cancel()
+
+    def _ended(self, key: Hashable, task: asyncio.Task[_Value]) -> None:
+        shared = self._under_way.get(key)
+        if shared is not None and shared.task is task:
+            del self._under_way[key]
+        # If everybody has left, nobody else retrieves the error, and asyncio would log that.
+        if not task.cancelled():
+            task.exception()

@@ -16,6 +16,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import IntegrityError
+from pinot_connector.single_flight import SharedCalls
 
 MAX_TEXTS = 256
 
@@ -79,6 +80,7 @@ class Translator:
         self._accepted: dict[str, bool] = {}
         self._tables_of_texts: dict[str, str] = {}
         self._readings: dict[str, _Reading] = {}
+        self._translating: SharedCalls[dp_pb2.TranslateQueryResponse] = SharedCalls()
 
     async def translated(self, question: question_pb2.Question) -> Translated:
         """Returns the translation by which a kept release is looked up.
@@ -95,6 +97,10 @@ class Translator:
         if translation.version_is_fixed or self._recent(table) is not None:
             return Translated(question, translation, version, is_present=False)
         return await self._on_present_version(question, translation.table)
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        self._translating.cancel()
 
     def forget_versions(self) -> None:
         """Makes the next questions read the engine's versions anew: they are known to be no longer true."""
@@ -131,13 +137,30 @@ class Translator:
     async def _translate(
         self, question: question_pb2.Question, version: str, named: str
     ) -> dp_pb2.TranslateQueryResponse:
-        translation = await self._noise.translate(question, version, self._engine.dialect)
+        translation = await self._translated_once(question, version)
         if named not in ("", translation.table):
             raise IntegrityError("dp_service translated a question about another table")
         self._accepted[translation.table] = translation.version_is_fixed
         if question.sql and not named:
             self._remember_text(question.sql, translation.table)
         return translation
+
+    async def _translated_once(
+        self, question: question_pb2.Question, version: str
+    ) -> dp_pb2.TranslateQueryResponse:
+        """Returns the translation of all who ask the same at the same time; where answers do not repeat, one alone."""
+        asked = []
+
+        async def translate() -> dp_pb2.TranslateQueryResponse:
+            asked.append(question)
+            return await self._noise.translate(question, version, self._engine.dialect)
+
+        key = question.SerializeToString(deterministic=True), version
+        translation = await self._translating.joined(key, translate)
+        if asked or translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED:
+            return translation
+        # Its noise is that of another question.
+        return await translate()
 
     def _remember_text(self, text: str, table: str) -> None:
         if len(self._tables_of_texts) >= MAX_TEXTS:

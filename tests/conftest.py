@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pinot_connector.channels import Timeouts
+from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import sharing
 from tests.support import rings
+from tests.support.examples import LONG
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
+
+BUSY_SECONDS = 10.0
 
 
 def pytest_configure() -> None:
@@ -28,9 +34,13 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures, and leave out what is left to `make test-long`."""
     rings.mark(items)
+    if LONG not in os.environ:
+        left = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -45,8 +55,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start one worker more than there are processors: one or two of them mostly wait for a Pinot."""
-    return (os.cpu_count() or 1) + 1 if config.getvalue("dist") == "loadfile" else None
+    """Start three workers more than there are processors: many wait, for a Pinot, a container or a service."""
+    return (os.cpu_count() or 1) + 3 if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,6 +78,22 @@ def stores_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test be given what another one had kept: all clients of a process share a store by default."""
     monkeypatch.setattr(sharing, "_stores", {})
     monkeypatch.setattr(sharing, "_openers", {})
+
+
+# For a whole session, so that the clients of fixtures that many tests share have it too.
+@pytest.fixture(autouse=True, scope="session")
+def unhurried_clients() -> Iterator[None]:
+    """Let no client take a ledger for dead that a busy machine keeps from answering, unless a test sets its times."""
+    seconds = (
+        BUSY_SECONDS if field.name == "budget_silence" else field.default for field in fields(Timeouts)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Timeouts.__init__, "__defaults__", tuple(seconds))
+        # The clients' default is one value, made when their module was imported; it is frozen for everybody else.
+        usual = DEFAULT_TIMEOUTS.budget_silence
+        object.__setattr__(DEFAULT_TIMEOUTS, "budget_silence", BUSY_SECONDS)
+        yield
+        object.__setattr__(DEFAULT_TIMEOUTS, "budget_silence", usual)
 
 
 @pytest.fixture

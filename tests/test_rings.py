@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import multiprocessing
 import os
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pinot_connector import PrivateClient, Timeouts
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
 from tests.support.rings import needs
@@ -68,3 +70,9 @@ def test_a_test_is_marked_by_all_fixtures_that_it_uses(request: pytest.FixtureRe
     marked = {each.name for each in request.node.iter_markers()}
     assert {"redis", "process"} <= marked
     assert "postgres" not in marked
+
+
+def test_clients_of_tests_give_a_busy_ledger_time() -> None:
+    """What a client takes by default, and what a test makes that names other times."""
+    by_default = inspect.signature(PrivateClient).parameters["timeouts"].default
+    assert 10.0 == by_default.budget_silence == Timeouts(dp=1).budget_silence

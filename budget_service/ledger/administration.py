@@ -35,9 +35,9 @@ from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
 # Granted requests and payments are kept for this long after their window: longer than any dispute should last.
 RETENTION: Microseconds = 35 * DAY
-# A refusal changes nothing, so it is kept only for longer than any client retries: requests that are sent in a loop
-# after the budget is spent must not fill the store.
-REFUSAL_RETENTION: Microseconds = 3600 * SECOND
+# What takes no budget, and a reservation after it has lapsed, is kept only for longer than any client retries: requests
+# that are sent in a loop must not fill the store.
+SHORT_RETENTION: Microseconds = 3600 * SECOND
 # How far apart two correct clocks may be, and how far ahead of its store a ledger's time may be without harm.
 CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
@@ -162,7 +162,7 @@ def decision(
     draft: Draft | None = None,
 ) -> Decision:
     """Return an outcome with the change that remembers it, and what else it writes."""
-    kept = REFUSAL_RETENTION if isinstance(outcome, Refused) else RETENTION
+    kept = SHORT_RETENTION if isinstance(outcome, Refused) else RETENTION
     remembered = Remembered(request.fingerprint(), outcome, root.last_time + kept)
     change = _change(root, remembered, journal=journal, limits=limits, states=states, moved=moved)
     change = change if draft is None else _ending(draft, change)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.values import NOTHING, Cost, capped_sum
 from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, WindowRule
 
 
@@ -109,6 +109,11 @@ class Balance(Struct, frozen=True, gc=False):
             return self.rule is not None and start >= self.reserved_since
         return start == self.day.start or any(day.start == start for day in self.earlier)
 
+    def demands_from(self) -> Microseconds:
+        """Return when the first day begins that counts by the rule, whatever the balance says; see `counts`."""
+        # The balance was last brought up to date at some time of its present day.
+        return self.day.end if self.rule is None else self.rule.around(self.day.end - 1).counts_from
+
     def has_room(self, cost: Cost, maximum: Cost) -> bool:
         """Return whether `cost` may be added without going above `maximum`."""
         spent, reserved = self.spent, self.reserved
@@ -158,9 +163,7 @@ class Balance(Struct, frozen=True, gc=False):
         # A day without a charge is kept too: a reservation of it may still be settled.
         days = (*self.earlier, Day(ended.start, self.leaves_at or 0, ended.spent))
         earlier = tuple(day for day in days if day.counts(now, span))
-        spent = self.today
-        for day in earlier:
-            spent = spent + day.spent
+        spent = capped_sum((self.today, *(day.spent for day in earlier)))
         return replace(self, window=Window(*self.day), spent=spent, leaves_at=span.leaves_at, earlier=earlier)
 
     def rebuilt(self, rule: WindowRule, span: Span, past: Iterable[PastDay], since: Microseconds) -> Balance:
@@ -175,9 +178,7 @@ class Balance(Struct, frozen=True, gc=False):
             since: Where charges before do not count because a new currency has begun; 0: they do.
         """
         counted = [each for each in past if each.end > span.counts_from and each.start >= since]
-        spent = self.today
-        for each in counted:
-            spent = spent + each.spent
+        spent = capped_sum((self.today, *(each.spent for each in counted)))
         window = span.window.since(since) if span.leaves_at is None else Window(*self.day)
         first = min((max(span.counts_from, since), self.day.start, *(each.start for each in counted)))
         sliding = () if span.leaves_at is None else counted

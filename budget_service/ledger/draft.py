@@ -17,7 +17,16 @@ from budget_service.ledger.state import (
     Reservation,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, LevelLimit, Mode
+from budget_service.ledger.values import (
+    MAX_AMOUNT,
+    NOTHING,
+    Account,
+    Cost,
+    Hold,
+    LevelLimit,
+    Mode,
+    capped_sum,
+)
 from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
 
 
@@ -30,7 +39,7 @@ class Draft:
         snapshot: The state of the root.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
-        path: All levels that charges of the request count on; none for a reader.
+        path: All levels that charges of the request count on.
 
     Raises:
         HistoryNeededError: The snapshot needs the past days too.
@@ -80,6 +89,20 @@ class Draft:
             if not self._has_room(self.balances[each.level], each, cost):
                 return False
         return True
+
+    def can_count(self, cost: Cost) -> bool:
+        """Return whether every level without a limit can add `cost` to what is charged and held on its present day."""
+        if len(self._path) == len(self._levels):
+            return True
+        return all(cost.fits_above(counted) for counted in self._counted_without_limit())
+
+    def countable(self) -> Cost:
+        """Return the largest amount of each unit that every level without a limit can add."""
+        counted = self._counted_without_limit()
+        return Cost(
+            MAX_AMOUNT - max((each.information for each in counted), default=0),
+            MAX_AMOUNT - max((each.calls for each in counted), default=0),
+        )
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest."""
@@ -191,12 +214,23 @@ class Draft:
             rolled = found.rolled(self.now, span, ended) if found.rule == each.limit.window else None
             found = rolled or self._rebuilt(each, span, found, ended)
             self._end_day(each.level, ended)
-        # A level in mode track does not wait for old charges to stop counting.
-        if self._is_in_old_currency(found) and (found.is_empty or each.limit.mode is Mode.TRACK):
-            opened = Balance.opened(each.limit.window, span, self.currency.since)
-            found = opened if last is None else replace(opened, day=found.day)
+        if self._is_in_old_currency(found):
+            found = self._in_new_currency(each, span, found, last)
         if found is not last:
             self.balances[each.level] = found
+
+    def _in_new_currency(self, each: LevelLimit, span: Span, found: Balance, last: Balance | None) -> Balance:
+        """Return a balance as the present currency has it, or as it is if old charges count and are waited for."""
+        if found.is_empty:
+            opened = Balance.opened(each.limit.window, span, self.currency.since)
+            return opened if last is None else replace(opened, day=found.day)
+        # A level in mode track does not wait for old charges to stop counting. New ones may be there already.
+        return found if each.limit.mode is Mode.ENFORCE else self._rebuilt(each, span, found, None)
+
+    def _counted_without_limit(self) -> list[Cost]:
+        limited = {each.level for each in self._levels}
+        balances = [self.balances[level] for level in self._path if level not in limited]
+        return [capped_sum((each.today, each.reserved)) for each in balances]
 
     def _refresh_unlimited(self) -> None:
         limited = {each.level for each in self._levels}
@@ -209,13 +243,15 @@ class Draft:
     def _refresh_without_limit(self, level: Account, day: DaySpan) -> None:
         last = self.balances.get(level)
         if last is None:
-            self.balances[level] = Balance.without_rule(day)
+            self.balances[level] = Balance.without_rule(day.since(self.currency.since))
             return
         found, ended = last.on(self.now, day, self.currency.since)
         if ended is not None:
-            # What counts by a rule that is not in force is found anew when it is.
-            self.balances[level] = found.forgetting_rule()
             self._end_day(level, ended)
+        # What counts by a rule that is not in force is found anew when it is. The days of a sliding window are those of
+        # its own zone, and this one may not be.
+        if ended is not None or last.leaves_at is not None:
+            self.balances[level] = found.forgetting_rule()
 
     def _end_day(self, level: Account, ended: PastDay | None) -> None:
         # A day without a charge is kept too: a reservation of it may still be settled.
@@ -254,15 +290,12 @@ class Draft:
 
     def _reserved(self, level: Account, since: Microseconds) -> Cost:
         ended = set(self.ended)
-        return sum(
-            (
-                each.held
-                for each in self._snapshot.reservations
-                if each.reservation_id not in ended and each.account.level(level.depth) == level
-                for hold in each.holds
-                if hold.depth == level.depth and hold.window_start >= since
-            ),
-            NOTHING,
+        return capped_sum(
+            each.held
+            for each in self._snapshot.reservations
+            if each.reservation_id not in ended and each.account.level(level.depth) == level
+            for hold in each.holds
+            if hold.depth == level.depth and hold.window_start >= since
         )
 
     def _charged_on(self, level: Account, start: Microseconds) -> Cost:

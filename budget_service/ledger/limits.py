@@ -98,5 +98,7 @@ def change_text(before: Limit | None, after: Limit | None) -> str:
 
 def parse_change(text: str) -> tuple[Limit | None, Limit | None]:
     """Return the limits of a text made by `change_text`."""
-    before, _, after = text.partition(">")
+    before, arrow, after = text.partition(">")
+    if not arrow:
+        raise ValueError("not a change of a limit")
     return (parse_limit(before) if before else None, parse_limit(after) if after else None)

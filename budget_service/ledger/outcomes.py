@@ -50,11 +50,6 @@ class LevelStatus(Struct, frozen=True, gc=False):
     reserved: Cost
 
     @property
-    def used(self) -> Cost:
-        """What counts against the limit."""
-        return self.spent + self.reserved
-
-    @property
     def remaining(self) -> Cost:
         """What may still be reserved, never below 0."""
         maximum, spent, reserved = self.maximum, self.spent, self.reserved

@@ -9,7 +9,7 @@ from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused
 from budget_service.ledger.rules import shortage
 from budget_service.ledger.state import Snapshot
-from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds
 
 
@@ -18,7 +18,8 @@ class Statement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
-    far the root's time is ahead of the store's clock, and `time` is that time. `closed` is the widest level of the
+    far the root's time is ahead of the store's clock, and `time` is that time. `countable` is what the levels without a
+    limit can still add up in 64 bits. `closed` is the widest level of the
     account that is closed; no store knows it; it is found where the limits are looked up.
     """
 
@@ -27,27 +28,46 @@ class Statement:
     limits_version: int = 0
     ahead: Microseconds = 0
     time: Microseconds = 0
+    countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
     closed: Account | None = None
 
 
-def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
+def statement(
+    snapshot: Snapshot, account: Account, levels: tuple[LevelLimit, ...], now: Microseconds
+) -> Statement:
     """Return the state of an account at `now`.
 
     Args:
-        snapshot: Its `root`, `due` and the account's balances are enough.
+        snapshot: Its `root`, `due` and the balances of all levels of the account are enough.
+        account: The account.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
 
     Raises:
         HistoryNeededError: It needs the past days too.
     """
-    draft = Draft(snapshot, levels, now)
+    draft = Draft(snapshot, levels, now, account.levels)
     root = snapshot.root
-    return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead, time=now)
+    return Statement(
+        draft.currency,
+        draft.statuses(),
+        root.limits_version,
+        root.ahead,
+        time=now,
+        countable=draft.countable(),
+    )
 
 
 def check(found: Statement, cost: Cost, unit_id: str, account: Account) -> Exhausted | Held | Refused | None:
-    """Return why `cost` could not be paid now: None if it would be allowed. Another currency is refused."""
+    """Return why `cost` could not be paid now: None if it would be allowed.
+
+    Another currency is refused, and so is a sum beyond 64 bits.
+    """
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
-    return shortage(found.levels, cost, account, found.time)
+    if refusal := shortage(found.levels, cost, account, found.time):
+        return refusal
+    fits = cost.within(found.countable) and all(
+        cost.fits_above(each.spent, each.reserved) for each in found.levels
+    )
+    return None if fits or found.closed is not None else Refused(Reason.SUM_OVERFLOW)

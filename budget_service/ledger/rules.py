@@ -11,8 +11,8 @@ from itertools import chain
 from msgspec.structs import replace
 
 from budget_service.ledger.administration import (
-    REFUSAL_RETENTION,
     RETENTION,
+    SHORT_RETENTION,
     change_currency,
     resume_clock,
     set_limits,
@@ -272,13 +272,14 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
 
 def _admission(draft: Draft, cost: Cost, account: Account) -> Exhausted | Held | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
-    if draft.has_room(cost):
-        return None
-    statuses = draft.statuses()
-    if refusal := shortage(statuses, cost, account, draft.now):
-        return refusal
-    # Only the sum of a level in mode track may exceed 64 bits here.
-    return None if all(cost.fits_above(status.used) for status in statuses) else Refused(Reason.SUM_OVERFLOW)
+    fits = draft.can_count(cost)
+    if not draft.has_room(cost):
+        statuses = draft.statuses()
+        if refusal := shortage(statuses, cost, account, draft.now):
+            return refusal
+        # Only the sum of a level in mode track may exceed 64 bits here.
+        fits = fits and all(cost.fits_above(status.spent, status.reserved) for status in statuses)
+    return None if fits else Refused(Reason.SUM_OVERFLOW)
 
 
 def shortage(
@@ -355,14 +356,17 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
 
 
 def _kept_until(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Microseconds:
-    if isinstance(outcome, Refused | Exhausted) or _takes_nothing(draft, request):
-        return draft.now + REFUSAL_RETENTION
+    if isinstance(outcome, Reserved):
+        return outcome.expires_at + SHORT_RETENTION
+    if isinstance(outcome, Refused | Exhausted) or not _takes_budget(draft, request):
+        return draft.now + SHORT_RETENTION
     # A budget that is never refreshed has no end of a window: the time counts from now.
     return (draft.leaf.last_end or draft.now) + RETENTION
 
 
-def _takes_nothing(draft: Draft, request: BudgetRequest) -> bool:
-    """Return whether the request is a charge of nothing: any number of them fits, and must not fill the store."""
-    if not isinstance(request, Charge) or request.cost != NOTHING:
-        return False
-    return not any(each.kind in (EntryKind.SETTLED, EntryKind.DIRECT) for each in draft.journal)
+def _takes_budget(draft: Draft, request: BudgetRequest) -> bool:
+    """Return whether a budget bounds how many such requests there are; any number of others would fill the store."""
+    if isinstance(request, WriteOff | Refund):
+        return True
+    # What has lapsed may be in the journal too, but not as a charge by a client.
+    return any(each.kind in (EntryKind.SETTLED, EntryKind.DIRECT) for each in draft.journal)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import NOTHING, Account, Cost, Unit
+from budget_service.ledger.values import NOTHING, Account, Cost, Unit, capped_sum
 from budget_service.ledger.windows import DAY, Microseconds
 
 MAX_DAYS = 400
@@ -40,7 +40,7 @@ class Usage:
         day = (entry.time - self.start) // DAY
         if 0 <= day < self.days and entry.account.depth >= self.depth:
             sums = self.spent[entry.account.level(self.depth)]
-            sums[day] = sums.get(day, NOTHING) + entry.cost_at(self.depth)
+            sums[day] = capped_sum((sums.get(day, NOTHING), entry.cost_at(self.depth)))
 
     def curve(self, unit: Unit, limit: int) -> Curve:
         """Return how a limit would have been exhausted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
@@ -76,12 +77,24 @@ class Cost(Struct, frozen=True, gc=False):
         """Return whether neither unit is above `bound`."""
         return self.information <= bound.information and self.calls <= bound.calls
 
-    def fits_above(self, base: Cost) -> bool:
-        """Return whether `base + self` can be counted in 64 bits."""
-        return all(base.of(unit) + self.of(unit) <= MAX_AMOUNT for unit in Unit)
+    def fits_above(self, *counted: Cost) -> bool:
+        """Return whether the sum of this and what is counted already can be counted in 64 bits."""
+        return all(sum(each.of(unit) for each in (self, *counted)) <= MAX_AMOUNT for unit in Unit)
 
 
 NOTHING = Cost(0, 0)
+
+
+def capped_sum(costs: Iterable[Cost]) -> Cost:
+    """Return the sum of costs, in each unit at most what a cost can hold.
+
+    Windows that a limit did not have when they were charged may add up to more. No limit is larger than that.
+    """
+    information = calls = 0
+    for each in costs:
+        information += each.information
+        calls += each.calls
+    return Cost(min(information, MAX_AMOUNT), min(calls, MAX_AMOUNT))
 
 
 class Account(NamedTuple):
@@ -130,6 +143,11 @@ class Account(NamedTuple):
     def level(self, depth: int) -> Account:
         """Return the level of this account that has `depth` segments."""
         return Account(self.path[:depth])
+
+    @property
+    def levels(self) -> tuple[Account, ...]:
+        """All levels of this account, from the widest to itself."""
+        return tuple([self.level(depth) for depth in range(1, self.depth + 1)])
 
 
 class Hold(NamedTuple):

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from budget_service.ledger.account_states import MOVED, UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
 from budget_service.ledger.requests import parse_move
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation
-from budget_service.ledger.values import NOTHING, Account, Cost, Unit
+from budget_service.ledger.values import NOTHING, Account, Cost, Unit, capped_sum
 from budget_service.ledger.windows import Microseconds
 
 
@@ -23,13 +24,17 @@ class Sum(Enum):
     SPENT = "spent"
     RESERVED = "reserved"
     CURRENCY = "currency"
+    STATE = "state"
+    FORMER_NAMES = "former names"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A sum of a level that differs from the journal. `start` is that of its span, None for what is reserved.
 
-    For a currency that differs, `unit` is None, and `kept` and `rebuilt` are when it begins.
+    Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the state of an
+    account they are 0 if it is open, 1 if it is closed and 2 if it was moved. For its former names `rebuilt` is how
+    many the journal has, and `kept` is how many are kept, or how many of them are the same if they are as many.
     """
 
     level: Account
@@ -42,13 +47,64 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The verified sums of a root's journal up to `position`, with the number and the digest of its entries."""
+    """The verified sums of a root's journal up to `position`, with the number and the digest of its entries.
+
+    `states` are those of accounts that had one then; None: an earlier version has not written them down.
+    """
 
     position: str = ""
     entries: int = 0
     digest: str = ""
     spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
     currency: Currency = UNUSED
+    states: Mapping[Account, AccountState] | None = field(default_factory=dict)
+
+
+@dataclass
+class RebuiltStates:
+    """The states of accounts according to the journal: `add` every entry once, in order.
+
+    Without `knows_all`, only what the entries say is known: neither former names nor accounts that none is about.
+    """
+
+    states: dict[Account, AccountState] = field(default_factory=dict)
+    knows_all: bool = True
+
+    @staticmethod
+    def after(checkpoint: Checkpoint) -> RebuiltStates:
+        """Return the states of a checkpoint, to be continued."""
+        return RebuiltStates(dict(checkpoint.states or {}), checkpoint.states is not None)
+
+    def copied(self) -> RebuiltStates:
+        """Return the same states, to be continued apart."""
+        return RebuiltStates(dict(self.states), self.knows_all)
+
+    def add(self, entry: JournalEntry) -> None:
+        """Follow one entry."""
+        account = entry.account
+        state = self.states.get(account, UNTOUCHED)
+        if entry.kind is EntryKind.CLOSE:
+            self.states[account] = state.closed()
+        elif entry.kind is EntryKind.REOPEN:
+            self.states[account] = state.reopened()
+        elif entry.kind is EntryKind.MOVE:
+            self.states[account] = MOVED
+            self.states[parse_move(entry.reason)[0]] = state.after_move(account)
+
+    def kept(self) -> dict[Account, AccountState]:
+        """Return the states that a ledger keeps: those of accounts that something was done to."""
+        return {account: state for account, state in self.states.items() if state != UNTOUCHED}
+
+    def differences(self, kept: Mapping[Account, AccountState]) -> Iterator[Difference]:
+        """Compare the states of the ledger with the journal up to the same time."""
+        accounts = self.states.keys() | (kept.keys() if self.knows_all else set())
+        for account in sorted(accounts):
+            found, expected = kept.get(account, UNTOUCHED), self.states.get(account, UNTOUCHED)
+            yield from _unlike(account, Sum.STATE, _number(found), _number(expected))
+            if self.knows_all:
+                names, wanted = found.former_names, expected.former_names
+                same = sum(map(str.__eq__, names, wanted)) if len(names) == len(wanted) else len(names)
+                yield from _unlike(account, Sum.FORMER_NAMES, same, len(wanted))
 
 
 @dataclass
@@ -72,10 +128,10 @@ class Rebuilt:
         rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
         return rebuilt
 
-    def checkpointed(self, position: str) -> Checkpoint:
+    def checkpointed(self, position: str, states: Mapping[Account, AccountState] | None) -> Checkpoint:
         """Return a checkpoint at the last entry, with a sum for each day that is kept at a compared balance."""
         spent = {level: by_day(spans, self.kept.get(level, ())) for level, spans in self.spent.items()}
-        return Checkpoint(position, self.entries, self.digest, spent, self.currency)
+        return Checkpoint(position, self.entries, self.digest, spent, self.currency, states)
 
     def add(self, entry: JournalEntry) -> None:
         """Count one entry on all its levels."""
@@ -117,21 +173,30 @@ class Rebuilt:
         balance: Balance,
         past: Iterable[PastDay],
         held: Iterable[tuple[Microseconds, Cost]],
+        since: Microseconds,
     ) -> Iterator[Difference]:
-        """Compare a balance and its past days with the journal up to its time, and with what was `held` there then."""
+        """Compare a balance and its past days with the journal up to its time, and with what was `held` there then.
+
+        `since` is when the present currency began.
+        """
         kept = {day.start: day.spent for day in past} | {balance.day.start: balance.today}
         self.kept[level] = sorted(kept)
         rebuilt = by_day(self.spent.get(level, {}), self.kept[level])
         for start in sorted(kept.keys() | rebuilt.keys()):
             spent = kept.get(start, NOTHING)
             yield from _compared(level, Sum.SPENT, start, spent, rebuilt.get(start, NOTHING))
+        # The balance says itself what it counts. What its rule demands is compared whatever it says.
+        demanded = max(balance.demands_from(), since)
         if balance.rule is not None:
-            counted = sum((spent for start, spent in kept.items() if balance.counts(start)), NOTHING)
+            counted = capped_sum(
+                spent for start, spent in kept.items() if balance.counts(start) or start >= demanded
+            )
             yield from _compared(level, Sum.SPENT, balance.window.start, balance.spent, counted)
             earlier = ((day.start, day.spent) for day in balance.earlier)
             for start, spent in earlier:
                 yield from _compared(level, Sum.SPENT, start, spent, kept.get(start, NOTHING))
-        reserved = sum((cost for start, cost in held if start >= balance.reserved_since), NOTHING)
+        first = min(balance.reserved_since, demanded)
+        reserved = capped_sum(cost for start, cost in held if start >= first)
         yield from _compared(level, Sum.RESERVED, None, balance.reserved, reserved)
 
     def currency_differences(self, root: Account, kept: Currency) -> Iterator[Difference]:
@@ -196,6 +261,15 @@ def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tup
             level = reservation.account.level(hold.depth)
             held[level].append((hold.window_start, reservation.held))
     return held
+
+
+def _number(state: AccountState) -> int:
+    return 2 if state.is_moved else int(state.is_closed)
+
+
+def _unlike(account: Account, which: Sum, kept: int, rebuilt: int) -> Iterator[Difference]:
+    if kept != rebuilt:
+        yield Difference(account, None, which, None, kept, rebuilt)
 
 
 def _compared(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Container
 from dataclasses import dataclass
 
@@ -46,6 +47,9 @@ MAX_PAGE = 1000
 DEFAULT_PAGE = 100
 MAX_CURVES = 100
 MAX_REASON_CHARACTERS = 256
+
+# Of a store: one number, or the two of Redis.
+_POSITION = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?")
 
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
 _PERIODS = {
@@ -331,8 +335,8 @@ def _microseconds(message: Timestamp, field: str) -> Microseconds:
 def _position(token: str, listing: Listing) -> str:
     try:
         _, position = json.loads(base64.urlsafe_b64decode(token.encode()))
-    except (ValueError, TypeError, binascii.Error):
+    except (ValueError, TypeError, RecursionError, binascii.Error):
         position = ""
-    if not isinstance(position, str) or token != listing.token(position):
+    if not isinstance(position, str) or not _POSITION.fullmatch(position) or token != listing.token(position):
         raise InvalidFieldError("page_token", "must be that of the last page with the same account and times")
     return position

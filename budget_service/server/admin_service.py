@@ -265,3 +265,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
         except checkpoints.ArchiveMissingError as error:
             raise rpc_errors.RefusalError(rpc_errors.archive_missing(error.last)) from None
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+            raise rpc_errors.RefusalError(rpc_errors.archive_unwritable(problem)) from None

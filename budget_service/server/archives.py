@@ -20,6 +20,10 @@ from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.verification import entry_parts
 
 SUFFIX = ".jsonl"
+# How much of a root is in the names of its files. With all else they have at most 255 characters.
+LONGEST_NAME = 120
+# Characters of a digest.
+NAMED_BY = 12
 
 
 class NoArchiveError(Exception):
@@ -146,7 +150,16 @@ def check_archives(paths: Iterable[Path]) -> list[Checked]:
 
 def archives_of(folder: Path, root: str) -> list[Path]:
     """Return the files of a folder that are named for a root."""
-    return sorted(folder.glob(f"{quote(root, safe='')}.*-*.*{SUFFIX}"))
+    return sorted(folder.glob(f"{name_of(root)}.*-*.*{SUFFIX}"))
+
+
+def name_of(root: str) -> str:
+    """Return what the names of a root's files begin with; other roots have others."""
+    name = quote(root, safe="")
+    if len(name) <= LONGEST_NAME:
+        return name
+    # Escaped, it may be three times as long as the root, and longer than a file's name may be.
+    return f"{name[:LONGEST_NAME]}~{digest((root.encode(),))[:NAMED_BY]}"
 
 
 def _checked(path: Path, archives: Sequence[Archive]) -> Checked:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
-from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.account_states import AccountState
+from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import Checkpoint, Difference, Rebuilt, held_by_level
+from budget_service.ledger.verification import (
+    Checkpoint,
+    Difference,
+    Rebuilt,
+    RebuiltStates,
+    held_by_level,
+)
 from budget_service.server.former_names import names_of
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.tuning import DEFAULTS, Tuning
 
 MAX_DIFFERENCES = 1000
+CHANGES_OF_STATES = (EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.MOVE)
+# How often states are read again because an administrator has changed one meanwhile.
+MAX_ATTEMPTS = 16
 
 
 @dataclass
@@ -33,7 +43,7 @@ class Verification:
 
 
 async def verify(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> Checkpoint:
-    """Add up a root's journal from its checkpoint and compare every balance with the sums.
+    """Add up a root's journal from its checkpoint and compare every balance with the sums, and every account's state.
 
     The journal only grows, so it is read up to the position of each page of balances.
 
@@ -50,7 +60,7 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
         StoreError: The store failed.
     """
     last = await store.checkpoint(root)
-    rebuilt, seen = Rebuilt.after(last), set[Account]()
+    rebuilt, states, seen = Rebuilt.after(last), RebuiltStates.after(last), set[Account]()
     after, position = "", last.position
     early: set[Account] | None = None
     while early is None or after:
@@ -58,24 +68,50 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
         if page.position:
             async for _, entry in entries(store, root, position, page.position, tuning):
                 rebuilt.add(entry)
+                states.add(entry)
         # A journal without entries in the store has no position of its own.
         position, after = page.position or position, page.after
         # Levels that are newer than the first page may be absent from it.
         early = set(rebuilt.spent) if early is None else early
         held = held_by_level(page.reservations)
         for level, balance in page.balances:
-            for difference in rebuilt.differences(
-                level, balance, page.past.get(level, ()), held.get(level, ())
-            ):
+            days, held_there = page.past.get(level, ()), held.get(level, ())
+            for difference in rebuilt.differences(level, balance, days, held_there, page.currency.since):
                 found.note(difference)
         seen.update(level for level, _ in page.balances)
     for difference in rebuilt.currency_differences(Account((root,)), page.currency):
         found.note(difference)
     for difference in rebuilt.missing(early & set(rebuilt.spent) - seen):
         found.note(difference)
+    verified = await _verify_states(store, root, position, states, found=found, tuning=tuning)
     found.entries += rebuilt.entries
     found.balances += len(seen)
-    return rebuilt.checkpointed(position)
+    return rebuilt.checkpointed(position, verified)
+
+
+async def _verify_states(
+    store: Store, root: str, position: str, states: RebuiltStates, *, found: Verification, tuning: Tuning
+) -> Mapping[Account, AccountState] | None:
+    """Compare the states of accounts with `states`, those of the journal up to a position, and with what came since.
+
+    Returns:
+        The states at the position; None if they are not known.
+    """
+    later = states.copied()
+    end, changed = position, False
+    for _ in range(MAX_ATTEMPTS):
+        kept = await store.all_limits(root)
+        async for each, entry in entries(store, root, end, "", tuning):
+            later.add(entry)
+            end, changed = each, changed or entry.kind in CHANGES_OF_STATES
+        # Where nothing has changed a state meanwhile, what was read last are the states of the journal that was read.
+        if kept.version == (await store.all_limits(root)).version:
+            for difference in later.differences(kept.states):
+                found.note(difference)
+            if states.knows_all:
+                return states.kept()
+            return None if changed else kept.states
+    raise StoreUnavailableError("states of accounts were changed each time that they were read")
 
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:

@@ -8,24 +8,22 @@ import socket
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from budget_service.ledger.verification import Checkpoint
 from budget_service.server import audit
 from budget_service.server.archives import (
+    NAMED_BY,
     SUFFIX,
     archives_of,
     digest_of,
     digests_before,
     entry_line,
     last_line,
+    name_of,
     readable,
 )
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
-
-# Characters of the digest.
-NAMED_BY = 12
 
 
 class LedgerDiffersError(Exception):
@@ -83,7 +81,7 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
     if not checkpoint.entries:
         return None
     # Another worker or replica may be writing the same archive; in containers, replicas have the same process id.
-    fresh = folder / f"{quote(root, safe='')}.{socket.gethostname()}.{os.getpid()}.new"
+    fresh = folder / f"{name_of(root)}.{socket.gethostname()}.{os.getpid()}.new"
     try:
         positions = await _write(fresh, store, root, checkpoint, tuning)
         if not positions.count:
@@ -94,7 +92,7 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
         if not await asyncio.to_thread(_has_digest, fresh, before, checkpoint.digest):
             raise JournalChangedError(positions.first, positions.last)
         numbers = f"{first}-{checkpoint.entries}"
-        path = folder / f"{quote(root, safe='')}.{numbers}.{checkpoint.digest[:NAMED_BY]}{SUFFIX}"
+        path = folder / f"{name_of(root)}.{numbers}.{checkpoint.digest[:NAMED_BY]}{SUFFIX}"
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)

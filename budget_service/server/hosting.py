@@ -53,12 +53,18 @@ ALIVE = f"{SERVICE_NAME}/alive"
 # How many calls may wait to be accepted. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
 
+# Every request of the service that can be granted fits into it, so that none of them takes another round trip.
+UNREAD_BYTES = 16 * 1024
+
 OPTIONS = (
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
     ("grpc.max_send_message_length", MAX_RESPONSE_BYTES),
+    # How much of a request is taken before anything waits for it. By default that grows with a caller's speed.
+    ("grpc.http2.lookahead_bytes", UNREAD_BYTES),
+    ("grpc.http2.bdp_probe", 0),
     *handshake_options(),
 )
 
@@ -231,6 +237,7 @@ async def administering(
     server: grpc.aio.Server | None = None,
     security: Security = OPEN,
     instrumentation: Instrumentation = NOTHING,
+    recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     detector: FailureDetector,
     tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
@@ -244,7 +251,9 @@ async def administering(
     readings = RequestRunner(None, tuning, names_damage=True)
     reporting = ReportingStore(store, detector).store
     service = BudgetAdminService(reporting, settings, changes, readings, archive=archive, tuning=tuning)
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(
+        service, instrumentation.before(server, recorders)
+    )
     address = _bind(server, listen, security)
     await server.start()
     try:

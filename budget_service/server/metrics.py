@@ -1,4 +1,4 @@
-"""The ledger's own metrics: units by outcome, open reservations, and the sizes and durations of commits.
+"""The ledger's own metrics: units by outcome, what administrators did, open reservations, and commits.
 
 Labels are constants, never values that a client sent. Amounts are sums over all accounts.
 """
@@ -22,6 +22,14 @@ INTERVAL_SECONDS = 5.0
 # Open reservations are counted for the roots that were used last.
 MAX_ROOTS = 1000
 _REFUSALS = {"BUDGET_EXHAUSTED": "refused", "BUDGET_HELD": "held"}
+# What administrators do to accounts, by method.
+_ACTS = {
+    "SetLimits": "set_limits",
+    "RefundCharge": "refund",
+    "CloseAccount": "close",
+    "ReopenAccount": "reopen",
+    "MoveAccount": "move",
+}
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 log = logging.getLogger(__name__)
@@ -37,6 +45,13 @@ class LedgerMetrics:
             "(the budget is exhausted), held (it would fit if no reservation were open; counted at each retry), "
             "replayed (repeats without an effect), already_paid (free).",
             ("operation", "outcome", "unit"),
+            registry=registry,
+        )
+        self._acts = Counter(
+            "gris_budget_administrator_acts",
+            "What administrators asked for, by act (set_limits, refund, close, reopen, move) and by what became of it: "
+            "done, refused (for whatever reason), replayed (a repeat without an effect).",
+            ("act", "outcome"),
             registry=registry,
         )
         self._open = Gauge(
@@ -65,6 +80,10 @@ class LedgerMetrics:
             "ReleaseReservation": _Units(self._units, "release", "", "returned", self._roots),
         }
 
+    def administrator_recorders(self) -> Mapping[str, CallRecorder]:
+        """Return the recorder for each method by which administrators change limits and accounts."""
+        return {method: _Acts(self._acts, act) for method, act in _ACTS.items()}
+
     def committed(self, requests: int, seconds: float) -> None:
         """Count one commit."""
         self._sizes.observe(requests)
@@ -81,6 +100,22 @@ class LedgerMetrics:
                     extra={"event": "reservations.not_counted", "fields": {"error": type(error).__name__}},
                 )
             await asyncio.sleep(INTERVAL_SECONDS)
+
+
+class _Acts:
+    """Counts one act of administrators."""
+
+    def __init__(self, acts: Counter, act: str) -> None:
+        # Samples are there from the start, so that the first act is an increase.
+        self._counters = {outcome: acts.labels(act, outcome) for outcome in ("done", "refused", "replayed")}
+
+    def answered(self, _request: Any, response: Any) -> None:
+        """Count what was done, now or before."""
+        self._counters["replayed" if response.replayed else "done"].inc()
+
+    def refused(self, _request: Any, _reason: str) -> None:
+        """Count what was refused, or failed."""
+        self._counters["refused"].inc()
 
 
 class _Units:

@@ -22,7 +22,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -40,6 +39,7 @@ from budget_service.server.hosting import (
     serving,
     spare_the_collector,
 )
+from budget_service.server.options import parser, store_address, worker_arguments
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
@@ -51,14 +51,14 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     uncounted,
 )
-from budget_service.stores.mark_file import Position
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store, renew_mark
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health, logs
-from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
+from gris_serving.options import OperatingError, operating_of
 from gris_serving.reloading_files import SecurityError
-from gris_serving.security import Security, SecurityOptions, add_security_options
+from gris_serving.security import Security, SecurityOptions
 from gris_serving.telemetry import Telemetry, start_telemetry, start_worker_telemetry
+from gris_serving.unfinished_requests import UnfinishedRequests
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -67,20 +67,19 @@ if TYPE_CHECKING:
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
-MAX_WORKERS = 64
 QUIET_START_SECONDS = 1.0
 """How long a start waits for the store before it listens."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the service until it is stopped; return the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     options.operating = operating_of(options)
     logs.configure(options.operating.log_format, options.operating.log_level)
     try:
         settings = LiveSettings(load_settings(options.config))
         security = Security(SecurityOptions.of(options), METHODS)
-        store = _store_address(options)
+        store = store_address(options)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.spend_every_budget and not options.confirm_restored:
@@ -110,19 +109,6 @@ def main(arguments: list[str] | None = None) -> int:
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
     return 0
-
-
-def _store_address(options: argparse.Namespace) -> str:
-    if options.store_file is None:
-        return str(options.store)
-    try:
-        address = Path(options.store_file).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigurationError(f"--store-file {options.store_file}: {reason}") from None
-    if not address or len(address.splitlines()) != 1:
-        raise ConfigurationError(f"--store-file {options.store_file}: expected one line, the store's address")
-    return address
 
 
 async def _confirm_restored(options: argparse.Namespace, address: str, configuration: Configuration) -> int:
@@ -247,6 +233,7 @@ class _Program:
                 server=self._server(request_bytes=ADMIN_REQUEST_BYTES),
                 security=self.security,
                 instrumentation=self.telemetry.instrumentation,
+                recorders={} if self.metrics is None else self.metrics.administrator_recorders(),
                 detector=detector,
                 tuning=self.tuning,
             )
@@ -278,9 +265,15 @@ class _Program:
     def _server(self, *, request_bytes: int, drain_seconds: float = 0.0) -> grpc.aio.Server:
         # Requests are small, and a charge that is read only once its caller is known would take longer.
         interceptors = self.security.interceptors(self.telemetry.instrumentation, reads_first=True)
+        unfinished = UnfinishedRequests(
+            METHODS.domain,
+            self.telemetry.instrumentation,
+            most=self.tuning.unfinished_bytes // request_bytes,
+            seconds=self.tuning.unfinished_seconds,
+        )
         return new_server(
             shares_port=self.options.worker,
-            interceptors=interceptors,
+            interceptors=(unfinished, *interceptors),
             drain_seconds=drain_seconds,
             request_bytes=request_bytes,
         )
@@ -302,18 +295,7 @@ async def _supervise(
         raise StoreUnusableError(
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
-    # A worker reads the file itself: the address may hold a password and must not be in a command line.
-    named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
-    arguments = ["--config", str(options.config), *named]
-    arguments += [*options.operating.arguments(), *SecurityOptions.of(options).arguments()]
-    if options.reflection:
-        arguments.append("--reflection")
-    if options.mark is not None:
-        arguments += ["--mark", str(options.mark)]
-    if options.no_mark:
-        arguments.append("--no-mark")
-    if options.archive is not None:
-        arguments += ["--archive", str(options.archive)]
+    arguments = worker_arguments(options, store)
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
@@ -342,75 +324,3 @@ def _stop_event() -> asyncio.Event:
 def _fail(error: Exception, code: int) -> int:
     sys.stderr.write(f"budget_service: {error}\n")
     return code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
-    parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
-    stores = parser.add_mutually_exclusive_group()
-    stores.add_argument(
-        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
-    )
-    stores.add_argument(
-        "--store-file", type=Path, help="a file with the store's address, for one that holds a password"
-    )
-    parser.add_argument(
-        "--listen",
-        type=address_option,
-        default="127.0.0.1:50052",
-        help="HOST:PORT; port 0 takes a free one",
-    )
-    parser.add_argument(
-        "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
-    )
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--admin-listen",
-        type=address_option,
-        help="HOST:PORT for the administrator's service; without it there is none",
-    )
-    parser.add_argument("--archive", type=Path, help="the folder for archived journals")
-    marks = parser.add_mutually_exclusive_group()
-    marks.add_argument(
-        "--mark",
-        type=Path,
-        help="the file of the high-water mark, kept apart from Redis or PostgreSQL, to notice a restored backup",
-    )
-    marks.add_argument(
-        "--no-mark", action="store_true", help="accept that nobody notices a restored backup; no warning then"
-    )
-    parser.add_argument("--reflection", action="store_true", help="enable gRPC server reflection")
-    accepting = parser.add_mutually_exclusive_group()
-    accepting.add_argument(
-        "--confirm-restored",
-        action="store_true",
-        help="put a restored ledger into use: what was left of every open budget counts as spent; then exit",
-    )
-    accepting.add_argument(
-        "--renew-mark",
-        type=_position,
-        metavar="LEDGER:COUNT",
-        help="write a lost mark anew, if the ledger stands where the log of its last service says; then exit",
-    )
-    parser.add_argument(
-        "--spend-every-budget",
-        action="store_true",
-        help="with --confirm-restored: even if the ledger is not behind its high-water mark",
-    )
-    add_operating_options(parser)
-    add_security_options(parser)
-    parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
-    return parser
-
-
-def _position(text: str) -> Position:
-    try:
-        return Position.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_WORKERS}")
-    return int(text)

@@ -6,9 +6,10 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                                                           and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
-                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, NOT_PAID, TOO_MANY_STATEMENTS,
-                     STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED, ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
-                     TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE, MOVED_TOO_OFTEN
+                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
+                     TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
+                     ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
+                     MOVED_TOO_OFTEN
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with RetryInfo),
@@ -146,6 +147,12 @@ def no_archive() -> Status:
     """Report that the service has no folder for archives."""
     message = "the service was started without --archive"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_ARCHIVE"))
+
+
+def archive_unwritable(problem: str) -> Status:
+    """Report that an archive cannot be written."""
+    message = f"the archive cannot be written: {problem}; nothing was removed from the journal"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("ARCHIVE_UNWRITABLE"))
 
 
 def too_many_statements(most: int) -> Status:

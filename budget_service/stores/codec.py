@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from msgspec.json import Decoder
 
+from budget_service.ledger.account_states import AccountState, parse_state, state_text
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
@@ -31,7 +32,7 @@ from budget_service.ledger.outcomes import (
     RootOutcome,
     Shortfall,
 )
-from budget_service.ledger.values import Cost, Mode, Unit
+from budget_service.ledger.values import Account, Cost, Mode, Unit
 from budget_service.ledger.windows import Period, Window, WindowRule
 
 NEVER = ""
@@ -130,6 +131,20 @@ def decode_currency(text: str) -> Currency:
         return Currency()
     unit_id, since, next_unit_id, next_since = text.split(",")
     return Currency(unit_id, int(since), next_unit_id, int(next_since))
+
+
+def encode_states(states: Mapping[Account, AccountState] | None) -> str:
+    """Return the text of the states in a checkpoint, empty if they are not known."""
+    if states is None:
+        return ""
+    return json.dumps({account.text: state_text(state) for account, state in states.items()})
+
+
+def decode_states(text: str) -> dict[Account, AccountState] | None:
+    """Return the states of a text made by `encode_states`."""
+    if not text:
+        return None
+    return {Account(tuple(name.split("/"))): parse_state(state) for name, state in json.loads(text).items()}
 
 
 def _charged_text(outcome: Charged) -> str:

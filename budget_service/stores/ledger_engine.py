@@ -120,9 +120,10 @@ class LedgerEngine:
         await asyncio.gather(*workers)
 
     async def _read(self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool) -> Statement:
-        loaded = await self._store.load(wanted_to_read(account, levels, history=history))
+        loaded = await self._store.load(wanted_to_read(account, history=history))
         view = View(loaded)
-        return statement(view.reading(account, levels), levels, view.root(account.root).now(loaded.clock))
+        now = view.root(account.root).now(loaded.clock)
+        return statement(view.reading(account), account, levels, now)
 
     async def _work(self, name: str, queue: Queue) -> None:
         try:

@@ -53,9 +53,10 @@ class RollbackGuard:
         Raises:
             StoreUnusableError: The ledger does not match its mark, or the mark cannot be written.
         """
-        # In this order: another service may count on in between.
-        mark = await asyncio.to_thread(_read, self._path)
-        found = await self._count(0)
+        mark, found = await self._mark_and_count()
+        if mark is None and found.count:
+            # A service that shares this file and started meanwhile has written it, before it counted on.
+            mark, found = await self._mark_and_count()
         if mark is None and found.count:
             raise StoreUnusableError(
                 f"there is no mark {self._path}, and this ledger had one: put it back, or copy that of another service "
@@ -69,6 +70,11 @@ class RollbackGuard:
         self._last = await self._count(1)
         await asyncio.to_thread(_save, self._path, self._last)
         log_position(self._last)
+
+    async def _mark_and_count(self) -> tuple[Count | None, Count]:
+        """Return both, in this order: another service may count on in between."""
+        mark = await asyncio.to_thread(_read, self._path)
+        return mark, await self._count(0)
 
     def charged(self) -> None:
         """Note that the ledger is about to change."""

@@ -33,7 +33,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Wanted
 
@@ -113,10 +113,10 @@ class View:
             occupied=loaded.occupied,
         )
 
-    def reading(self, account: Account, levels: tuple[LevelLimit, ...]) -> Snapshot:
+    def reading(self, account: Account) -> Snapshot:
         """Return all that the rules need to state the balances of an account."""
         due = self._loaded.due.get(account.root, ())
-        names = [*(each.level for each in levels), *held_levels(due)]
+        names = [*account.levels, *held_levels(due)]
         return Snapshot(
             root=self.root(account.root),
             due=due,
@@ -263,9 +263,9 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
     )
 
 
-def wanted_to_read(account: Account, levels: tuple[LevelLimit, ...], *, history: bool = False) -> Wanted:
+def wanted_to_read(account: Account, *, history: bool = False) -> Wanted:
     """Return what stating the balances of an account needs."""
-    return Wanted(roots=frozenset((account.root,)), levels=[each.level for each in levels], history=history)
+    return Wanted(roots=frozenset((account.root,)), levels=account.levels, history=history)
 
 
 def held_levels(reservations: Iterable[Reservation]) -> list[Account]:

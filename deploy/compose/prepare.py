@@ -2,9 +2,9 @@
 
     python3 deploy/compose/prepare.py
 
-What is there already is kept: a new noise key would mean new noise for every question. Only Python's standard
-library is used. Only their owner may read the secrets, so the containers run as their owner; where that is root, they
-are given to the images' own user.
+What is there already is kept: a new noise key would mean new noise for every question, and under another key of the
+release store the gateway does not start. Only Python's standard library is used. Only their owner may read the secrets,
+so the containers run as their owner; where that is root, they are given to the images' own user.
 """
 
 import os
@@ -15,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
-# What containers write: the ledger and, apart from it, its high-water mark, the gateway's history, and the certificates
-# of the gateway and two callers.
-FOLDERS = ("redis", "mark", "history", "certificates")
+# What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, and the
+# certificates of the gateway and two callers. And, apart from the releases, the folder of their key.
+FOLDERS = ("redis", "mark", "history", "certificates", "releases")
 
 _REDIS = """\
 # Every charge is on the disk before it is answered, and nothing is ever evicted.
@@ -39,6 +39,7 @@ def prepare(root: Path) -> None:
     password = secrets.token_hex(KEY_BYTES)
     contents = {
         "noise.key": secrets.token_bytes(KEY_BYTES),
+        "releases/releases.key": secrets.token_bytes(KEY_BYTES),
         "redis.conf": _REDIS.format(password=password).encode(),
         "store.address": f"redis://:{password}@redis:6379/0\n".encode(),
     }

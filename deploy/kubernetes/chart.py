@@ -68,7 +68,12 @@ PRODUCTION = Values(
         "transport.tls.access": _PRODUCTION / "access.yaml",
     },
 )
-# What neither of the two has: a ledger in a file, and whatever else is off by default.
+SEVERAL = Values(
+    "chart several-gateways",
+    [*PRODUCTION.files, CHART / "examples" / "several-gateways.yaml"],
+    PRODUCTION.texts,
+)
+# What none of them has: a ledger in a file, and whatever else is off by default.
 EVERYTHING = Values(
     "chart everything",
     [*PRODUCTION.files, CHART / "examples" / "everything.yaml"],
@@ -100,11 +105,11 @@ def render(values: Values) -> str:
 def charted() -> Iterator[tuple[str, str]]:
     """Yield what the chart makes of each set of values to start from, by its name; nothing without helm."""
     if helm() is not None:
-        for values in (TRIAL, PRODUCTION, EVERYTHING):
+        for values in (TRIAL, PRODUCTION, SEVERAL, EVERYTHING):
             yield values.name, render(values)
 
 
 def lint() -> None:
     """Have helm look the chart over, where warnings count as faults; raises HelmError."""
-    for values in (TRIAL, PRODUCTION, EVERYTHING):
+    for values in (TRIAL, PRODUCTION, SEVERAL, EVERYTHING):
         run("lint", "--strict", str(CHART), *values.arguments())

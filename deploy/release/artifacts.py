@@ -16,6 +16,7 @@ SHOWN = 5
 _ADDED = frozenset({"PKG-INFO"})
 EXAMPLE_DATA = (
     "gris_cli/example_data/policy.yaml",
+    "gris_cli/example_data/bounded/policy.yaml",
     "gris_cli/example_data/budget.yaml",
     "gris_cli/example_data/cofacts/feedback.parquet",
     "gris_cli/example_data/online_retail/purchases.parquet",

@@ -6,7 +6,7 @@ most tau, all in the same direction, in at most Delta elements (restricted) or i
 
 Each mechanism is a frozen description (`known_lap`, `known_gumb`, `unk_lap`, `unk_gumb`) that satisfies the
 interface in `mechanism`, with the proof of its privacy next to its code. `intervals` adds error bars to
-what has been released. The package imports `dp_service.noise`,
+what has been released. The package imports `dp_service.noise`, `dp_service.values`,
 `dp_service.terms` and nothing else of the project.
 
 Papers, as the modules name them: Bun and Steinke 2016 (arXiv:1605.02065); Canonne, Kamath and Steinke 2020

@@ -8,6 +8,8 @@ domain each group-by column is restricted to its values in it, so that neither a
 value outside makes a difference.
 
 The order of dimensions stays significant although the cells are the same: an element is a tuple in that order.
+A question without dimensions asks for one total: its element has no values, and every row that counts is in it.
+
 k and omit_counts only cut or price the answer, and are no part of the meaning.
 """
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.domains import restricted_values
@@ -41,9 +44,10 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
-from dp_service.queries.tables import Column, Nulls, Table
+from dp_service.queries.tables import Column, Nulls, Table, ValueColumn
 from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit
-from dp_service.terms import ColumnType
+from dp_service.terms import ColumnType, ValueType
+from dp_service.values.bounds import ValueBounds
 
 
 @dataclass(frozen=True)
@@ -86,11 +90,26 @@ Restriction = TextRestriction | OrdinalRestriction
 
 
 @dataclass(frozen=True)
+class QueryValue:
+    """A column that the question sums.
+
+    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows.
+    """
+
+    name: str
+    type: ValueType
+    bounds: ValueBounds
+    keeps_nulls: bool
+    null_value: Fraction | None
+
+
+@dataclass(frozen=True)
 class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
     `clip` is how many events of one member count in one element at most; None: all, or members are counted.
-    `restrictions` has at most one for each column and is sorted by the column's name.
+    `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
+    are summed, each once, sorted by name; a row counts only if it can be used in each of them.
     """
 
     table: str
@@ -99,6 +118,7 @@ class CanonicalQuery:
     measure: Measure
     clip: int | None
     restrictions: tuple[Restriction, ...]
+    values: tuple[QueryValue, ...] = ()
 
     def end_of(self, column: str) -> int:
         """Return the first integer above all that an ordinal column, which is restricted, may have."""
@@ -136,7 +156,21 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         measure=query.measure,
         clip=table.clip(query.measure),
         restrictions=tuple(each for each in restrictions if each is not None),
+        values=tuple(map(_query_value, summed_columns(query, table))),
     )
+
+
+def summed_columns(query: HistogramQuery, table: Table) -> tuple[ValueColumn, ...]:
+    """Return the columns that a question sums, each once, by name.
+
+    Raises:
+        RefusedByPolicyError: The policy does not list the values of one.
+    """
+    return tuple(table.value(name) for name in sorted({each.column for each in query.aggregates}))
+
+
+def _query_value(column: ValueColumn) -> QueryValue:
+    return QueryValue(column.name, column.type, column.bounds, column.nulls is Nulls.KEEP, column.null_value)
 
 
 def _mentioned(
@@ -284,6 +318,22 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         _measure_bytes(query.measure, query.clip),
         length_prefixed(*map(_column_bytes, query.dimensions)),
         length_prefixed(*map(_restriction_bytes, query.restrictions)),
+        # Nothing more without sums: such questions keep the fingerprints that they have.
+        *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
+    )
+
+
+def _summed_bytes(value: QueryValue) -> bytes:
+    bounds = value.bounds
+    ends = (bounds.rows.low, bounds.rows.high, bounds.totals.low, bounds.totals.high)
+    null_value = b"" if value.null_value is None else str(value.null_value).encode()
+    return length_prefixed(
+        value.name.encode(),
+        value.type.encode(),
+        str(bounds.quantum.size).encode(),
+        *(str(end).encode() for end in ends),
+        b"keep" if value.keeps_nulls else b"drop",
+        null_value,
     )
 
 

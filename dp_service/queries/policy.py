@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import PolicyError, Problem
+from dp_service.queries.policy_contributions import check_contributions, contributions_of
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_schema import (
@@ -30,6 +31,7 @@ from dp_service.queries.policy_schema import (
     TableSchema,
     TimeSchema,
 )
+from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
 from dp_service.queries.shape_faults import shape_fault
@@ -139,6 +141,8 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
         for name, table in sorted(schema.tables.items())
     )
     policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
+    check_contributions(policy, schema, fault)
+    check_values(policy, schema, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(tuple(fault.problems))
@@ -200,6 +204,8 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         columns=tuple(columns),
         reserve_first=schema.reserve_first,
         max_k=max_k,
+        contributions=contributions_of(schema.contributions),
+        values=value_columns(schema.values, (*path, "values"), fault),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from dp_service.queries.errors import PolicyError, Problem
+from dp_service.queries.shape_faults import yaml_fault
 
 KeyPath = tuple[str | int, ...]
 
@@ -73,7 +74,10 @@ def read_document(text: str, source: str) -> Document:
         document.content = _plain(document, node, ()) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise PolicyError((Problem(source, line, "", str(error.problem)),)) from None
+        # Exactly this class is raised here alone; its subclasses are PyYAML's own.
+        own = type(error) is yaml.MarkedYAMLError
+        problem = str(error.problem) if own else yaml_fault(str(error.problem))
+        raise PolicyError((Problem(source, line, "", problem),)) from None
     except RecursionError:
         raise PolicyError((Problem(source, 1, "", "expected less nesting"),)) from None
     except yaml.YAMLError:

@@ -11,12 +11,12 @@ from dp_service.queries.domains import MAXIMUM_ELEMENTS, restricted_values
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
-from dp_service.queries.policy_schema import ColumnSchema, TableSchema
+from dp_service.queries.policy_schema import ColumnSchema, TableSchema, ValueSchema
 from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.structured import Value
-from dp_service.queries.tables import Column, Policy, Table, TauIs
+from dp_service.queries.tables import Column, Contributions, Policy, Table, TauIs, ValueColumn
 from dp_service.queries.versions import is_plain_hash
-from dp_service.terms import ColumnType, Consistency, CountNoise
+from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise
 
 # Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
 _MUCH_EPSILON = Fraction(1)
@@ -81,6 +81,8 @@ def _of_table(table: Table) -> _Warnings:
             f"an assumed tau is a promise that nothing checks: no member has more than {table.events.tau} rows "
             "in one element; tau_is: clipped needs none",
         )
+    if table.contributions is not None:
+        yield from _of_contributions(table.contributions, (*path, "contributions"))
     if table.member_column() is None:
         yield (
             (*path, "member"),
@@ -89,6 +91,31 @@ def _of_table(table: Table) -> _Warnings:
     yield from _of_changes(table, path)
     for column in table.columns:
         yield from _of_column(column, table, (*path, "columns", column.name))
+
+
+def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
+    if stated.bounded_by is BoundedBy.ASSUMED:
+        yield (
+            (*path, "bound"),
+            f"an assumed bound is a promise that nothing checks: no member has more than {stated.delta_0} elements in "
+            "any question; `gris policy check --data` counts whether the data keep it, and bound: in_query needs none",
+        )
+    if stated.bounded_by is BoundedBy.PREPARED:
+        yield (
+            (*path, "bound"),
+            "a prepared copy is checked on DuckDB alone; on Pinot it is a promise that the table was loaded from one",
+        )
+    if stated.sums is not None:
+        yield (
+            (*path, "sums"),
+            f"promises that nothing checks: the table has no more than {stated.sums.max_members} members and "
+            f"{stated.sums.max_rows} rows, now and later; beyond them an engine that sums in doubles may round",
+        )
+    if stated.period is not None and isinstance(stated.periods, int):
+        yield (
+            (*path, "periods"),
+            f"a promise that nothing checks: the copy has no more than {stated.periods} periods, now and later",
+        )
 
 
 def _of_changes(table: Table, path: KeyPath) -> _Warnings:
@@ -162,10 +189,14 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
     stated = schema.model_fields_set
     if "consistency" not in stated:
         yield "consistency", table.consistency
-    if "d_bar" not in stated:
-        yield "d_bar", _DEFAULT_D_BAR
-    if "max_k" not in stated:
-        yield "max_k", str(table.max_k)
+    if table.contributions is None:
+        if "d_bar" not in stated:
+            yield "d_bar", _DEFAULT_D_BAR
+        if "max_k" not in stated:
+            yield "max_k", str(table.max_k)
+    elif schema.contributions is not None and "min_count" not in schema.contributions.model_fields_set:
+        yield "contributions.min_count", str(table.contributions.min_count)
+    yield from _sums_defaults(table, schema)
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
     if table.time is not None and schema.time is not None:
@@ -175,21 +206,44 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
             yield "time.delay_minutes", str(table.time.closed.delay_minutes)
     for column in table.columns:
         written = schema.columns.get(column.name)
-        for key, value in _column_defaults(column, written) if written is not None else ():
+        for key, value in _column_defaults(column, written, table) if written is not None else ():
             yield f"columns.{column.name}.{key}", value
 
 
-def _column_defaults(column: Column, schema: ColumnSchema) -> Iterator[tuple[str, str]]:
+def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str]]:
+    """Yield what holds for sums where the policy does not say it."""
+    sums = None if schema.contributions is None else schema.contributions.sums
+    if sums is not None and "share" not in sums.model_fields_set:
+        yield "contributions.sums.share", str(sums.share)
+    for column in table.values:
+        for key, value in _value_defaults(column, schema.values[column.name]):
+            yield f"values.{column.name}.{key}", value
+
+
+def _value_defaults(value: ValueColumn, schema: ValueSchema) -> Iterator[tuple[str, str]]:
+    quantum, rows = value.bounds.quantum.size, value.bounds.rows
+    held = {
+        "quantum": str(quantum),
+        "row_lower": str(rows.low * quantum),
+        "row_upper": str(rows.high * quantum),
+        "weight": str(value.weight),
+        "nulls": value.nulls,
+    }
+    return ((key, default) for key, default in held.items() if key not in schema.model_fields_set)
+
+
+def _column_defaults(column: Column, schema: ColumnSchema, table: Table) -> Iterator[tuple[str, str]]:
     stated = schema.model_fields_set
     if column.group_by and column.domain is None:
         yield "domain", "unknown"
-    if column.group_by and column.delta is None:
+    if column.group_by and column.delta is None and table.contributions is None:
         yield "delta", "any number"
     if "nulls" not in stated:
         yield "nulls", column.nulls
     if "null_value" not in stated and column.null_value is not None:
-        yield "null_value", _shown(column.null_value)
+        yield "null_value", shown_value(column.null_value)
 
 
-def _shown(value: Value) -> str:
+def shown_value(value: Value) -> str:
+    """Return a value of the policy as text."""
     return value.isoformat() if isinstance(value, datetime.date) else repr(value)

@@ -15,20 +15,34 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
-from dp_service.terms import ColumnType, Consistency, CountNoise
+from dp_service.terms import Answering, BoundedBy, ColumnType, Consistency, CountNoise, ValueType
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
 _DECIMAL = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+# At most six digits each, as in 7/20.
+_RATIO = re.compile(r"[0-9]{1,6}/[1-9][0-9]{0,5}")
 
 COUNT_COLUMN = "gris_count"
+FIRST_COUNT_COLUMN = "gris_first_count"
 MEMBER_COUNT_COLUMN = "gris_member_count"
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
 OFFLINE_SUFFIX = "_OFFLINE"
 """How Pinot's name of the offline part of a table ends."""
+MAXIMUM_PERIODS = 100_000
+MAXIMUM_NAMES = 500
+"""How many elements of one column the first of two looks names at most.
+
+The queries of all engines for so many names, each of the greatest length, fit into one message, so no name is one too
+many.
+"""
 MAXIMUM_DELAY_MINUTES = 7 * 24 * 60
+MAXIMUM_STATED = 10**15
+"""The largest numbers of members and rows that a policy can state."""
+DEFAULT_SHARE = Fraction(1, 2)
+"""The part of the units that counts take beside sums."""
 
 
 def _identifier(name: str) -> str:
@@ -50,6 +64,21 @@ def exact_decimal(value: object) -> Fraction:
     return Fraction(text)
 
 
+def exact_bound(value: object) -> Fraction:
+    """Return the number that a decimal text denotes, exactly; it may be negative."""
+    text = str(value) if type(value) is int else value
+    if isinstance(text, str) and text.startswith("-"):
+        return -exact_decimal(text[1:])
+    return exact_decimal(text)
+
+
+def exact_share(value: object) -> Fraction:
+    """Return the number that a decimal text or a fraction such as 7/20 denotes, exactly."""
+    if isinstance(value, str) and _RATIO.fullmatch(value):
+        return Fraction(value)
+    return exact_decimal(value)
+
+
 @cache
 def _zones() -> frozenset[str]:
     """Return the names of all IANA time zones, without those that mean the machine's own."""
@@ -65,6 +94,7 @@ def _zone(name: str) -> str:
 
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
+Bound = Annotated[Fraction, BeforeValidator(exact_bound)]
 MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 
@@ -140,6 +170,78 @@ class MeasuresSchema(_Strict):
     events: EventsSchema | None = None
 
 
+class NamesSchema(_Strict):
+    """The first of two looks: its bound, its part of the units, and how many elements it names at most."""
+
+    delta_1: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+    share: Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)]
+    max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)]
+
+
+class ExpectedCountSchema(_Strict):
+    """What is expected of the element at one rank."""
+
+    rank: Annotated[int, Field(gt=0, le=1_000_000)]
+    count: Annotated[int, Field(ge=0, le=2**53)]
+
+
+_Part = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, le=1)]
+
+
+class ChooseSchema(_Strict):
+    """Between which ways of answering the service chooses, and what its author expects of counts."""
+
+    among: Annotated[list[Annotated[Answering, Field(strict=False)]], Field(min_length=2, max_length=3)]
+    units: (
+        Annotated[list[Annotated[int, Field(gt=0, le=1_000_000)]], Field(min_length=1, max_length=20)] | None
+    ) = None
+    kept: _Part
+    kept_names: _Part | None = None
+    expected: Annotated[
+        dict[Identifier, Annotated[list[ExpectedCountSchema], Field(min_length=1, max_length=100)]],
+        Field(max_length=100),
+    ] = {}
+
+
+class SumsSchema(_Strict):
+    """Sums beside counts: the largest numbers of members and rows, and which part of the units the counts take."""
+
+    max_members: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)]
+    max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)]
+    share: Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)] = DEFAULT_SHARE
+
+
+class ValueSchema(_Strict):
+    """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs."""
+
+    type: Annotated[ValueType, Field(strict=False)]
+    quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
+    lower: Bound
+    upper: Bound
+    row_lower: Bound | None = None
+    row_upper: Bound | None = None
+    weight: Annotated[int, Field(gt=0, le=1000)] = 1
+    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
+    null_value: Bound | None = None
+
+
+class ContributionsSchema(_Strict):
+    """How many elements of a member count: the file has to state why there are no more of them."""
+
+    bound: Annotated[BoundedBy, Field(strict=False)]
+    delta_0: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
+    units: Annotated[int, Field(gt=0, le=1_000_000)]
+    min_count: Annotated[int, Field(gt=0, le=1_000_000_000)] = 1
+    elements: Annotated[list[Identifier], Field(min_length=1, max_length=4)] | None = None
+    period: Identifier | None = None
+    periods: Annotated[int, Field(gt=0, le=MAXIMUM_PERIODS)] | None = None
+    calendar: Annotated[Refresh, Field(strict=False)] | None = None
+    names: NamesSchema | None = None
+    shift: bool = False
+    choose: ChooseSchema | None = None
+    sums: SumsSchema | None = None
+
+
 class TableSchema(_Strict):
     """One table."""
 
@@ -150,8 +252,10 @@ class TableSchema(_Strict):
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
     max_k: MaxK | None = None
     reserve_first: bool = False
+    contributions: ContributionsSchema | None = None
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
+    values: dict[Identifier, ValueSchema] = {}
 
 
 class PolicySchema(_Strict):

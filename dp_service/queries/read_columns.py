@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
 from dp_service.queries.intervals import Interval, written
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Table
 from dp_service.queries.times import TimeUnit
-from dp_service.terms import ColumnType
+from dp_service.terms import ColumnType, ValueType
 
 MISSING_MEMBER = "null"
 """What Apache Pinot stores in a text column where there is no member, if its schema says nothing else."""
@@ -34,6 +35,24 @@ class ReadColumn:
     null_value: Value | None
     numbers: Interval | None
     stored: TimeUnit | None = None
+
+
+@dataclass(frozen=True)
+class ReadValue:
+    """A column that a query sums.
+
+    `null_value` is what an engine without NULL stores where a value is missing; None: an infinity, or nothing that is a
+    number.
+    """
+
+    name: str
+    type: ValueType
+    null_value: Fraction | None
+
+
+def values_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
+    """Return the columns that the query of a question sums, in the order of the sums."""
+    return tuple(ReadValue(value.name, value.type, value.null_value) for value in query.values)
 
 
 def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:

@@ -6,23 +6,40 @@ The mechanism follows from what the policy states about the dimensions:
 |----------------|------------------|--------------|
 | known domain   | KNOWN_LAP        | KNOWN_GUMB   |
 | unknown domain | UNK_LAP          | UNK_GUMB     |
+
+Without dimensions the one element, which has no values, is a known domain in which a member has one element: KNOWN_LAP
+with Delta = 1.
+
+Where the policy bounds contributions it is BOUND_GAUSS, over known domains and unknown ones, and BOUND_MOMENTS for
+questions that sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dp_service.queries.canonical import CanonicalQuery, canonicalise
-from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains
+from dp_service.queries.canonical import CanonicalQuery, canonicalise, summed_columns
+from dp_service.queries.contributions import (
+    MAXIMUM_ROWS,
+    PreparedCopy,
+    bounded_contributions,
+    most_names,
+    prepared_copy,
+)
+from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.read_columns import ReadColumn, columns_read
 from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
 from dp_service.queries.suggestions import listed
-from dp_service.queries.tables import Column, Operator, Policy, Table
+from dp_service.queries.sums import shown_with_sums, sums_released
+from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
 from dp_service.release_parameters import ReleaseParameters
-from dp_service.terms import ColumnType, CountNoise, MechanismName, Scalar
+from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
+
+NAMES_TO_COME: tuple[Element, ...] = ()
+"""No names. A second look without names needs no query, so this one stands for names that are not found yet."""
 
 DEFAULT_D_BAR = 1000
 D_BAR_PER_K = 10
@@ -42,7 +59,11 @@ class Resolution:
         window: The closed periods, as text; None: all rows count.
         reserve_first: Whether the engine is asked only after the budget has been reserved.
         reads: The columns that the query names, and what it assumes about them.
+        member_type: The type of the member column; None: the policy does not list it, and any type will do.
         requested_k: The k of the question, if the policy shows fewer elements; None: it shows as many.
+        copy: What the table must say of itself as a copy that was bounded beforehand; None: nothing.
+        names: The elements that the second of two looks counts, in ascending order; `NAMES_TO_COME`: it will count
+            some, and the query is only to be read. None: it is the only look, or the first one.
     """
 
     query: CanonicalQuery
@@ -53,12 +74,20 @@ class Resolution:
     window: str | None
     reserve_first: bool
     reads: tuple[ReadColumn, ...]
+    member_type: ColumnType | None
     requested_k: int | None = None
+    copy: PreparedCopy | None = None
+    names: tuple[Element, ...] | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
         """Name and type of each column of the elements, in the question's order."""
         return tuple((dimension.name, dimension.type) for dimension in self.query.dimensions)
+
+
+def second_look(resolution: Resolution, names: tuple[Element, ...]) -> Resolution:
+    """Return the second of two looks at a question: the same question, about the names of the first one alone."""
+    return replace(resolution, names=names, row_limit=len(names))
 
 
 def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
@@ -75,36 +104,80 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """
     table = policy.table(query.table)
     dimensions = [_groupable(table, name) for name in query.dimensions]
+    restricted = restricted_values(dimensions)
     # By column, so that every order of the conditions is refused with the same words.
     for condition in sorted(query.filters, key=lambda each: each.column):
         _check_filter(table, condition)
+        _check_shown(condition, restricted)
     if query.time_range is not None:
         table.time_column()
-    parameters = _parameters(query, table, dimensions, policy)
     closed_before = None if table.time is None else table.time.closed_before(now)
+    summed = summed_columns(query, table)
+    parameters = _parameters(query, table, dimensions, policy)
+    member = table.member_column()
     canonical = canonicalise(query, table, closed_before=closed_before)
+    parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
     return Resolution(
         query=canonical,
         parameters=parameters,
         unit_id=policy.currency.unit_id,
         fixed_data_version=_fixed_data_version(table, canonical),
-        row_limit=len(parameters.domain or ()) if parameters.d_bar is None else parameters.d_bar + 1,
+        row_limit=_row_limit(parameters),
         window=_window(table, closed_before),
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
+        member_type=None if member is None else member.type,
         requested_k=_requested_k(query, parameters),
+        copy=prepared_copy(table),
     )
+
+
+def _row_limit(parameters: ReleaseParameters) -> int:
+    if parameters.domain is not None:
+        return len(parameters.domain)
+    return MAXIMUM_ROWS if parameters.d_bar is None else parameters.d_bar + 1
+
+
+def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table) -> ReleaseParameters:
+    """Return the parameters with what bounding means for the question, if the policy bounds contributions."""
+    if table.contributions is None:
+        return parameters
+    bounded = bounded_contributions(table.contributions, table, query, parameters.domain)
+    reach = bounded.periods * bounded.delta_0
+    domain = parameters.domain
+    return replace(
+        parameters,
+        delta_l0=reach if domain is None else min(reach, len(domain)),
+        contributions=bounded,
+    )
+
+
+def _summing(
+    parameters: ReleaseParameters, query: HistogramQuery, table: Table, summed: Sequence[ValueColumn]
+) -> ReleaseParameters:
+    """Return the parameters with what is summed, if anything is."""
+    if not summed:
+        return parameters
+    stated = None if table.contributions is None else table.contributions.sums
+    if stated is None:
+        raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
+    sums = sums_released(query, summed, stated)
+    k = shown_with_sums(parameters.k, len(query.aggregates), parameters.domain)
+    return replace(parameters, mechanism=MechanismName.BOUND_MOMENTS, sums=sums, k=k)
 
 
 def _parameters(
     query: HistogramQuery, table: Table, dimensions: Sequence[Column], policy: Policy
 ) -> ReleaseParameters:
     tau = table.tau(query.measure)
+    if not dimensions:
+        table.require_total(query.measure)
     domains = grouped_domains(dimensions)
-    mechanism = mechanism_for(dimensions)
+    mechanism = mechanism_for(table, dimensions)
     # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
     k = _shown(query, table, mechanism, domains.known)
-    d_bar = _d_bar(table, mechanism, k) if domains.known is None else None
+    is_cut = domains.known is None and mechanism is not MechanismName.BOUND_GAUSS
+    d_bar = _d_bar(table, mechanism, k) if is_cut else None
     return ReleaseParameters(
         mechanism=mechanism,
         epsilon_per=policy.currency.epsilon_per,
@@ -114,11 +187,18 @@ def _parameters(
         d_bar=d_bar,
         k=k,
         with_counts=not query.omit_counts,
-        count_noise=policy.count_noise if mechanism.is_gumbel else CountNoise.LAPLACE,
+        count_noise=_count_noise(mechanism, policy),
         consistency=table.consistency,
         domain=None if domains.known is None else elements_of_domain(domains.known),
         within=() if domains.known is not None else _within(domains.restricted, dimensions),
+        clips=table.clip(query.measure) is not None,
     )
+
+
+def _count_noise(mechanism: MechanismName, policy: Policy) -> CountNoise:
+    if mechanism is MechanismName.BOUND_GAUSS:
+        return CountNoise.GAUSSIAN
+    return policy.count_noise if mechanism.is_gumbel else CountNoise.LAPLACE
 
 
 def _within(
@@ -204,6 +284,23 @@ def _check_listed(column: Column, values: Sequence[Value]) -> None:
     )
 
 
+def _check_shown(condition: Filter, restricted: Mapping[str, tuple[Value, ...]]) -> None:
+    """Refuse values that are asked for by name and that the answer could not show, whatever the data have of them.
+
+    Only elements of the domain are counted. An answer without a value that was asked for would be read as a count of 0.
+    """
+    domain = restricted.get(condition.column)
+    if domain is None or not isinstance(condition, In):
+        return
+    asked = set(condition.values)
+    if outside := len(asked.difference(domain)):
+        raise QuestionError(
+            "filters",
+            f"{condition.column}: {outside} of {len(asked)} values are not in the column's domain, so no answer could "
+            f"show them: leave them out; the domain has {listed(domain)}",
+        )
+
+
 def _operator(condition: Filter) -> Operator:
     match condition:
         case In():
@@ -222,8 +319,10 @@ def _values(condition: Filter) -> tuple[Value, ...]:
             return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
 
 
-def mechanism_for(dimensions: Sequence[Column]) -> MechanismName:
-    """Return the mechanism that follows from what the policy states about the group-by columns."""
+def mechanism_for(table: Table, dimensions: Sequence[Column]) -> MechanismName:
+    """Return the mechanism that follows from what the policy states about a table and the group-by columns."""
+    if table.contributions is not None:
+        return MechanismName.BOUND_GAUSS
     restricted = all(column.delta is not None for column in dimensions)
     if all(column.domain is not None for column in dimensions):
         return MechanismName.KNOWN_LAP if restricted else MechanismName.KNOWN_GUMB
@@ -260,12 +359,20 @@ def _shown(
         return None
     if domain is not None:
         k = min(k, len(domain))
+    if domain is None and table.contributions is not None and table.contributions.names is not None:
+        return min(k, most_names(table.contributions.names, _texts(query, table)))
     if mechanism.is_gumbel:
         fetched = table.d_bar if domain is None and table.d_bar is not None else k
         return min(k, table.max_k, fetched)
-    if domain is None and k > (fetched := _d_bar(table, mechanism, k)):
+    if mechanism is MechanismName.BOUND_GAUSS or domain is not None:
+        return k
+    if k > (fetched := _d_bar(table, mechanism, k)):
         raise _wrong_k(query, f"at most {fetched} elements for this question, as many as the policy fetches")
     return k
+
+
+def _texts(query: HistogramQuery, table: Table) -> int:
+    return sum(table.column(name).type is ColumnType.STRING for name in query.dimensions)
 
 
 def _requested_k(query: HistogramQuery, parameters: ReleaseParameters) -> int | None:

@@ -1,14 +1,18 @@
 """SQL of the accepted subset into the structured form.
 
-    SELECT dims.., count [[AS] alias] FROM table [[AS] alias]
-    [WHERE conditions joined by AND] GROUP BY dims.. [ORDER BY count DESC [, dims [ASC]]] [LIMIT k]
+    SELECT [dims.., ] count [[AS] alias] [, SUM(value) | AVG(value) [[AS] alias] ..] FROM table [[AS] alias]
+    [WHERE conditions joined by AND] [GROUP BY dims..] [ORDER BY count|SUM|AVG DESC [, dims [ASC]]] [LIMIT k]
+
+Without dims and GROUP BY the count is one total.
 
 The count is COUNT(DISTINCT member), for which DISTINCTCOUNT(member), APPROX_COUNT_DISTINCT(member) and
-DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Conditions compare a column
-with literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one column. GROUP BY may name columns
-by position; ORDER BY may name the count by expression, alias or position. The count may be left out of the selection if
-ORDER BY has it: then the question is about the order alone. A column may have the table's name or alias before it. It
-may be given an alias behind AS, by which GROUP BY and ORDER BY may name it. Names are case-sensitive, keywords are not.
+DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Beside a count of members,
+SUM and AVG are over members' totals, one number of each member in each element. Conditions compare a column with
+literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one column. GROUP BY may name columns by
+position; ORDER BY may name the count, or a sum or an average that is selected, by expression, alias or position. The
+count may be left out of the selection if ORDER BY has it: then the question is about the order alone. A column may have
+the table's name or alias before it. It may be given an alias behind AS, by which GROUP BY and ORDER BY may name it.
+Names are case-sensitive, keywords are not.
 
 `sql_tokens` refuses what a parser would misread, and sqlglot parses the rest. Of its tree, only the kinds of nodes and
 arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_grammar` refuses what sqlglot forgives.
@@ -29,8 +33,9 @@ from dp_service.queries.sql_conditions import parse_conditions
 from dp_service.queries.sql_grammar import check_grammar
 from dp_service.queries.sql_nodes import Scope, identifier_name, only, plain_name, refuse_node, whole_number
 from dp_service.queries.sql_tokens import COUNTS, Token, check_tokens, refuse
-from dp_service.queries.structured import Filter, HistogramQuery, Measure
+from dp_service.queries.structured import Aggregate, Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
+from dp_service.terms import AggregateFunction
 
 _CLAUSES = (exp.From, exp.Where, exp.Group, exp.Order, exp.Limit)
 _NO_TABLE = (
@@ -47,6 +52,7 @@ class _Selection:
     aliases: tuple[str | None, ...]
     measure: Measure | None
     alias: str | None = field(default=None)
+    aggregates: tuple[Aggregate, ...] = ()
 
     def column_name(self, node: exp.Expr, scope: Scope) -> str:
         """Return the name of a column that a clause calls by its name or by its alias."""
@@ -55,6 +61,14 @@ class _Selection:
             if named in self.aliases:
                 return self.names[self.aliases.index(named)]
         return scope.column_name(node)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What a list is in the order of: a count, or the aggregate in a place of the selection."""
+
+    measure: Measure | None = None
+    aggregate: int | None = None
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -83,7 +97,7 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
     selection = _selection(select, scope)
     _check_grouping(clauses.get(exp.Group), selection, scope)
     ordered = _order(clauses.get(exp.Order), selection, scope)
-    measure = selection.measure or ordered
+    measure = selection.measure or ordered.measure
     if measure is None:
         member = scope.table.member
         raise QuestionError(
@@ -96,6 +110,8 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
         filters=_filters(clauses.get(exp.Where), scope),
         k=_limit(clauses.get(exp.Limit)),
         omit_counts=selection.measure is None,
+        aggregates=selection.aggregates,
+        ordered_by=ordered.aggregate,
         count_alias=selection.alias,
         aliases=selection.aliases if any(selection.aliases) else (),
         in_sql=True,
@@ -144,19 +160,59 @@ def _scope(node: exp.Expr | None, policy: Policy) -> Scope:
 def _selection(select: exp.Select, scope: Scope) -> _Selection:
     if not select.expressions:
         raise QuestionError("sql", "expected SELECT with columns and the count")
-    *head, last = select.expressions
-    alias = None
-    if isinstance(last, exp.Alias) and _is_count(last.this):
-        only(last, "this", "alias")
-        last, alias = last.this, alias_name(last.args["alias"])
-    counted = _is_count(last)
-    dimensions = [_dimension(each, scope) for each in (head if counted else select.expressions)]
+    first = next((i for i, each in enumerate(select.expressions) if _is_number(_named(each))), None)
+    head, numbers = select.expressions[:first], [] if first is None else select.expressions[first:]
+    dimensions = [_dimension(each, scope) for each in head]
     names = tuple(name for name, _ in dimensions)
     aliases = tuple(other for _, other in dimensions)
+    count, alias = _count(numbers, scope)
     if alias in names:
         refuse("an alias that is the name of a column")
-    _check_aliases([each for each in aliases if each is not None], alias, scope)
-    return _Selection(names, aliases, _measure(last, scope) if counted else None, alias)
+    aggregates = tuple(_aggregate(each, scope) for each in numbers[1:])
+    given = [each for each in (*aliases, *(each.alias for each in aggregates)) if each is not None]
+    _check_aliases(given, alias, scope)
+    measure = None if count is None else _measure(count, scope)
+    return _Selection(names, aliases, measure, alias, aggregates)
+
+
+def _count(numbers: Sequence[exp.Expr], scope: Scope) -> tuple[exp.Expr | None, str | None]:
+    """Return the count, the first number that is selected, and its alias; None: no number is selected."""
+    if not numbers:
+        return None, None
+    count = _named(numbers[0])
+    if not _is_count(count):
+        raise QuestionError(
+            "sql",
+            f"expected COUNT(DISTINCT {scope.table.member}) before SUM and AVG: it comes with them, and costs nothing "
+            "more",
+        )
+    return count, _alias_of(numbers[0])
+
+
+def _aggregate(node: exp.Expr, scope: Scope) -> Aggregate:
+    """Return what is selected behind the count."""
+    function = _named(node)
+    if not isinstance(function, exp.Sum | exp.Avg):
+        refuse("a count before a column, or a second count,")
+    only(function, "this")
+    kind = AggregateFunction.SUM if isinstance(function, exp.Sum) else AggregateFunction.AVERAGE
+    return Aggregate(kind, scope.column_name(function.this), _alias_of(node))
+
+
+def _is_number(node: exp.Expr) -> bool:
+    return _is_count(node) or isinstance(node, exp.Sum | exp.Avg)
+
+
+def _named(node: exp.Expr) -> exp.Expr:
+    """Return what an alias names, or the node itself."""
+    return node.this if isinstance(node, exp.Alias) else node
+
+
+def _alias_of(node: exp.Expr) -> str | None:
+    if not isinstance(node, exp.Alias):
+        return None
+    only(node, "this", "alias")
+    return alias_name(node.args["alias"])
 
 
 def _check_aliases(aliases: Sequence[str], count_alias: str | None, scope: Scope) -> None:
@@ -171,8 +227,6 @@ def _check_aliases(aliases: Sequence[str], count_alias: str | None, scope: Scope
 
 def _dimension(node: exp.Expr, scope: Scope) -> tuple[str, str | None]:
     """Return the name of a selected column and its alias; None: it has none but its own name."""
-    if _is_count(node.this if isinstance(node, exp.Alias) else node):
-        refuse("a count before a column, or a second count,")
     if not isinstance(node, exp.Alias):
         return scope.column_name(node), None
     only(node, "this", "alias")
@@ -221,7 +275,9 @@ def _are_members(nodes: list[exp.Expr], scope: Scope) -> bool:
 
 def _check_grouping(node: exp.Expr | None, selection: _Selection, scope: Scope) -> None:
     if node is None:
-        raise QuestionError("sql", _without_grouping(selection, scope.table))
+        if selection.names:
+            raise QuestionError("sql", _without_grouping(selection, scope.table))
+        return
     only(node, "expressions")
     grouped = [_grouped(each, selection, scope) for each in node.expressions]
     if sorted(grouped) != sorted(selection.names):
@@ -229,16 +285,10 @@ def _check_grouping(node: exp.Expr | None, selection: _Selection, scope: Scope) 
 
 
 def _without_grouping(selection: _Selection, table: Table) -> str:
-    usable = [column.name for column in table.usable_columns if column.group_by]
-    if selection.names:
-        # A name that the table does not have may be a value without its quotes, which no message repeats.
-        named = f": GROUP BY {', '.join(selection.names)}" if set(selection.names) <= set(usable) else ""
-        return f"expected GROUP BY with the selected columns{named}"
-    return (
-        "a count without GROUP BY, a total of the whole table, is not offered: group by a column"
-        + (f", such as {usable[0]}" if usable else "")
-        + ", and select it before the count"
-    )
+    usable = {column.name for column in table.usable_columns if column.group_by}
+    # A name that the table does not have may be a value without its quotes, which no message repeats.
+    named = f": GROUP BY {', '.join(selection.names)}" if set(selection.names) <= usable else ""
+    return f"expected GROUP BY with the selected columns{named}"
 
 
 def _grouped(node: exp.Expr, selection: _Selection, scope: Scope) -> str:
@@ -251,20 +301,39 @@ def _grouped(node: exp.Expr, selection: _Selection, scope: Scope) -> str:
     return selection.names[position - 1]
 
 
-def _order(node: exp.Expr | None, selection: _Selection, scope: Scope) -> Measure | None:
-    """Check that the order is by count descending, then by dimensions; return the measure if ORDER BY has it."""
+def _order(node: exp.Expr | None, selection: _Selection, scope: Scope) -> _Order:
+    """Check that the order is by a count, sum or average descending, then by dimensions, and return it."""
     if node is None:
-        return None
+        return _Order()
     only(node, "expressions")
     first, *rest = node.expressions
-    measure = _ordering_count(_ordered(first, descending=True), selection, scope)
+    key = _ordered(first, descending=True)
+    place = _ordering_aggregate(key, selection, scope)
+    measure = _ordering_count(key, selection, scope) if place is None else selection.measure
     for each in rest:
         key = _ordered(each, descending=False)
         position = whole_number(key)
         names = selection.names
         if not (1 <= position <= len(names) if position else selection.column_name(key, scope) in names):
             raise QuestionError("sql", "expected ORDER BY with the count and then selected columns")
-    return measure
+    return _Order(measure, place)
+
+
+def _ordering_aggregate(key: exp.Expr, selection: _Selection, scope: Scope) -> int | None:
+    """Return the place of the sum or average that ORDER BY names; None: it names none."""
+    if isinstance(key, exp.Sum | exp.Avg):
+        asked = _aggregate(key, scope)
+        if asked not in selection.aggregates:
+            raise QuestionError("sql", "expected ORDER BY with a sum or an average that is selected")
+        return selection.aggregates.index(asked)
+    if (position := whole_number(key)) is not None:
+        place = position - len(selection.names) - 2
+        return place if 0 <= place < len(selection.aggregates) else None
+    if not isinstance(key, exp.Column) or key.args.get("table") is not None:
+        return None
+    aliases = [each.alias for each in selection.aggregates]
+    name = identifier_name(key.this)
+    return aliases.index(name) if name in aliases else None
 
 
 def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -85,6 +86,8 @@ def _in(root: exp.Expr, scope: Scope) -> In:
 def _not_in(node: exp.Not, scope: Scope) -> NotIn:
     only(node, "this")
     inner = strip_parentheses(node.this)
+    if isinstance(inner, exp.Is | exp.Column):
+        _refuse_without_comparison(inner)
     if not isinstance(inner, exp.In):
         refuse_node(node)
     return NotIn(*_set(inner, scope))
@@ -105,7 +108,7 @@ def _between(node: exp.Between, scope: Scope) -> Range:
 
 def _comparison(node: exp.Expr, scope: Scope) -> Filter:
     if not isinstance(node, _COMPARISONS):
-        refuse_node(node)
+        _refuse_without_comparison(node)
     only(node, "this", "expression")
     column = _column(node.this, scope)
     value = _literal(node.expression, column)
@@ -118,6 +121,21 @@ def _comparison(node: exp.Expr, scope: Scope) -> Filter:
             return Range(column.name, None, Bound(value, exclusive=isinstance(node, exp.LT)))
         case _:
             return Range(column.name, Bound(value, exclusive=isinstance(node, exp.GT)), None)
+
+
+def _refuse_without_comparison(node: exp.Expr) -> NoReturn:
+    """Refuse a condition that compares nothing with a value, and say how that is written instead."""
+    if isinstance(node, exp.Column):
+        raise QuestionError("sql", "a column alone is no condition: compare it, as in = TRUE or = FALSE")
+    if isinstance(node, exp.Is):
+        raise QuestionError("sql", _WITH_IS)
+    refuse_node(node)
+
+
+_WITH_IS = (
+    "IS is not accepted: a truth value is compared by = TRUE or = FALSE, and the policy says whether rows without a "
+    "value count"
+)
 
 
 def _column(node: exp.Expr, scope: Scope) -> Column:
@@ -158,6 +176,12 @@ def _value(node: exp.Expr, expected: ColumnType) -> Value:
 
 
 def _integer(node: exp.Expr) -> int:
+    if isinstance(node, exp.Column):
+        # The name may be a literal in the wrong quotes, which no message repeats.
+        raise QuestionError(
+            "sql",
+            "a name where a value is expected: texts are in single quotes, and columns are not compared",
+        )
     number = whole_number(node)
     if number is None:
         refuse_node(node)

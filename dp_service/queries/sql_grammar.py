@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NoReturn
 
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.sql_tokens import COUNTS, Token, refuse
+from dp_service.queries.sql_tokens import AGGREGATES, COUNTS, Token, refuse
 from dp_service.queries.sql_words import WORDS
 
 _CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "LIMIT")
@@ -37,7 +38,7 @@ _FOLLOWING: dict[str, frozenset[str]] = {
     "SELECT": frozenset({_NAME, _COUNT}),
     "FROM": frozenset({_TABLE}),
     # Only a table and a count may have an alias without AS.
-    _TABLE: frozenset({_NAME, "AS", "WHERE", "GROUP", _END}),
+    _TABLE: frozenset({_NAME, "AS", "WHERE", "GROUP", "ORDER", "LIMIT", _END}),
     "WHERE": _CONDITION,
     "GROUP": frozenset({"BY"}),
     "ORDER": frozenset({"BY"}),
@@ -86,7 +87,13 @@ def check_grammar(tokens: Sequence[Token]) -> None:
         if "," in (left, right) and right not in _FOLLOWING[left]:
             refuse("a comma that separates nothing")
         if right not in _FOLLOWING[left]:
-            refuse(f"{_named(tokens, i, right)} after {_named(tokens, i - 1, left)}")
+            _refuse_neighbours(_named(tokens, i - 1, left), _named(tokens, i, right))
+
+
+def _refuse_neighbours(left: str, right: str) -> NoReturn:
+    if left == right == _NAME:
+        raise QuestionError("sql", "two names beside each other: a comma or AS is missing between them")
+    refuse(f"{right} after {left}")
 
 
 def _named(tokens: Sequence[Token], place: int, kind: str) -> str:
@@ -114,7 +121,7 @@ def _kind(token: Token, before: str, after: Token | None) -> str:
     word, following = token.text.upper(), "" if after is None else after.text.upper()
     if word in ("TRUE", "FALSE"):
         return _TRUTH
-    if word in COUNTS and following == "(":
+    if word in COUNTS | AGGREGATES and following == "(":
         return _COUNT
     if before == "NULLS" and word in _POSITIONS:
         return _POSITION

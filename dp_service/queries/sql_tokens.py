@@ -49,9 +49,19 @@ _REFUSED_SIGNS = {
 _REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
 COUNTS = frozenset({"COUNT", "DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTINCTCOUNTHLL"})
 """The names of the functions that count."""
+AGGREGATES = frozenset({"SUM", "AVG"})
+"""The names of the functions that sum, and of those that average."""
 # Names that may precede an opening parenthesis; any other would be a function.
-_BEFORE_PARENTHESIS = COUNTS | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN"}
-_BEFORE_SUBQUERY = frozenset({"FROM", "AS", "UNION", "ALL", "EXISTS"})
+_BEFORE_PARENTHESIS = COUNTS | AGGREGATES | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN"}
+# Words before a parenthesis that are no function either, and what they belong to.
+_CONSTRUCTS = {
+    **dict.fromkeys(("FROM", "AS", "UNION", "ALL", "EXISTS"), "a subquery"),
+    **dict.fromkeys(("USING", "ON", "JOIN"), "a join, or a second table,"),
+    "OVER": "a window function",
+}
+_NO_ROWS = (
+    "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
+)
 
 
 def refuse(construct: str) -> NoReturn:
@@ -113,7 +123,7 @@ def _check_neighbours(left: Token, right: Token) -> None:
         refuse("a quoted word beside another")
     # The parser overlooks these. Inside parentheses they are in the tree, and are checked there.
     if right.text == "*" and left.text != "(":
-        refuse("*")
+        raise QuestionError("sql", _NO_ROWS)
     if (left.text.upper(), right.text.upper()) == ("BY", "DISTINCT"):
         refuse("DISTINCT in GROUP BY")
     if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:
@@ -122,12 +132,14 @@ def _check_neighbours(left: Token, right: Token) -> None:
 
 def _refuse_function(token: Token) -> NoReturn:
     word = token.text.upper()
-    if word in _BEFORE_SUBQUERY:
-        refuse("a subquery")
+    if token.kind == "name" and word in _CONSTRUCTS:
+        refuse(_CONSTRUCTS[word])
     # Nothing but the name of a function that SQL has: a word of a mangled text may be somebody's literal.
     named = f"{word}(..)" if token.kind == "name" and word in FUNCTION_BY_NAME else "a function"
     raise QuestionError(
-        "sql", f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, and no other function"
+        "sql",
+        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, and no other "
+        "function",
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dp_service.queries.errors import QuestionError
-from dp_service.terms import ColumnType
+from dp_service.terms import AggregateFunction, ColumnType
 
 MAXIMUM_DIMENSIONS = 4
 MAXIMUM_FILTERS = 32
@@ -21,6 +21,7 @@ MAXIMUM_TEXT_LENGTH = 1024
 # All texts of a question together; the rendered queries travel in one message.
 MAXIMUM_TEXT_TOTAL = 200_000
 MAXIMUM_K = 100_000
+MAXIMUM_AGGREGATES = 16
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
 
@@ -171,17 +172,30 @@ class TimeRange:
 
 
 @dataclass(frozen=True)
+class Aggregate:
+    """A sum or an average of a value column; `alias` is its name in SQL and no part of the question."""
+
+    function: AggregateFunction
+    column: str
+    alias: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class HistogramQuery:
     """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
 
     Attributes:
         table: The table.
-        dimensions: The columns to group by, 1 to 4 different ones.
+        dimensions: The columns to group by, at most 4 different ones; none: one total, whose element has no values.
         measure: What is counted.
         filters: At most 32 conditions; all must hold.
         time_range: Which rows count, by the table's time column; None: all.
         k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
+        aggregates: At most 16 different sums and averages beside the counts of members, in the order in which they are
+            shown.
+        ordered_by: The place in `aggregates` of the one that the list is in descending order of; None: it is in the
+            order of its counts. It changes what is shown of a release, and not what is released.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
@@ -194,16 +208,20 @@ class HistogramQuery:
     time_range: TimeRange | None = None
     k: int | None = None
     omit_counts: bool = False
+    aggregates: tuple[Aggregate, ...] = ()
+    ordered_by: int | None = None
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     in_sql: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         _require(
-            1 <= len(self.dimensions) <= MAXIMUM_DIMENSIONS,
+            len(self.dimensions) <= MAXIMUM_DIMENSIONS,
             "dimensions",
-            f"expected 1 to {MAXIMUM_DIMENSIONS} columns to group by",
+            f"expected at most {MAXIMUM_DIMENSIONS} columns to group by",
         )
+        shows_something = bool(self.dimensions) or not self.omit_counts
+        _require(shows_something, "omit_counts", "expected false: a total has nothing to show but its count")
         distinct = len(set(self.dimensions)) == len(self.dimensions)
         _require(distinct, "dimensions", "expected each column to group by once")
         _require(
@@ -215,4 +233,32 @@ class HistogramQuery:
         )
         _require(
             self.k is None or 1 <= self.k <= MAXIMUM_K, "k", f"expected a whole number from 1 to {MAXIMUM_K}"
+        )
+        self._check_aggregates()
+
+    def _check_aggregates(self) -> None:
+        _require(
+            self.ordered_by is None or 0 <= self.ordered_by < len(self.aggregates),
+            "ordered_by",
+            "expected a sum or an average that the question asks for",
+        )
+        if not self.aggregates:
+            return
+        _require(
+            len(self.aggregates) <= MAXIMUM_AGGREGATES,
+            "aggregates",
+            f"expected at most {MAXIMUM_AGGREGATES} sums and averages",
+        )
+        distinct = len(set(self.aggregates)) == len(self.aggregates)
+        _require(distinct, "aggregates", "expected each sum and average once")
+        _require(
+            self.measure is Measure.DISTINCT_MEMBERS,
+            "aggregates",
+            "expected them beside a count of distinct members: sums and averages are of members' totals, and those "
+            "over rows are not offered",
+        )
+        _require(
+            not self.omit_counts,
+            "omit_counts",
+            "expected false: sums and averages come with their counts, which cost nothing more",
         )

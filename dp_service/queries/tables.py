@@ -13,8 +13,9 @@ from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import Measure, Value
 from dp_service.queries.suggestions import instead_of, quoted
-from dp_service.queries.times import TimeColumn, Timestamps
-from dp_service.terms import ColumnType, Consistency, CountNoise
+from dp_service.queries.times import Refresh, TimeColumn, Timestamps
+from dp_service.terms import Answering, BoundedBy, ColumnType, Consistency, CountNoise, ValueType
+from dp_service.values.bounds import ValueBounds
 
 _UNIT_ID_CHARACTERS = 32
 DEFAULT_MAX_K = 100
@@ -135,6 +136,131 @@ class OfferedMeasure:
 
 
 @dataclass(frozen=True)
+class Names:
+    """The first of two looks at an unknown domain, which names the elements that the second one counts.
+
+    Attributes:
+        delta_1: In how many elements a member counts at most in the first look.
+        share: The part of the units that the first look takes, between 0 and 1.
+        max_names: How many elements it names at most.
+    """
+
+    delta_1: int
+    share: Fraction
+    max_names: int
+
+
+@dataclass(frozen=True)
+class ExpectedCounts:
+    """What the policy's author expects of the counts of one column, in questions without conditions.
+
+    `by_rank` has pairs of a rank and the count of distinct members of the element at this rank, before bounding, by
+    ascending rank and falling count. They come from another period or from elsewhere, never from the data that
+    questions are about; if they are wrong, less is found than expected, and nothing else changes.
+    """
+
+    column: str
+    by_rank: tuple[tuple[int, int], ...]
+
+    def at_least(self, rank: int) -> int:
+        """Return the count that the elements up to this rank reach: that of the next rank that is stated, else 0."""
+        return next((count for stated, count in self.by_rank if stated >= rank), 0)
+
+    def at_most(self, rank: int) -> int | None:
+        """Return the count that the elements from this rank on do not exceed; None: nothing is stated of them."""
+        return next((count for stated, count in reversed(self.by_rank) if stated <= rank), None)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Between which ways of answering the service chooses the cheapest that is expected to find all k elements.
+
+    Attributes:
+        among: The ways; of equal prices the first is chosen.
+        units: How many information units a question of bounded contributions may cost, ascending.
+        kept: The part of a count that bounding to `delta_0` is expected to leave.
+        kept_names: The same of the first of two looks; None: it has the bound of the second, or there is none.
+        expected: What is expected of counts, for each column of which something is.
+    """
+
+    among: tuple[Answering, ...]
+    units: tuple[int, ...]
+    kept: Fraction
+    kept_names: Fraction | None
+    expected: tuple[ExpectedCounts, ...]
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """A column whose values are summed.
+
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        bounds: How rows and members' totals are rounded and clamped.
+        weight: Its part of what the sums of a question pay, beside those of the other columns.
+        nulls: What happens to rows whose value is not usable: NULL, NaN or infinite.
+        null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
+            kept. None: the engine stores an infinity or no number.
+    """
+
+    name: str
+    type: ValueType
+    bounds: ValueBounds
+    weight: int
+    nulls: Nulls
+    null_value: Fraction | None
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What questions for sums rest on, besides the bound of contributions.
+
+    Attributes:
+        max_members: How many members the table has at most.
+        max_rows: How many rows it has at most.
+        share: The part of the units that counts take.
+    """
+
+    max_members: int
+    max_rows: int
+    share: Fraction
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """In how many elements a member counts, and what a release of such counts costs.
+
+    Attributes:
+        bounded_by: Why a member counts in no more elements.
+        delta_0: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
+        units: How many information units a question costs.
+        min_count: The smallest count that is considered over an unknown domain.
+        elements: By which columns a prepared copy is bounded; empty: it is no such copy.
+        period: The column of a prepared copy with the periods in each of which members are bounded; None: there is one
+            period.
+        periods: How many periods the data have; with a calendar, how long a period is. A question's range then decides
+            how many there are.
+        names: The first of two looks; `delta_0` then bounds the second, within the names. None: there is one look.
+        shift: Whether counts of small known domains are released relative to their total, where that helps.
+        choice: What the service may choose instead; None: everything is answered as stated here.
+        sums: What sums rest on; None: there are none.
+    """
+
+    bounded_by: BoundedBy
+    delta_0: int
+    units: int
+    min_count: int = 1
+    elements: tuple[str, ...] = ()
+    period: str | None = None
+    periods: int | Refresh = 1
+    names: Names | None = None
+    shift: bool = False
+    choice: Choice | None = None
+    sums: Sums | None = None
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that the policy lists.
 
@@ -151,6 +277,8 @@ class Table:
         reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
             refuses.
         max_k: How many elements are shown at most by mechanisms whose price grows with k.
+        contributions: How contributions are bounded; None: they are not.
+        values: The columns that may be summed, by name.
     """
 
     name: str
@@ -164,6 +292,29 @@ class Table:
     columns: tuple[Column, ...]
     reserve_first: bool = False
     max_k: int = DEFAULT_MAX_K
+    contributions: Contributions | None = None
+    values: tuple[ValueColumn, ...] = ()
+
+    def value(self, name: str) -> ValueColumn:
+        """Return a column whose values a question sums.
+
+        Raises:
+            RefusedByPolicyError: The policy does not list its values.
+        """
+        for column in self.values:
+            if column.name == name:
+                return column
+        names = [column.name for column in self.values]
+        raise RefusedByPolicyError(
+            Rule.COLUMN,
+            f"the policy lists no values of a column {quoted(name, names)} for the table {self.name}; "
+            f"{instead_of(name, names)}",
+        )
+
+    @property
+    def choice(self) -> Choice | None:
+        """Between what the service chooses for a question; None: the policy says how it is answered."""
+        return None if self.contributions is None else self.contributions.choice
 
     def column(self, name: str) -> Column:
         """Return a column that a question names.
@@ -228,6 +379,28 @@ class Table:
             f"the policy does not offer {_count(measure, self)} for the table {self.name}; "
             f"it offers {' and '.join(offered_counts)}",
         )
+
+    def require_total(self, measure: Measure) -> None:
+        """Check that tau bounds how much one member changes a total, and not only a group.
+
+        An assumed tau is promised of the rows that a member has in one element of a column. In a total all rows of a
+        member are in one element, and nothing is promised of them. A query that clips enforces tau there as well.
+
+        Raises:
+            RefusedByPolicyError: It does not.
+        """
+        if measure is Measure.EVENTS and self.clip(measure) is None:
+            raise RefusedByPolicyError(
+                Rule.MEASURE,
+                f"COUNT(*) without GROUP BY is not offered for the table {self.name}: the policy assumes how many rows "
+                "a member has in one element of a column (tau_is: assumed), which bounds no total. It is offered "
+                f"where the policy clips (tau_is: clipped){self._other_total}",
+            )
+
+    @property
+    def _other_total(self) -> str:
+        members = _count(Measure.DISTINCT_MEMBERS, self)
+        return f"; {members} has no such limit" if self.distinct_members else ""
 
     def clip(self, measure: Measure) -> int | None:
         """Return how many events of one member count in one element at most; None: all of them."""

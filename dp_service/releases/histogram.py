@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.terms import ColumnType, Element, Scalar
+from dp_service.values.bounds import Clamp
 
 # A DATE value is its number of days since 1970-01-01.
 _TYPE_OF_VALUE = {
@@ -34,28 +35,44 @@ class HistogramError(ValueError):
 
 @dataclass(frozen=True)
 class Histogram:
-    """Elements in ascending order and their true counts, int64 of shape (n,). It never leaves dp_service."""
+    """Elements in ascending order and their true counts, int64 of shape (n,). It never leaves dp_service.
+
+    `total` is the number of members that the engine's answer counts, also in rows that are left out afterwards; None:
+    it was not asked for. `sums` has the centred sums of each column that is summed, int64 of shape (n,).
+    """
 
     types: tuple[ColumnType, ...]
     elements: list[Element]
     counts: NDArray[np.int64]
+    total: int | None = None
+    sums: tuple[NDArray[np.int64], ...] = ()
 
     def __repr__(self) -> str:
         return f"Histogram({len(self.elements)} elements)"
 
-    def existing(self) -> Histogram:
-        """Return the rows with a count above 0: engines differ in whether they return empty groups."""
-        kept = np.flatnonzero(self.counts)
-        return Histogram(self.types, [self.elements[i] for i in kept.tolist()], self.counts[kept])
+    def with_count(self, least: int) -> Histogram:
+        """Return the rows with at least this count, from 1 on: engines differ in whether they return empty groups."""
+        return self.rows(np.flatnonzero(self.counts >= least).tolist())
+
+    def rows(self, kept: Sequence[int]) -> Histogram:
+        """Return some of the rows, given in ascending order."""
+        places = np.array(kept, dtype=np.int64)
+        return replace(
+            self,
+            elements=[self.elements[i] for i in kept],
+            counts=self.counts[places],
+            sums=tuple(column[places] for column in self.sums),
+        )
 
     def digest(self) -> bytes:
-        """Return the SHA-256 of types, elements and counts, rows by element. Its running time depends on no count.
+        """Return the SHA-256 of types, elements, counts, sums and total, rows by element; its time depends on no count.
 
         It depends on true counts: it may enter a keyed function and nothing else.
         """
         columns = [_column_bytes(kind, self.elements, i) for i, kind in enumerate(self.types)]
-        counts = self.counts.astype(">i8").tobytes()
-        return hashlib.sha256(length_prefixed(b"gris/histogram/v1", *columns, counts)).digest()
+        numbers = [column.astype(">i8").tobytes() for column in (self.counts, *self.sums)]
+        total = () if self.total is None else (b"total", self.total.to_bytes(8, "big"))
+        return hashlib.sha256(length_prefixed(b"gris/histogram/v1", *columns, *numbers, *total)).digest()
 
 
 def _column_bytes(kind: ColumnType, elements: Sequence[Element], position: int) -> bytes:
@@ -71,19 +88,26 @@ def checked_histogram(
     types: tuple[ColumnType, ...],
     columns: Sequence[Sequence[Scalar]],
     counts: Sequence[int],
+    sums: Sequence[Sequence[int]] = (),
     *,
     row_limit: int,
+    first_counts: Sequence[int] | None = None,
+    clamps: Sequence[Clamp] = (),
 ) -> Histogram:
     """Check an engine's answer and return it as a histogram, sorted by element.
 
     The rows must come in descending order of count, as the query asks for them (ties in any order): another order is
-    the answer to another query. Elements may not repeat, and counts lie in [0, 2^53].
+    the answer to another query. Elements may not repeat, and counts lie in [0, 2^53]. A centred sum of n members is one
+    of n numbers, each within the width of its clamp: another one would move more than was priced.
 
     Args:
         types: The types of the element columns.
         columns: The values of each column, one for each row.
         counts: The count of each row.
+        sums: The centred sums of each column that is summed, one for each row.
         row_limit: The most rows that there may be.
+        first_counts: Of how many members each row's element is the first; None: the query does not ask.
+        clamps: The ends of a member's total, for each column that is summed.
 
     Raises:
         HistogramError: The answer breaks one of these rules.
@@ -95,14 +119,30 @@ def checked_histogram(
     if len(counts) > row_limit:
         raise HistogramError(f"expected at most the plan's {row_limit} rows")
     _check_types(types, columns)
-    elements: list[Element] = list(zip(*columns, strict=True))
+    # Without columns every row has the element of no values; the zip of nothing would have none.
+    elements: list[Element] = list(zip(*columns, strict=True)) if columns else [()] * len(counts)
     # Values of a single column have the order of their elements, and are compared faster.
     keys: Sequence[Scalar | Element] = columns[0] if len(columns) == 1 else elements
     if len(set(keys)) != len(keys):
         raise HistogramError("expected each element once")
     checked = _checked_counts(counts)
+    total = None if first_counts is None else _checked_total(first_counts, counts)
+    checked_sums = _checked_sums(sums, checked, clamps)
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    return Histogram(types, [elements[i] for i in order], checked[order])
+    in_order = tuple(column[order] for column in checked_sums)
+    return Histogram(types, [elements[i] for i in order], checked[order], total, in_order)
+
+
+def _checked_total(first_counts: Sequence[int], counts: Sequence[int]) -> int:
+    """Return how many members there are; each counts at least 1 in its first element."""
+    if len(first_counts) != len(counts) or not set(map(type, first_counts)) <= {int}:
+        raise HistogramError("expected a whole number of first elements in every row")
+    if any(not 0 <= first <= count for first, count in zip(first_counts, counts, strict=True)):
+        raise HistogramError("expected no element to be the first of more members than it counts")
+    total = sum(first_counts)
+    if total > MAXIMUM_COUNT:
+        raise HistogramError("expected at most 2^53 members")
+    return total
 
 
 def _check_types(types: tuple[ColumnType, ...], columns: Sequence[Sequence[Scalar]]) -> None:
@@ -122,19 +162,48 @@ def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
     return array
 
 
+def _checked_sums(
+    sums: Sequence[Sequence[int]], counts: NDArray[np.int64], clamps: Sequence[Clamp]
+) -> list[NDArray[np.int64]]:
+    if len(sums) != len(clamps):
+        raise HistogramError(f"expected sums of {len(clamps)} columns, got {len(sums)}")
+    return [_checked_column(column, counts, clamp) for column, clamp in zip(sums, clamps, strict=True)]
+
+
+def _checked_column(column: Sequence[int], counts: NDArray[np.int64], clamp: Clamp) -> NDArray[np.int64]:
+    """Return the sums of one column if n members can have them: 2 s - (low + high) each, s between the ends."""
+    if len(column) != counts.size:
+        raise HistogramError("expected as many sums in every column as there are counts")
+    if not set(map(type, column)) <= {int} or any(abs(each) > MAXIMUM_COUNT for each in column):
+        raise HistogramError("expected sums that are whole numbers within +-2^53")
+    array = np.array(column, dtype=np.int64)
+    # Of at most 2^53 members and widths of at most 2^51: in floats, where a product does not overflow.
+    farthest = counts.astype(np.float64) * clamp.width
+    if np.any(np.abs(array) > farthest) or np.any((array - counts * (clamp.centre % 2)) % 2):
+        raise HistogramError("expected sums that so many members can have")
+    return array
+
+
 def over_domain(histogram: Histogram, domain: Sequence[Element], *, row_limit: int) -> Histogram:
     """Return the histogram over a whole known domain, given in ascending order; absent elements count 0.
 
     Rows outside the domain are left out: their elements must not be named, and refusing the answer would let one
-    member's row decide whether there is an answer.
+    member's row decide whether there is an answer. They stay in the total, which has to count everyone that some count
+    does: a member with a first element outside may have another one inside.
 
     Raises:
         HistogramError: There are `row_limit` rows, and some are outside the domain: then rows inside it may be missing.
     """
-    found = dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
-    counts = [found.pop(element, 0) for element in domain]
+    found = {element: row for row, element in enumerate(histogram.elements)}
+    places = np.array([found.pop(element, -1) for element in domain], dtype=np.int64)
     _require_uncut(len(found), histogram, row_limit)
-    return Histogram(histogram.types, list(domain), np.array(counts, dtype=np.int64))
+    counts, *sums = (_at(column, places) for column in (histogram.counts, *histogram.sums))
+    return replace(histogram, elements=list(domain), counts=counts, sums=tuple(sums))
+
+
+def _at(column: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number in each place, 0 in the place -1."""
+    return np.append(column, 0)[places]
 
 
 def within(histogram: Histogram, values: Sequence[Sequence[Scalar] | None], *, row_limit: int) -> Histogram:
@@ -144,13 +213,15 @@ def within(histogram: Histogram, values: Sequence[Sequence[Scalar] | None], *, r
         HistogramError: As `over_domain`.
     """
     held = [(i, frozenset(allowed)) for i, allowed in enumerate(values) if allowed is not None]
+    if not held:
+        return histogram
     kept = [
         row
         for row, element in enumerate(histogram.elements)
         if all(element[i] in allowed for i, allowed in held)
     ]
     _require_uncut(len(histogram.elements) - len(kept), histogram, row_limit)
-    return Histogram(histogram.types, [histogram.elements[i] for i in kept], histogram.counts[kept])
+    return histogram.rows(kept)
 
 
 def _require_uncut(outside: int, histogram: Histogram, row_limit: int) -> None:

@@ -10,6 +10,8 @@ Source: noise.md, "Keyed, reproducible randomness" and "Ids".
   charges nothing only for the very same release.
 - `query_id` is known before the engine is asked: it takes everything but the digest, and the key's id, so that a
   question under another key has another id.
+- Of a release that takes two looks, each look has a seed of its own, with its number; that of the second also takes all
+  names and the id of the first, which is no id of a release: the second look's alone is.
 - With fresh consistency both take 32 bytes that are drawn anew at each translation: every question is a new one.
 """
 
@@ -48,6 +50,22 @@ def _domain_digest(domain: tuple[Element, ...] | None) -> bytes:
         return b""
     rows = [length_prefixed(*(f"{type(v).__name__}:{v}".encode() for v in element)) for element in domain]
     return hashlib.sha256(length_prefixed(b"gris/domain/v1", *rows)).digest()
+
+
+def look_specification(
+    specification: bytes, number: int, names: tuple[Element, ...] | None = None, before: str = ""
+) -> bytes:
+    """Return what stands for the release specification in the seed of one of two looks.
+
+    Args:
+        specification: The release specification.
+        number: Which look it is, from 1.
+        names: All elements that the look before named; None: there is none before.
+        before: The id of the look before; empty: there is none.
+    """
+    return length_prefixed(
+        b"gris/look/v1", specification, str(number).encode(), _domain_digest(names), before.encode()
+    )
 
 
 def release_seed(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
+from dp_service.mechanisms.aggregates import BoundMoments, SumShare
+from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, Shift, TwoLooks
 from dp_service.mechanisms.count_noise import require_drawable_counts
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
@@ -15,8 +19,11 @@ from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.queries.policy import Policy
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.terms import MechanismName
+from dp_service.values.bounds import Clamp
 
-ResolvedMechanism = KnownLap | KnownGumb | UnkLap | UnkGumb
+ResolvedMechanism = KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | TwoLooks | Shift | BoundMoments
+
+_MICRO = 10**6
 
 
 class IncompleteParametersError(Exception):
@@ -60,8 +67,49 @@ def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
         case MechanismName.UNK_GUMB:
             k, d_bar = _needed(parameters.k), _needed(parameters.d_bar)
             return UnkGumb(currency, k, d_bar, tau, parameters.with_counts, count_noise)
+        case MechanismName.BOUND_GAUSS:
+            return _bounded(currency, parameters)
+        case MechanismName.BOUND_MOMENTS:
+            return _moments(currency, parameters)
         case _:
             assert_never(parameters.mechanism)
+
+
+def _bounded(currency: Currency, parameters: ReleaseParameters) -> BoundGauss | TwoLooks | Shift:
+    stated = parameters.contributions
+    if stated is None:
+        raise IncompleteParametersError
+    counted = Counted.EVENTS if stated.of_events else Counted.MEMBERS
+    bound = ContributionBound(stated.delta_0, parameters.tau, stated.periods, counted)
+    if stated.shifted:
+        return Shift(currency, Fraction(stated.units), bound, len(parameters.domain or ()))
+    if stated.names is None:
+        return BoundGauss(currency, Fraction(stated.units), bound, stated.min_count)
+    return TwoLooks(
+        currency,
+        stated.units,
+        stated.names.units,
+        names_bound=replace(bound, delta_0=stated.names.delta_1),
+        counts_bound=bound,
+        min_count=_needed(stated.min_count),
+        most_names=stated.names.most_names,
+    )
+
+
+def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments:
+    stated, sums = parameters.contributions, parameters.sums
+    if stated is None or sums is None:
+        raise IncompleteParametersError
+    if stated.names is not None or stated.of_events or stated.shifted:
+        raise IncompleteParametersError
+    return BoundMoments(
+        currency,
+        Fraction(stated.units),
+        ContributionBound(stated.delta_0, parameters.tau, stated.periods, Counted.MEMBERS),
+        stated.min_count,
+        sums.share,
+        tuple(SumShare(Clamp(column.low, column.high), column.share) for column in sums.columns),
+    )
 
 
 def require_usable(policy: Policy) -> None:
@@ -93,8 +141,57 @@ def _needed(number: int | None) -> int:
 
 
 def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
-    """Return the scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown."""
-    return 1 / mechanism_of(parameters).count_inverse_scale if parameters.with_counts else None
+    """Return the scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown.
+
+    The sigma of bounded contributions is rounded up to six decimal places; their variance is exact. That of the shift
+    is of the sum of two draws.
+    """
+    if not parameters.with_counts:
+        return None
+    mechanism = mechanism_of(parameters)
+    if not isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments):
+        return 1 / mechanism.count_inverse_scale
+    scaled = _count_variance(mechanism) * _MICRO**2
+    root = math.isqrt(math.ceil(scaled))
+    return Fraction(root + (root**2 < scaled), _MICRO)
+
+
+def look_of(parameters: ReleaseParameters) -> BoundGauss | None:
+    """Return the look whose counts are shown, with its exact variance and threshold; None: there is none."""
+    mechanism = mechanism_of(parameters)
+    return _counting(mechanism) if isinstance(mechanism, BoundGauss | TwoLooks | BoundMoments) else None
+
+
+def moments_of(parameters: ReleaseParameters) -> BoundMoments | None:
+    """Return the mechanism if it releases sums; else None."""
+    mechanism = mechanism_of(parameters)
+    return mechanism if isinstance(mechanism, BoundMoments) else None
+
+
+def shift_of(parameters: ReleaseParameters) -> Shift | None:
+    """Return the mechanism if counts are released relative to their total; else None."""
+    mechanism = mechanism_of(parameters)
+    return mechanism if isinstance(mechanism, Shift) else None
+
+
+def two_looks_of(parameters: ReleaseParameters) -> TwoLooks | None:
+    """Return the mechanism if it takes two looks; else None."""
+    mechanism = mechanism_of(parameters)
+    return mechanism if isinstance(mechanism, TwoLooks) else None
+
+
+def _count_variance(mechanism: BoundGauss | TwoLooks | Shift | BoundMoments) -> Fraction:
+    return mechanism.error_variance if isinstance(mechanism, Shift) else _counting(mechanism).variance
+
+
+def _counting(mechanism: BoundGauss | TwoLooks | BoundMoments) -> BoundGauss:
+    match mechanism:
+        case TwoLooks():
+            return mechanism.counts_look
+        case BoundMoments():
+            return mechanism.counts
+        case _:
+            return mechanism
 
 
 def information_per_element(parameters: ReleaseParameters) -> int:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from dp_service.queries.canonical import CanonicalQuery
+from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
-from dp_service.terms import ColumnType
+from dp_service.terms import ColumnType, Element
 
 PLAN_VERSION = b"\x02"
 PLAN_TTL_SECONDS = 600
@@ -44,6 +46,25 @@ class PlanError(Exception):
 
 
 @dataclass(frozen=True)
+class LooksPlan:
+    """What a plan holds where a release takes two looks.
+
+    Attributes:
+        query: What is asked; the second look asks it again.
+        member_type: The type of the member column, None if the policy does not list it.
+        dialects: The engines that the second query is written for.
+        names: What the first look named, in ascending order. None: the plan is that of the first look.
+        before: The release id of the first look; empty in its own plan.
+    """
+
+    query: CanonicalQuery
+    member_type: ColumnType | None
+    dialects: tuple[str, ...]
+    names: tuple[Element, ...] | None = None
+    before: str = ""
+
+
+@dataclass(frozen=True)
 class Plan:
     """A translated question. It can be read by clients; the seed stays secret because it is keyed.
 
@@ -61,6 +82,7 @@ class Plan:
         drawn_by: The versions of mechanism and sampler in the specification.
         fresh: Empty, or 32 random bytes that make this question's noise its own.
         policy_statement: What the policy of the question had published; it changes neither noise nor ids.
+        looks: What is needed besides for two looks; None: there is one look.
     """
 
     table: str
@@ -76,6 +98,7 @@ class Plan:
     drawn_by: tuple[int, int]
     fresh: bytes
     policy_statement: str = ""
+    looks: LooksPlan | None = None
 
 
 def sign_plan(plan: Plan, key: NoiseKey) -> bytes:
@@ -141,7 +164,29 @@ def _to_json(plan: Plan) -> dict[str, Any]:
         "drawn_by": plan.drawn_by,
         "fresh": plan.fresh.hex(),
         **({"policy_statement": plan.policy_statement} if plan.policy_statement else {}),
+        **({} if plan.looks is None else {"looks": _looks_to_json(plan.looks)}),
     }
+
+
+def _looks_to_json(looks: LooksPlan) -> dict[str, Any]:
+    return {
+        "query": query_to_json(looks.query),
+        "member_type": None if looks.member_type is None else looks.member_type.name,
+        "dialects": looks.dialects,
+        "names": looks.names,
+        "before": looks.before,
+    }
+
+
+def _looks_from_json(body: dict[str, Any]) -> LooksPlan:
+    names: list[list[Any]] | None = body["names"]
+    return LooksPlan(
+        query=query_from_json(body["query"]),
+        member_type=None if body["member_type"] is None else ColumnType[body["member_type"]],
+        dialects=tuple(body["dialects"]),
+        names=None if names is None else tuple(map(tuple, names)),
+        before=body["before"],
+    )
 
 
 def _from_json(body: dict[str, Any]) -> Plan:
@@ -160,4 +205,5 @@ def _from_json(body: dict[str, Any]) -> Plan:
         fresh=bytes.fromhex(body["fresh"]),
         # A replica of an older version makes plans without it.
         policy_statement=body.get("policy_statement", ""),
+        looks=_looks_from_json(body["looks"]) if "looks" in body else None,
     )

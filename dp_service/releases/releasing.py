@@ -14,6 +14,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums
+from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoLooks
+from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
+from dp_service.mechanisms.bounded.sum_intervals import CountInterval
 from dp_service.mechanisms.count_noise import gaussian_variance
 from dp_service.mechanisms.histogram import Histogram as Counts
 from dp_service.mechanisms.intervals import (
@@ -27,12 +31,20 @@ from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.release_parameters import ReleaseParameters
-from dp_service.releases.histogram import Histogram, over_domain, within
-from dp_service.releases.identity import release_id, release_seed
+from dp_service.releases.drawn import Drawn
+from dp_service.releases.histogram import Histogram, HistogramError, over_domain, within
+from dp_service.releases.identity import look_specification, release_id, release_seed
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import IncompleteParametersError, mechanism_of
+from dp_service.releases.mechanism import (
+    IncompleteParametersError,
+    ResolvedMechanism,
+    look_of,
+    mechanism_of,
+    shift_of,
+)
 from dp_service.releases.plan import Plan
-from dp_service.terms import CountNoise, Element
+from dp_service.releases.sums import AnsweredAggregate, InOrder, answered, drawn_moments
+from dp_service.terms import CountNoise, Element, MechanismName
 
 
 class IntervalKind(Enum):
@@ -41,6 +53,15 @@ class IntervalKind(Enum):
     NONE = "none"
     PLAIN = "plain"
     GIVEN_SHOWN = "given shown"
+    SIMULTANEOUS = "simultaneous"
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many members count in any element: the noisy number, and its interval."""
+
+    noisy: int
+    interval: CountInterval
 
 
 @dataclass(frozen=True)
@@ -48,16 +69,23 @@ class Shown:
     """What a question shows of a release: a function of the release, k, and the confidence.
 
     Attributes:
-        count: How many elements, from the first.
+        count: How many elements, from the first unless `rows` says which.
         intervals: One for each of them; None: counts were not asked for.
         interval_kind: Under which condition the intervals hold.
         ended_in_bottom: Whether the list that is shown ends at the noisy threshold.
+        total: The noisy number of members, with its interval; None: it is not released.
+        aggregates: The sums and averages that the question asks for, in its order.
+        rows: The places in the release of the elements that are shown, in the order of a sum or an average; None: the
+            first ones are shown, in the order of the release.
     """
 
     count: int
     intervals: CountIntervals | None
     interval_kind: IntervalKind
     ended_in_bottom: bool
+    total: Total | None = None
+    aggregates: tuple[AnsweredAggregate, ...] = ()
+    rows: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,13 +94,16 @@ class Released:
 
     Attributes:
         elements: In descending order.
-        noisy_counts: Shape (n,), one for each element; None: there are none, or they were not asked for.
+        noisy_counts: Shape (n,), one for each element, as multiples of 1 / `denominator`; None: there are none, or they
+            were not asked for.
         shown: What the question shows of the elements: all of them, unless the release is whole.
         ended_in_bottom: Whether the list ended at the noisy threshold.
         bottom: The released noisy threshold; None: the mechanism releases none.
         cost: What the release costs.
         release_id: The public name of the release.
         whole: Whether this is everything that was released, whatever part of it the question shows.
+        denominator: What divides the noisy counts; 1 unless they are released relative to their total.
+        sums: The noisy centred sums of each column that is summed, one for each element.
     """
 
     elements: list[Element]
@@ -83,6 +114,8 @@ class Released:
     cost: Cost
     release_id: str
     whole: bool = False
+    denominator: int = 1
+    sums: tuple[NDArray[np.int64], ...] = ()
 
     @property
     def intervals(self) -> CountIntervals | None:
@@ -101,7 +134,7 @@ def release(
     """Draw the release that a plan describes from a histogram. The same plan and histogram give the same release.
 
     Args:
-        plan: The verified plan.
+        plan: The verified plan. Of two looks it is the second one's; `looks.names_of` draws the first.
         histogram: The engine's answer.
         key: The key that signed the plan; the seed is derived from it.
         confidence: Of each interval, strictly between 0 and 1.
@@ -113,38 +146,118 @@ def release(
     """
     parameters = plan.parameters
     rows = counted(plan, histogram)
-    seed = release_seed(key, plan.specification, plan.data_version, rows.digest(), plan.fresh)
+    seed = release_seed(key, _specification(plan), plan.data_version, rows.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
-    counts = Counts.from_element_order(rows.counts)
-    selection = mechanism.run(counts, KeyedNoise(KeyedStream(seed)))
+    drawn = _drawn(mechanism, rows, KeyedNoise(KeyedStream(seed)))
+    selection = drawn.selection
     found = selection.indices.size
-    view = shown(parameters, selection, confidence=confidence)
-    listed = found if whole else view.count
+    view = shown(parameters, drawn, confidence=confidence)
+    listed = range(found) if whole else view.rows or range(view.count)
+    places = np.fromiter(listed, dtype=np.int64, count=len(listed))
     has_counts = selection.noisy_counts is not None and (whole or view.intervals is not None)
     return Released(
-        elements=[rows.elements[i] for i in selection.indices[:listed].tolist()],
-        noisy_counts=_noisy_counts(selection)[:listed] if has_counts else None,
+        elements=[rows.elements[i] for i in selection.indices[places].tolist()],
+        noisy_counts=_noisy_counts(selection)[places] if has_counts else None,
         shown=view,
         ended_in_bottom=selection.ended_in_bottom if whole else view.ended_in_bottom,
         bottom=selection.bottom,
         cost=mechanism.cost(found, selection.ended_in_bottom),
         release_id=release_id(seed),
         whole=whole,
+        denominator=mechanism.factors[1] if isinstance(mechanism, Shift) else 1,
+        sums=tuple(column[places] for column in drawn.sums),
     )
 
 
-def shown(parameters: ReleaseParameters, selection: Selection, *, confidence: float) -> Shown:
+def _drawn(mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> Drawn:
+    counts = Counts.from_element_order(rows.counts)
+    if isinstance(mechanism, Shift):
+        if rows.total is None:
+            raise HistogramError("expected of how many members each element is the first")
+        shifted = mechanism.run(counts, rows.total, noise)
+        return Drawn(shifted.selection(), total=shifted.total)
+    if rows.total is not None:
+        raise HistogramError("expected no total beside these counts")
+    if isinstance(mechanism, BoundMoments):
+        return drawn_moments(mechanism.run(counts, tuple(map(ColumnSums, rows.sums)), noise))
+    if isinstance(mechanism, TwoLooks):
+        return Drawn(mechanism.draw_counts(counts, noise))
+    return Drawn(mechanism.run(counts, noise))
+
+
+def _specification(plan: Plan) -> bytes:
+    """Return what the seed takes of a plan that shows something: the second of two looks takes the names too."""
+    if plan.looks is None:
+        return plan.specification
+    if plan.looks.names is None:
+        raise IncompleteParametersError
+    return look_specification(plan.specification, 2, plan.looks.names, plan.looks.before)
+
+
+def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> Shown:
     """Return what a question with these parameters shows of a release. It draws nothing and needs no data.
 
     Args:
-        parameters: Those of the question; all but k and whether counts are shown are those of the release.
-        selection: The release. Of `indices`, only the order counts: it is that of the elements.
+        parameters: Those of the question; all but k and what of counts and sums is shown are those of the release.
+        drawn: The release. Of the selection's `indices`, only the order counts: it is that of the elements.
         confidence: Of each interval, strictly between 0 and 1.
+
+    Raises:
+        ValueError: This is no release of these parameters.
     """
+    selection = drawn.selection
     found = selection.indices.size
     count = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
-    intervals, kind = _intervals(parameters, selection, count, Fraction(str(confidence)))
-    return Shown(count, intervals, kind, selection.ended_in_bottom and count == found)
+    shift = shift_of(parameters)
+    _require_belonging(parameters, drawn, shift)
+    alpha = 1 - Fraction(str(confidence))
+    if shift is not None and drawn.total is not None:
+        return _shown_shifted(
+            parameters, ShiftedCounts.from_selection(shift, selection, drawn.total), count, alpha
+        )
+    summed = answered(parameters, drawn, most=count, alpha=alpha)
+    if summed.in_order is not None:
+        return _shown_in_order(parameters, summed.in_order, summed.aggregates)
+    intervals, kind = _intervals(parameters, selection, count, alpha)
+    ended = selection.ended_in_bottom and count == found
+    return Shown(count, intervals, kind, ended, aggregates=summed.aggregates)
+
+
+def _shown_in_order(
+    parameters: ReleaseParameters, listed: InOrder, aggregates: tuple[AnsweredAggregate, ...]
+) -> Shown:
+    """Return a list in the order of a sum or an average; a public threshold ends no list in bottom."""
+    if listed.is_cut:
+        kind = IntervalKind.SIMULTANEOUS
+    else:
+        kind = IntervalKind.PLAIN if parameters.domain is not None else IntervalKind.GIVEN_SHOWN
+    ends = np.array(listed.counts, dtype=np.int64).reshape(-1, 2)
+    intervals = CountIntervals(ends[:, 0], ends[:, 1])
+    return Shown(
+        len(listed.rows), intervals, kind, ended_in_bottom=False, aggregates=aggregates, rows=listed.rows
+    )
+
+
+def _require_belonging(parameters: ReleaseParameters, drawn: Drawn, shift: Shift | None) -> None:
+    if (shift is None) is not (drawn.total is None):
+        raise ValueError("a total must be there exactly where counts are released relative to it")
+    columns = () if parameters.sums is None else parameters.sums.columns
+    rows = drawn.selection.indices.shape
+    if len(drawn.sums) != len(columns) or any(each.shape != rows for each in drawn.sums):
+        raise ValueError("expected the sums of every column for each element")
+
+
+def _shown_shifted(
+    parameters: ReleaseParameters, released: ShiftedCounts, shown: int, alpha: Fraction
+) -> Shown:
+    """Return intervals for the first `shown` counts and for the total, which selects nothing."""
+    total = Total(released.total, released.total_interval(alpha=alpha))
+    if not parameters.with_counts:
+        return Shown(shown, None, IntervalKind.NONE, ended_in_bottom=False, total=total)
+    found = released.intervals(shown, alpha=alpha)
+    lower, upper = (np.array([each[end] for each in found], dtype=np.int64) for end in (0, 1))
+    kind = IntervalKind.PLAIN if shown == released.moved.size else IntervalKind.GIVEN_SHOWN
+    return Shown(shown, CountIntervals(lower, upper), kind, ended_in_bottom=False, total=total)
 
 
 def counted(plan: Plan, histogram: Histogram) -> Histogram:
@@ -154,22 +267,27 @@ def counted(plan: Plan, histogram: Histogram) -> Histogram:
         HistogramError: As `release` does.
     """
     parameters = plan.parameters
-    if parameters.domain is not None:
-        return over_domain(histogram, parameters.domain, row_limit=plan.row_limit)
-    return within(histogram, parameters.within, row_limit=plan.row_limit).existing()
+    domain = parameters.domain if plan.looks is None else plan.looks.names
+    if domain is not None:
+        return over_domain(histogram, domain, row_limit=plan.row_limit)
+    kept = within(histogram, parameters.within, row_limit=plan.row_limit)
+    # Whether an engine leaves out what is below the smallest count that is considered makes no difference.
+    min_count = 1 if parameters.contributions is None else parameters.contributions.min_count
+    return kept.with_count(min_count or 1)
 
 
 def _intervals(
-    parameters: ReleaseParameters, selection: Selection, shown: int, confidence: Fraction
+    parameters: ReleaseParameters, selection: Selection, shown: int, alpha: Fraction
 ) -> tuple[CountIntervals | None, IntervalKind]:
     """Return intervals for the first `shown` counts; they hold given that their elements are shown."""
     if not parameters.with_counts:
         return None, IntervalKind.NONE
+    if parameters.mechanism in (MechanismName.BOUND_GAUSS, MechanismName.BOUND_MOMENTS):
+        return _bounded_intervals(parameters, selection, shown, alpha)
     noisy = _noisy_counts(selection)[:shown]
-    inverse_scale = mechanism_of(parameters).count_inverse_scale
+    inverse_scale = _inverse_scale(parameters)
     # An element of an unknown domain is shown only if at least one member has it.
     minimum = 0 if parameters.domain is not None else 1
-    alpha = 1 - confidence
     if parameters.count_noise is CountNoise.GAUSSIAN:
         variance = gaussian_variance(inverse_scale)
         return gaussian_noise_interval(noisy, variance, alpha=alpha, minimum=minimum), IntervalKind.PLAIN
@@ -180,6 +298,30 @@ def _intervals(
         return plain, IntervalKind.PLAIN
     given_shown = thresholded_interval(noisy, thresholds, inverse_scale, alpha=alpha, minimum=minimum)
     return given_shown, IntervalKind.GIVEN_SHOWN
+
+
+def _inverse_scale(parameters: ReleaseParameters) -> Fraction:
+    mechanism = mechanism_of(parameters)
+    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments):
+        raise IncompleteParametersError
+    return mechanism.count_inverse_scale
+
+
+def _bounded_intervals(
+    parameters: ReleaseParameters, selection: Selection, shown: int, alpha: Fraction
+) -> tuple[CountIntervals, IntervalKind]:
+    """Return intervals for bounded counts; the lower ends, at alpha / 2, hold for the counts before bounding too."""
+    look = look_of(parameters)
+    if look is None:
+        raise IncompleteParametersError
+    noisy, thresholds = _noisy_counts(selection)[:shown], selection_thresholds(selection, shown)
+    # Over an unknown domain nothing below the smallest count is shown.
+    minimum = look.min_count or 0
+    if thresholds is None:
+        plain = gaussian_noise_interval(noisy, look.variance, alpha=alpha, minimum=minimum)
+        return plain, IntervalKind.PLAIN
+    found = selected_gaussian_interval(noisy, thresholds, look.variance, alpha=alpha, minimum=minimum)
+    return found, IntervalKind.GIVEN_SHOWN
 
 
 def _noisy_counts(selection: Selection) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.canonical import canonical_bytes
@@ -9,7 +10,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.releases.identity import query_id, release_specification
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import versions
-from dp_service.releases.plan import Plan
+from dp_service.releases.plan import LooksPlan, Plan
 from dp_service.terms import Consistency
 
 FRESH_BYTES = 32
@@ -30,6 +31,7 @@ def plan_for(
     issue_context: IssueContext,
     *,
     policy_statement: str = "",
+    dialects: Sequence[str] = (),
 ) -> Plan:
     """Return the plan of a resolved question on one version of the data.
 
@@ -43,6 +45,7 @@ def plan_for(
         key: The current key.
         issue_context: The time, and fresh random bytes.
         policy_statement: That of the policy that the question was resolved under.
+        dialects: The engines that a second query would be written for.
     """
     parameters = resolution.parameters
     drawn_by = versions(parameters)
@@ -64,4 +67,12 @@ def plan_for(
         drawn_by=drawn_by,
         fresh=fresh,
         policy_statement=policy_statement,
+        looks=_looks(resolution, dialects),
     )
+
+
+def _looks(resolution: Resolution, dialects: Sequence[str]) -> LooksPlan | None:
+    stated = resolution.parameters.contributions
+    if stated is None or stated.names is None:
+        return None
+    return LooksPlan(resolution.query, resolution.member_type, tuple(dialects))

@@ -17,14 +17,28 @@ from dataclasses import dataclass
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from dp_service.queries.alternatives import without_bound
+from dp_service.queries.contributions import most_names
 from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.structured import Value
-from dp_service.queries.tables import Column, OfferedMeasure, Operator, Table, TauIs
+from dp_service.queries.tables import (
+    Choice,
+    Column,
+    Contributions,
+    Names,
+    OfferedMeasure,
+    Operator,
+    Table,
+    TauIs,
+    ValueColumn,
+)
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.messages import (
+    ANSWERINGS,
+    BOUNDED_BY,
     COLUMN_TYPES,
     CONSISTENCIES,
     COUNT_NOISES,
@@ -35,6 +49,7 @@ from dp_service.server.messages import (
     value_message,
 )
 from dp_service.server.served_policy import PolicyContent
+from dp_service.terms import Answering
 
 # Even with the longest texts, a page stays below gRPC's default limit of 4 MiB.
 MAX_PAGE_SIZE = 500
@@ -160,6 +175,42 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         time=None if table.time is None else _time(table.time, now=now),
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
+        contributions=None if table.contributions is None else _contributions(table.contributions),
+        choice=None if table.choice is None else _choice(table.choice),
+        values=map(_value_column, table.values),
+    )
+
+
+def _value_column(column: ValueColumn) -> dp_pb2.SummedColumn:
+    quantum, totals = column.bounds.quantum.size, column.bounds.totals
+    return dp_pb2.SummedColumn(
+        name=column.name,
+        quantum=str(quantum),
+        lower=str(totals.low * quantum),
+        upper=str(totals.high * quantum),
+    )
+
+
+def _choice(choice: Choice) -> dp_pb2.CatalogChoice:
+    # What is expected of counts is left out: it is the author's, and no question needs it.
+    return dp_pb2.CatalogChoice(among=[ANSWERINGS[each] for each in choice.among], units=choice.units)
+
+
+def _contributions(stated: Contributions) -> dp_pb2.Contributions:
+    return dp_pb2.Contributions(
+        bounded_by=BOUNDED_BY[stated.bounded_by],
+        delta_0=stated.delta_0,
+        periods=stated.periods if isinstance(stated.periods, int) else 0,
+        units=stated.units,
+        min_count=stated.min_count,
+        names=None if stated.names is None else _names(stated.names, stated.units),
+        shift=dp_pb2.Shift() if stated.shift else None,
+    )
+
+
+def _names(stated: Names, units: int) -> dp_pb2.NamesLook:
+    return dp_pb2.NamesLook(
+        delta_1=stated.delta_1, units=str(stated.share * units), max_names=most_names(stated, texts=1)
     )
 
 
@@ -183,14 +234,22 @@ def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.C
     return dp_pb2.CatalogColumn(
         name=column.name,
         type=COLUMN_TYPES[column.type],
-        mechanism=MECHANISMS[mechanism_for([column])] if column.group_by else None,
+        mechanism=MECHANISMS[mechanism_for(table, [column])] if column.group_by else None,
         filters=sorted(_OPERATORS[each] for each in table.operators(column)),
         domain_size=len(column.domain or ()),
         domain=_domain(column, values) if values else None,
         delta=column.delta_within(restricted=True) or 0,
         null_value=_null_value(column),
         published=_published(column),
+        other_mechanism=_other_mechanism(column, table),
     )
+
+
+def _other_mechanism(column: Column, table: Table) -> dp_pb2.Mechanism | None:
+    """Return which mechanism may answer instead; one look and two are the same."""
+    if not column.group_by or table.choice is None or Answering.UNBOUNDED not in table.choice.among:
+        return None
+    return MECHANISMS[mechanism_for(without_bound(table), [column])]
 
 
 def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementColumn:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from fractions import Fraction
 
+from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.resolution import Resolution
 from dp_service.release_parameters import ReleaseParameters
-from dp_service.terms import CountNoise
+from dp_service.releases.choosing import Chosen
+from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
+from dp_service.terms import BoundedBy, Consistency, CountNoise
+
+_LARGEST_DENOMINATOR = 1000
 
 _COUNT_NOISES = {
     CountNoise.LAPLACE: "discrete Laplace noise of scale",
@@ -24,7 +31,13 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         worst: The most that the question can cost.
     """
     parameters = resolution.parameters
-    lines = [_question([name for name, _ in resolution.columns], parameters), _mechanism(parameters)]
+    lines = [
+        _question([name for name, _ in resolution.columns], parameters),
+        *_clipping(parameters),
+        *_contributions(parameters),
+        *_sums(parameters),
+        _mechanism(parameters),
+    ]
     if resolution.requested_k is not None:
         lines.append(
             f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."
@@ -34,9 +47,132 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
     if parameters.d_bar:
         lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
     if noise_scale is not None:
-        lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {noise_scale}.")
+        lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {_written(noise_scale)}.")
     lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
+
+
+def choice(chosen: Chosen) -> list[str]:
+    """Return how the way of answering was chosen, empty if the policy leaves no choice."""
+    if not chosen.among:
+        return []
+    finding = [each for each in chosen.among if each.finds_all]
+    of = f"of {len(chosen.among)} ways that the policy allows, by its own expectations and never by the data"
+    if finding:
+        return [f"This is the cheapest, {of}, that is expected to find all that is asked for."]
+    return [
+        f"None, {of}, is expected to find all that is asked for, so this is the one that the policy states."
+    ]
+
+
+def _written(scale: Fraction) -> str:
+    return str(scale) if scale.denominator <= _LARGEST_DENOMINATOR else f"{float(scale):.6f}"
+
+
+_BOUNDED_BY = {
+    BoundedBy.IN_QUERY: "the query counts no more of them",
+    BoundedBy.PREPARED: "the table is a copy that was bounded so",
+    BoundedBy.ASSUMED: "the author of the policy promises it, and nothing checks it",
+}
+
+
+def _clipping(parameters: ReleaseParameters) -> Iterator[str]:
+    if parameters.clips:
+        rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
+        yield f"At most {rows} of a member count in each element; counts and intervals are without the others."
+
+
+def _contributions(parameters: ReleaseParameters) -> Iterator[str]:
+    """Yield what bounding means for counts and intervals, if contributions are bounded."""
+    stated, look = parameters.contributions, look_of(parameters)
+    if stated is None:
+        return
+    of = "" if stated.names is None else " of those that a first look names"
+    each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
+    yield (
+        f"Counts are of bounded contributions: a member counts in at most {stated.delta_0} elements{each}{of}; "
+        f"{_BOUNDED_BY[stated.bounded_by]}."
+    )
+    yield (
+        "Intervals are of the bounded counts; their lower ends, at half of the error, also hold for the counts before "
+        "bounding, their upper ends do not."
+    )
+    if look is not None and look.threshold is not None:
+        yield (
+            f"All elements that count at least {stated.min_count} are fetched; those whose noisy count exceeds "
+            f"{look.threshold} are shown."
+        )
+    looks = two_looks_of(parameters)
+    if looks is not None:
+        yield from _two_looks(looks, parameters.consistency)
+    shift = shift_of(parameters)
+    if shift is not None:
+        yield _shift(shift)
+
+
+def _shift(shift: Shift) -> str:
+    a, b = shift.factors
+    return (
+        f"Counts are released relative to the number of members who count in any element: {b} times each count less "
+        f"{a} times that number, and the number itself, each with noise of its own. So counts are multiples of 1/{b}, "
+        "and their noise is the sum of two draws."
+    )
+
+
+def _sums(parameters: ReleaseParameters) -> Iterator[str]:
+    """Yield what is summed, how sensitive it is, and what noise it carries."""
+    stated, mechanism = parameters.sums, moments_of(parameters)
+    if stated is None or mechanism is None:
+        return
+    yield (
+        "Sums and averages are of members' totals: of each member one number in each element, the sum of its rows. "
+        f"The counts take {stated.share} of the units."
+    )
+    for place, column in enumerate(stated.columns):
+        low, high = (_number(end * column.quantum) for end in (column.low, column.high))
+        of_counts = mechanism.count_variance * (column.low + column.high) ** 2
+        deviation = math.sqrt(mechanism.sum_variance(place) + of_counts) / 2 * float(column.quantum)
+        yield (
+            f"A member's total of {column.name} counts with {low} to {high}, in steps of {_number(column.quantum)}. "
+            f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}."
+        )
+    yield "Where the interval of a count reaches down to 0, no average is shown."
+    if stated.ordered_by is not None:
+        first = stated.asked[stated.ordered_by]
+        yield (
+            f"The list is in descending order of the {first.function.value} of {stated.columns[first.place].name}. "
+            "Where it is cut, all intervals are so wide that those of everything released cover together."
+        )
+    if parameters.k is not None:
+        yield f"At most {parameters.k} elements are shown."
+
+
+def _number(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else f"{float(value):.12g}"
+
+
+def _two_looks(looks: TwoLooks, consistency: Consistency) -> Iterator[str]:
+    first, second = looks.names_look, looks.counts_look
+    yield (
+        f"A first look, for {_units(first)}, counts each member in at most {first.bound.delta_0} elements. "
+        f"All elements that count at least {looks.min_count} in it are fetched; of those whose noisy count exceeds "
+        f"{first.threshold}, it names the largest, at most {looks.most_names}. Its counts are thrown away."
+    )
+    yield (
+        f"A second look, for {_units(second)}, counts what was named, and each member in at most "
+        f"{second.bound.delta_0} elements of that."
+    )
+    ended = looks.cost_of_names()
+    repeats = consistency is Consistency.KEYED
+    unless = ", unless a service or the engine is gone or the data have changed" if repeats else ""
+    yield (
+        f"If the question ends after the first look, {ended.information} information and {_calls(ended.calls)} are "
+        f"charged{unless}."
+    )
+
+
+def _units(look: BoundGauss) -> str:
+    return f"{_written(look.units)} units"
 
 
 def _calls(number: int) -> str:
@@ -44,6 +180,8 @@ def _calls(number: int) -> str:
 
 
 def _question(columns: list[str], parameters: ReleaseParameters) -> str:
+    if not columns:
+        return f"Counts everything in one total; a member changes it by at most {parameters.tau}."
     size = len(parameters.domain or ())
     domain = f"a known domain of {size} elements" if size else "an unknown domain"
     reach = f"at most {parameters.delta_l0}" if parameters.delta_l0 else "any number of"

@@ -12,6 +12,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
+from dp_service.releases.drawn import Drawn
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
@@ -38,12 +39,12 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
     plan = verify_plan(request.plan, key, now=now)
     confidence = checked_confidence("confidence", request.confidence)
     _require_authentic(plan, request.release, key)
-    selection = _selection(plan, request)
+    drawn = _drawn(plan, request)
     try:
-        view = shown(plan.parameters, selection, confidence=confidence)
+        view = shown(plan.parameters, drawn, confidence=confidence)
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
-        raise RequestError("noisy_counts", "expected the counts as the release has them") from None
+        raise RequestError("noisy_counts", "expected the counts and sums as the release has them") from None
     return show_response(plan, request.release, view, confidence, key)
 
 
@@ -61,7 +62,7 @@ def _require_authentic(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> No
         raise ReleaseNotAuthenticError
 
 
-def _selection(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Selection:
+def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Drawn:
     """Return the release as its mechanism returned it, with ranks in place of positions in the histogram."""
     release, ranks, counts = request.release, request.element_ranks, request.noisy_counts
     rows = release.element_count
@@ -70,9 +71,14 @@ def _selection(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Selection:
     if len(counts) not in (0, rows) or (rows and not counts and plan.parameters.with_counts):
         raise RequestError("noisy_counts", "expected one for each element")
     has_counts = len(counts) > 0 or plan.parameters.with_counts
-    return Selection(
+    selection = Selection(
         np.array(ranks, dtype=np.int64),
         np.array(counts, dtype=np.int64) if has_counts else None,
         release.ended_in_bottom,
         release.bottom if release.HasField("bottom") else None,
+    )
+    return Drawn(
+        selection,
+        total=release.total.count if release.HasField("total") else None,
+        sums=tuple(np.array(each.values, dtype=np.int64) for each in request.sums),
     )

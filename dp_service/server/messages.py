@@ -11,16 +11,30 @@ from google.protobuf import timestamp_pb2
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from dp_service.mechanisms.bounded import Shift
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
+from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.read_columns import ReadColumn
+from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeUnit
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.release_parameters import ReleaseParameters, SummedValue
 from dp_service.releases.histogram import HistogramError
-from dp_service.terms import ColumnType, Consistency, CountNoise, Element, MechanismName, Scalar
+from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
+from dp_service.terms import (
+    AggregateFunction,
+    Answering,
+    BoundedBy,
+    ColumnType,
+    Consistency,
+    CountNoise,
+    Element,
+    MechanismName,
+    Scalar,
+    ValueType,
+)
 
 MEASURES = {
     structured.Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
@@ -44,6 +58,18 @@ MECHANISMS = {
     MechanismName.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
     MechanismName.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
     MechanismName.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
+    MechanismName.BOUND_GAUSS: dp_pb2.MECHANISM_BOUND_GAUSS,
+    MechanismName.BOUND_MOMENTS: dp_pb2.MECHANISM_BOUND_MOMENTS,
+}
+ANSWERINGS = {
+    Answering.UNBOUNDED: dp_pb2.ANSWERING_UNBOUNDED,
+    Answering.ONE_LOOK: dp_pb2.ANSWERING_ONE_LOOK,
+    Answering.TWO_LOOKS: dp_pb2.ANSWERING_TWO_LOOKS,
+}
+BOUNDED_BY = {
+    BoundedBy.IN_QUERY: dp_pb2.BOUNDED_BY_IN_QUERY,
+    BoundedBy.PREPARED: dp_pb2.BOUNDED_BY_PREPARED,
+    BoundedBy.ASSUMED: dp_pb2.BOUNDED_BY_ASSUMED,
 }
 CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
@@ -53,7 +79,19 @@ COUNT_NOISES = {
     CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
     CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
 }
-_FEATURES = {Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE}
+AGGREGATE_FUNCTIONS = {
+    AggregateFunction.SUM: question_pb2.AGGREGATE_FUNCTION_SUM,
+    AggregateFunction.AVERAGE: question_pb2.AGGREGATE_FUNCTION_AVERAGE,
+}
+_VALUE_TYPES = {
+    ValueType.INT64: dp_pb2.VALUE_TYPE_INT64,
+    ValueType.DECIMAL: dp_pb2.VALUE_TYPE_DECIMAL,
+}
+_FEATURES = {
+    Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
+    Feature.BOUNDED_COPY: dp_pb2.ENGINE_FEATURE_BOUNDED_COPY,
+    Feature.FIRST_COUNTS: dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
+}
 
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
@@ -73,7 +111,18 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
         time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
         k=message.k if message.HasField("k") else None,
         omit_counts=message.omit_counts,
+        aggregates=tuple(map(_aggregate, message.aggregates)),
+        ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
     )
+
+
+def _aggregate(message: question_pb2.Aggregate) -> structured.Aggregate:
+    functions = {number: function for function, number in AGGREGATE_FUNCTIONS.items()}
+    if message.function not in functions:
+        raise QuestionError(
+            "aggregates", "expected AGGREGATE_FUNCTION_SUM or AGGREGATE_FUNCTION_AVERAGE, and a column"
+        )
+    return structured.Aggregate(functions[message.function], message.column)
 
 
 def _filter(message: question_pb2.Filter) -> structured.Filter:
@@ -185,9 +234,25 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
     return column
 
 
-def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
-    """Return the features that an engine needs to run a query."""
-    return [] if required is None else [_FEATURES[required]]
+def engine_features(
+    required: Iterable[Feature], *, two_looks: bool, sums: bool
+) -> list[dp_pb2.EngineFeature]:
+    """Return the features that an engine, or with two looks or sums its client, needs to run a query."""
+    of_client = {dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks, dp_pb2.ENGINE_FEATURE_SUMS: sums}
+    return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
+
+
+def bounded_copy(copy: PreparedCopy | None) -> dp_pb2.BoundedCopy | None:
+    """Return what the table's file must say of itself; None: nothing."""
+    if copy is None:
+        return None
+    return dp_pb2.BoundedCopy(
+        table=copy.table,
+        member=copy.member,
+        elements=copy.elements,
+        delta_0=copy.delta_0,
+        period=copy.period,
+    )
 
 
 def expected_columns(
@@ -212,6 +277,12 @@ def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:
     if column.stored is not None:
         message.time_unit = TIME_UNITS[column.stored]
     return message
+
+
+def read_value(value: ReadValue) -> dp_pb2.ReadValue:
+    """Return what a query assumes about a column that it sums."""
+    null_value = "" if value.null_value is None else str(value.null_value)
+    return dp_pb2.ReadValue(name=value.name, type=_VALUE_TYPES[value.type], null_value=null_value)
 
 
 def value_message(value: structured.Value) -> question_pb2.Value:
@@ -258,4 +329,82 @@ def parameters_message(
         count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else COUNT_NOISES[parameters.count_noise],
         noise_scale="" if noise_scale is None else str(noise_scale),
         consistency=CONSISTENCIES[parameters.consistency],
+        contributions=_contributions(parameters),
+        clipped=parameters.clips,
+        sums=_sums(parameters),
+    )
+
+
+def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
+    stated, mechanism = parameters.sums, moments_of(parameters)
+    if stated is None or mechanism is None:
+        return None
+    return dp_pb2.Sums(
+        share=str(stated.share),
+        columns=[
+            _summed_column(column, mechanism.sum_variance(place))
+            for place, column in enumerate(stated.columns)
+        ],
+        aggregates=[
+            dp_pb2.ShownAggregate(
+                function=AGGREGATE_FUNCTIONS[each.function],
+                column=stated.columns[each.place].name,
+                alias=each.alias,
+            )
+            for each in stated.asked
+        ],
+        ordered_by=stated.ordered_by,
+    )
+
+
+def _summed_column(column: SummedValue, variance: Fraction) -> dp_pb2.SummedColumn:
+    return dp_pb2.SummedColumn(
+        name=column.name,
+        quantum=str(column.quantum),
+        lower=str(column.low * column.quantum),
+        upper=str(column.high * column.quantum),
+        share=str(column.share),
+        noise_variance=str(variance),
+    )
+
+
+def _contributions(parameters: ReleaseParameters) -> dp_pb2.Contributions | None:
+    stated, look, shift = parameters.contributions, look_of(parameters), shift_of(parameters)
+    if stated is None:
+        return None
+    variance = shift.error_variance if shift is not None else look.variance if look is not None else None
+    return dp_pb2.Contributions(
+        bounded_by=BOUNDED_BY[stated.bounded_by],
+        delta_0=stated.delta_0,
+        periods=stated.periods,
+        units=stated.units,
+        min_count=stated.min_count or 0,
+        threshold=None if look is None else look.threshold,
+        noise_variance="" if variance is None else str(variance),
+        names=_names_look(parameters),
+        shift=None if shift is None else _shift(shift),
+    )
+
+
+def _shift(shift: Shift) -> dp_pb2.Shift:
+    factor, denominator = shift.factors
+    return dp_pb2.Shift(
+        factor=factor,
+        denominator=denominator,
+        count_variance=str(shift.count_variance),
+        total_variance=str(shift.total_variance),
+    )
+
+
+def _names_look(parameters: ReleaseParameters) -> dp_pb2.NamesLook | None:
+    mechanism = two_looks_of(parameters)
+    if mechanism is None:
+        return None
+    look = mechanism.names_look
+    return dp_pb2.NamesLook(
+        delta_1=look.bound.delta_0,
+        units=str(look.units),
+        max_names=mechanism.most_names,
+        threshold=look.threshold,
+        noise_variance=str(look.variance),
     )

@@ -45,6 +45,7 @@ from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions, add_security_options
 from gris_serving.slow_callers import handshake_options
 from gris_serving.telemetry import Telemetry, start_telemetry
+from gris_serving.unfinished_requests import UnfinishedRequests
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
@@ -54,6 +55,10 @@ QUESTION_LIMIT_BYTES = 2 * 2**20
 GRACE_SECONDS = 10.0
 # How many calls may wait to be accepted. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
+# How many calls may wait for the rest of their request, of 16 MiB each at most, and how long those that can be ended:
+# as long as a client of ours waits for its answer.
+UNFINISHED_CALLS = 32
+UNFINISHED_SECONDS = 30.0
 PING_INTERVAL_MS = 4000
 LOOK_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
@@ -175,20 +180,7 @@ async def serve(
         telemetry: Metrics, traces and logs.
     """
     drain_seconds = options.operating.drain_seconds
-    server = grpc.aio.server(
-        interceptors=security.interceptors(telemetry.instrumentation),
-        options=[
-            ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
-            ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
-            ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
-            ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
-            ("grpc.so_reuseport", 0),
-            # By default gRPC disconnects clients that send keep-alive pings more often than every five minutes.
-            ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
-            *handshake_options(),
-            *connection_options(drain_seconds),
-        ],
-    )
+    server = _new_server(security, telemetry, drain_seconds)
     dp_pb2_grpc.add_DpServiceServicer_to_server(
         servicer, telemetry.instrumentation.before(server, request_bytes=REQUEST_BYTES)
     )
@@ -221,6 +213,33 @@ async def serve(
         )
     for task in watching:
         task.cancel()
+
+
+def _new_server(security: Security, telemetry: Telemetry, drain_seconds: float) -> grpc.aio.Server:
+    return grpc.aio.server(
+        interceptors=_interceptors(security, telemetry.instrumentation),
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
+            ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
+            ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+            ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
+            ("grpc.so_reuseport", 0),
+            # By default gRPC disconnects clients that send keep-alive pings more often than every five minutes.
+            ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
+            *handshake_options(),
+            *connection_options(drain_seconds),
+        ],
+    )
+
+
+def _interceptors(
+    security: Security, instrumentation: Instrumentation
+) -> Sequence[grpc.aio.ServerInterceptor]:
+    """Return what a call goes through: where nobody is asked who they are, a bound on requests that are half sent."""
+    # Otherwise a request is read only once its caller has the role.
+    return security.interceptors(instrumentation) or (
+        UnfinishedRequests(DOMAIN, instrumentation, most=UNFINISHED_CALLS, seconds=UNFINISHED_SECONDS),
+    )
 
 
 async def _watch(

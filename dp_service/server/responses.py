@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.releases.choosing import Chosen
 from dp_service.releases.identity import keyed_data_version
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import count_noise_scale
+from dp_service.releases.mechanism import count_noise_scale, two_looks_of
 from dp_service.releases.plan import Plan
-from dp_service.releases.releasing import IntervalKind, Released, Shown
+from dp_service.releases.releasing import IntervalKind, Released, Shown, Total
+from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns, parameters_message
 
 CHUNK_BYTES = 2**20
 # At most: a noisy count, its interval and the tags around them.
 _ROW_OVERHEAD_BYTES = 40
+# At most: a sum or an average with its interval, three quotients of numbers with up to 40 digits.
+_AGGREGATE_BYTES = 256
 
 _INTERVAL_KINDS = {
     IntervalKind.NONE: dp_pb2.INTERVAL_KIND_NONE,
     IntervalKind.PLAIN: dp_pb2.INTERVAL_KIND_PLAIN,
     IntervalKind.GIVEN_SHOWN: dp_pb2.INTERVAL_KIND_GIVEN_SHOWN,
+    IntervalKind.SIMULTANEOUS: dp_pb2.INTERVAL_KIND_SIMULTANEOUS,
 }
 
 
@@ -63,7 +69,45 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         key_id=key.key_id,
         policy_statement=plan.policy_statement,
         shown_count=released.shown.count if released.whole else None,
+        total=None if released.shown.total is None else _total(released.shown.total),
+        shown_rows=released.shown.rows if released.whole else None,
     )
+
+
+def _total(total: Total) -> dp_pb2.NoisyTotal:
+    lower, upper = total.interval
+    return dp_pb2.NoisyTotal(count=total.noisy, interval_lower=lower, interval_upper=upper)
+
+
+def unfinished_release(plan: Plan, key: NoiseKey) -> dp_pb2.UnfinishedRelease | None:
+    """Return what to charge if the question ends between its two looks; None: it has one look."""
+    mechanism = two_looks_of(plan.parameters)
+    if mechanism is None:
+        return None
+    cost = mechanism.cost_of_names()
+    ticket = charge_ticket(
+        key,
+        release_id="",
+        query_id=plan.query_id,
+        cost=cost,
+        unit_id=plan.unit_id,
+        policy_statement=plan.policy_statement,
+    )
+    return dp_pb2.UnfinishedRelease(
+        cost=cost_message(cost, plan.unit_id), charge_ticket=ticket, policy_statement=plan.policy_statement
+    )
+
+
+def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
+    """Yield the ways of answering between which the service has chosen."""
+    for each in chosen.among:
+        parameters = each.resolution.parameters
+        yield dp_pb2.Alternative(
+            parameters=parameters_message(parameters, count_noise_scale(parameters)),
+            worst_case_cost=cost_message(each.worst, each.resolution.unit_id),
+            chosen=parameters == chosen.resolution.parameters,
+            finds_all=each.finds_all,  # type: ignore[arg-type]  # None leaves it unset
+        )
 
 
 def show_response(
@@ -73,9 +117,12 @@ def show_response(
     release = dp_pb2.Release()
     release.CopyFrom(kept)
     release.shown_count = view.count
+    release.shown_rows[:] = view.rows or ()
     release.parameters.CopyFrom(parameters_message(plan.parameters, count_noise_scale(plan.parameters)))
     release.interval_kind = _INTERVAL_KINDS[view.interval_kind]
     release.confidence = confidence
+    if view.total is not None:
+        release.total.CopyFrom(_total(view.total))
     release.policy_statement = plan.policy_statement
     release.charge_ticket = charge_ticket(
         key,
@@ -86,6 +133,7 @@ def show_response(
         policy_statement=plan.policy_statement,
     )
     response = dp_pb2.ShowReleaseResponse(release=release)
+    response.aggregates.extend(_values(each, slice(None)) for each in view.aggregates)
     if view.intervals is not None:
         response.interval_lower.extend(view.intervals.lower.tolist())
         response.interval_upper.extend(view.intervals.upper.tolist())
@@ -95,11 +143,31 @@ def show_response(
 def _elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ReleasedElements:
     message = dp_pb2.ReleasedElements(columns=element_columns(plan.columns, released.elements[rows]))
     if released.noisy_counts is not None:
-        message.noisy_counts.extend(released.noisy_counts[rows].tolist())
+        noisy = released.noisy_counts[rows].tolist()
+        if released.denominator == 1:
+            message.noisy_counts.extend(noisy)
+        else:
+            message.noisy_numerators.extend(noisy)
+            message.noisy_denominator = released.denominator
     if released.intervals is not None:
         message.interval_lower.extend(released.intervals.lower[rows].tolist())
         message.interval_upper.extend(released.intervals.upper[rows].tolist())
+    message.sums.extend(
+        histogram_pb2.CentredSums(values=column[rows].tolist())
+        for column in (released.sums if released.whole else ())
+    )
+    message.aggregates.extend(_values(each, rows) for each in released.shown.aggregates)
     return message
+
+
+def _values(aggregate: AnsweredAggregate, rows: slice) -> dp_pb2.AggregateValues:
+    """Return a sum or an average of some rows; what is not shown is an empty text."""
+    ends = [
+        ("", "", "") if each is None else (str(each.value), str(each.lower), str(each.upper))
+        for each in aggregate.answers[rows]
+    ]
+    values, lower, upper = zip(*ends, strict=True) if ends else ((), (), ())
+    return dp_pb2.AggregateValues(values=values, lower=lower, upper=upper)
 
 
 def _widest_row_bytes(released: Released) -> int:
@@ -107,4 +175,5 @@ def _widest_row_bytes(released: Released) -> int:
         sum(len(value.encode()) if isinstance(value, str) else 10 for value in element)
         for element in released.elements
     )
-    return _ROW_OVERHEAD_BYTES + max(widths, default=0)
+    shown = released.shown.aggregates
+    return _ROW_OVERHEAD_BYTES + _AGGREGATE_BYTES * (len(released.sums) + len(shown)) + max(widths, default=0)

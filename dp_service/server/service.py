@@ -13,14 +13,22 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.policy import Policy
-from dp_service.queries.render import render, required_feature
+from dp_service.queries.read_columns import values_read
+from dp_service.queries.render import render, required_features
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.sql import parse_sql
+from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
 from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.keys import KeySet
+from dp_service.releases.choosing import Chosen, chosen
+from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.looks import (
+    is_first_look,
+    names_of,
+    second_plan,
+    second_question,
+    without_rows,
+)
 from dp_service.releases.mechanism import count_noise_scale, information_per_element, mechanism_of
-from dp_service.releases.plan import PLAN_TTL_SECONDS, sign_plan, signing_key, verify_plan
+from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
@@ -28,17 +36,20 @@ from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
-from dp_service.server.explanations import explanation
+from dp_service.server.explanations import choice, explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.kept_releases import show_release
 from dp_service.server.messages import (
+    bounded_copy,
     cost_message,
     engine_features,
     expected_columns,
     parameters_message,
     read_column,
+    read_value,
     structured_question,
 )
+from dp_service.server.parsed_texts import ParsedTexts
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
 from gris_serving.internal_errors import log_internal_error
@@ -71,12 +82,17 @@ class _Asked:
     """A question, its resolution, and the policy statement of the policy that resolved it."""
 
     query: HistogramQuery
-    resolution: Resolution
+    chosen: Chosen
     policy_statement: str
+
+    @property
+    def resolution(self) -> Resolution:
+        """How the question is answered."""
+        return self.chosen.resolution
 
 
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
-    """Implements the RPCs. It keeps no state: a call needs its request, the policy and the keys.
+    """Implements the RPCs. It keeps no state but parsed texts: a call needs its request, the policy and the keys.
 
     A call reads the policy once, because it may be replaced at any time. New plans are signed with the current key; a
     plan is priced and released under the key that signed it.
@@ -95,6 +111,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self._environment = environment
         self._admission = admission or Admission()
         self._tables = tables
+        self._texts = ParsedTexts()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
         self, request: dp_pb2.TranslateQueryRequest, context: Context
@@ -149,6 +166,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         except Exception as error:
             await drain(request_iterator)
             await _abort(context, error)
+        if isinstance(released, dp_pb2.NextLook):
+            yield dp_pb2.AddNoiseResponse(next=released)
+            return
         for chunk in responses.element_chunks(assembler.plan, released):
             yield dp_pb2.AddNoiseResponse(chunk=chunk)
         end = responses.release_message(assembler.plan, released, assembler.confidence, assembler.key)
@@ -174,14 +194,23 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     def _asked(self, question: question_pb2.Question) -> _Asked:
         # The policy is read once: it may be replaced at any time.
         policy = self._served.content.policy
-        query = _query(question, policy)
-        return _Asked(query, resolve(query, policy, now=self._environment.now()), policy.statement)
+        query = self._query(question, policy)
+        return _Asked(query, chosen(query, policy, now=self._environment.now()), policy.statement)
+
+    def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
+        match question.WhichOneof("form"):
+            case "structured":
+                return structured_question(question.structured)
+            case "sql":
+                return self._texts.question(question.sql, policy)
+            case _:
+                raise RequestError("question", "expected one of structured, sql")
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
         asked = self._asked(request.question)
-        resolution = asked.resolution
+        resolution, dialects = asked.resolution, _dialects(request.dialect)
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
         plan = plan_for(
             resolution,
@@ -189,11 +218,12 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             self._keys.current,
             issue_context,
             policy_statement=asked.policy_statement,
+            dialects=dialects,
         )
         worst = mechanism_of(plan.parameters).worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=sign_plan(plan, self._keys.current),
-            engine_queries=_engine_queries(resolution, _dialects(request.dialect)),
+            engine_queries=_engine_queries(resolution, dialects),
             table=plan.table,
             columns=expected_columns(plan.columns, asked.query.aliases),
             row_limit=plan.row_limit,
@@ -203,24 +233,29 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             reserve_first=resolution.reserve_first,
             count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
+            sums=map(read_value, values_read(resolution.query)),
             requested_k=resolution.requested_k or 0,
             information_per_element=information_per_element(plan.parameters),
             version_is_fixed=resolution.fixed_data_version is not None,
+            bounded_copy=bounded_copy(resolution.copy),
+            unfinished=responses.unfinished_release(plan, self._keys.current),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        resolution = self._asked(request.question).resolution
+        asked = self._asked(request.question)
+        resolution = asked.resolution
         parameters = resolution.parameters
         worst = mechanism_of(parameters).worst_case_cost()
         noise_scale = count_noise_scale(parameters)
         return dp_pb2.EstimateCostResponse(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=parameters_message(parameters, noise_scale),
-            explanation=explanation(resolution, noise_scale, worst),
-            engine_queries=_engine_queries(resolution, DIALECTS),
+            explanation=[*explanation(resolution, noise_scale, worst), *choice(asked.chosen)],
+            engine_queries=_all_queries(resolution),
             requested_k=resolution.requested_k or 0,
+            alternatives=responses.alternatives(asked.chosen),
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
@@ -237,6 +272,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         if request.histogram.columns or request.histogram.counts:
             assembler.add(request.histogram)
         released = self._release(assembler)
+        if isinstance(released, dp_pb2.NextLook):
+            return dp_pb2.AddNoiseUnaryResponse(next=released)
         return dp_pb2.AddNoiseUnaryResponse(
             elements=responses.all_elements(assembler.plan, released),
             release=responses.release_message(assembler.plan, released, assembler.confidence, assembler.key),
@@ -258,48 +295,73 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         except Exception as error:
             await _abort(context, error)
 
-    def _release(self, assembler: StreamAssembler) -> Released:
-        histogram = assembler.histogram()
-        return release(
-            assembler.plan,
-            histogram,
-            assembler.key,
-            confidence=assembler.confidence,
-            whole=assembler.whole,
-        )
+    def _release(self, assembler: StreamAssembler) -> Released | dp_pb2.NextLook:
+        """Return what may be shown once it is paid for, or what the trusted side has to ask before."""
+        plan, histogram = assembler.plan, assembler.histogram()
+        if is_first_look(plan):
+            plan = second_plan(plan, names_of(plan, histogram, assembler.key), now=self._environment.now())
+            if plan.row_limit:
+                return _next_look(plan, assembler.key)
+            # No name, so no query: the empty answer is a release as any other.
+            histogram = without_rows(histogram)
+        return release(plan, histogram, assembler.key, confidence=assembler.confidence, whole=assembler.whole)
 
 
-def _query(question: question_pb2.Question, policy: Policy) -> HistogramQuery:
-    match question.WhichOneof("form"):
-        case "structured":
-            return structured_question(question.structured)
-        case "sql":
-            return parse_sql(question.sql, policy)
-        case _:
-            raise RequestError("question", "expected one of structured, sql")
+def _next_look(plan: Plan, key: NoiseKey) -> dp_pb2.NextLook:
+    looks = plan.looks
+    return dp_pb2.NextLook(
+        plan=sign_plan(plan, key),
+        engine_queries=_engine_queries(second_question(plan), looks.dialects if looks else ()),
+        row_limit=plan.row_limit,
+    )
 
 
-def _dialects(named: str) -> Iterable[str]:
+def _dialects(named: str) -> tuple[str, ...]:
     if named and named not in DIALECTS:
         raise RequestError("dialect", f"expected one of {', '.join(DIALECTS)}, or nothing for all of them")
-    return [named] if named else DIALECTS
+    return (named,) if named else tuple(DIALECTS)
+
+
+def _all_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
+    """Return all queries that a question would need, those of a second look without the names."""
+    first = _engine_queries(resolution, DIALECTS)
+    if not _look(resolution):
+        return first
+    return [*first, *_engine_queries(second_look(resolution, NAMES_TO_COME), DIALECTS)]
+
+
+def _look(resolution: Resolution) -> int:
+    """Return which of two looks a query is for; 0: there is one look."""
+    stated = resolution.parameters.contributions
+    if stated is None or stated.names is None:
+        return 0
+    return 1 if resolution.names is None else 2
 
 
 def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
+    look = _look(resolution)
     return [
         dp_pb2.EngineQuery(
             dialect=dialect,
             sql=render(resolution, dialect),
-            requires=engine_features(required_feature(resolution, dialect)),
+            requires=engine_features(
+                required_features(resolution, dialect),
+                two_looks=bool(look),
+                sums=bool(resolution.query.values),
+            ),
+            look=look,
         )
         for dialect in dialects
     ]
 
 
 def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
-    """Return whether a release is short enough to delay health checks; it depends on sizes and on no count."""
+    """Return whether a release is short enough to delay health checks; it depends on sizes and on no count.
+
+    The interval of an average takes a millisecond, so no release of sums is short.
+    """
     is_short_plan = len(request.header.plan) <= SHORT_PLAN_BYTES
-    return is_short_plan and len(request.histogram.counts) <= SHORT_ROWS
+    return is_short_plan and len(request.histogram.counts) <= SHORT_ROWS and not request.histogram.sums
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:

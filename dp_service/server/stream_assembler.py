@@ -12,12 +12,14 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from dp_service.release_parameters import SummedValue
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
 from dp_service.terms import Scalar
+from dp_service.values.bounds import Clamp
 
 DEFAULT_CONFIDENCE = 0.95
 # The most that fits into a message of AddNoiseUnary; clients send chunks of a third of it.
@@ -35,9 +37,17 @@ class StreamAssembler:
     whole: bool = False
     columns: list[list[Scalar]] = field(init=False, repr=False)
     counts: list[int] = field(init=False, repr=False, default_factory=list)
+    first_counts: list[int] = field(init=False, repr=False, default_factory=list)
+    sums: list[list[int]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.columns = [[] for _ in self.plan.columns]
+        self.sums = [[] for _ in self._summed]
+
+    @property
+    def _summed(self) -> tuple[SummedValue, ...]:
+        stated = self.plan.parameters.sums
+        return () if stated is None else stated.columns
 
     def add(self, chunk: histogram_pb2.Histogram) -> None:
         """Add rows, at most as many as the plan's query can return; surplus rows are refused before they are stored.
@@ -55,9 +65,20 @@ class StreamAssembler:
         columns = [column_values(column) for column in chunk.columns]
         if any(len(column) != len(chunk.counts) for column in columns):
             raise HistogramError("expected as many values in every column as there are counts")
+        if len(chunk.first_counts) != (len(chunk.counts) if self._has_first_counts else 0):
+            raise HistogramError("expected first_counts exactly where the plan's query answers them")
+        if len(chunk.sums) != len(self.sums) or any(
+            len(each.values) != len(chunk.counts) for each in chunk.sums
+        ):
+            raise HistogramError(
+                "expected as many sums of each of the plan's value columns as there are counts"
+            )
         for held, column in zip(self.columns, columns, strict=True):
             held.extend(column)
+        for sums, added in zip(self.sums, chunk.sums, strict=True):
+            sums.extend(added.values)
         self.counts.extend(chunk.counts)
+        self.first_counts.extend(chunk.first_counts)
 
     def histogram(self) -> Histogram:
         """Return all rows as a checked histogram.
@@ -66,7 +87,20 @@ class StreamAssembler:
             HistogramError: The rows cannot be the answer to the plan's query.
         """
         types = tuple(kind for _, kind in self.plan.columns)
-        return checked_histogram(types, self.columns, self.counts, row_limit=self.plan.row_limit)
+        return checked_histogram(
+            types,
+            self.columns,
+            self.counts,
+            self.sums,
+            row_limit=self.plan.row_limit,
+            first_counts=self.first_counts if self._has_first_counts else None,
+            clamps=[Clamp(column.low, column.high) for column in self._summed],
+        )
+
+    @property
+    def _has_first_counts(self) -> bool:
+        stated = self.plan.parameters.contributions
+        return stated is not None and stated.shifted
 
 
 def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAssembler:

@@ -16,6 +16,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,13 +130,26 @@ func ask(ctx context.Context, line grpc.DialOption) error {
 }
 
 func show(chunk *dp.ReleasedElements) {
-	for row, count := range chunk.NoisyCounts {
+	for row, count := range counts(chunk) {
 		elements := make([]string, len(chunk.Columns))
 		for place, column := range chunk.Columns {
 			elements[place] = value(column, row)
 		}
-		fmt.Printf("%s\t%d\t%d to %d\n", strings.Join(elements, ", "), count, chunk.IntervalLower[row], chunk.IntervalUpper[row])
+		fmt.Printf("%s\t%s\t%d to %d\n", strings.Join(elements, ", "), count, chunk.IntervalLower[row], chunk.IntervalUpper[row])
 	}
+}
+
+// Counts that are released relative to their total are multiples of 1 / noisy_denominator.
+func counts(chunk *dp.ReleasedElements) []string {
+	var found []string
+	for _, count := range chunk.NoisyCounts {
+		found = append(found, strconv.FormatInt(count, 10))
+	}
+	for _, numerator := range chunk.NoisyNumerators {
+		count := float64(numerator) / float64(chunk.NoisyDenominator)
+		found = append(found, strconv.FormatFloat(count, 'f', -1, 64))
+	}
+	return found
 }
 
 func value(column *common.ElementColumn, row int) string {

@@ -104,9 +104,15 @@ function shown(column, row) {
   return String(values.values[row]);
 }
 
+// Counts that are released relative to their total are multiples of 1 / noisy_denominator.
+function counts({ noisy_counts: whole, noisy_numerators: numerators, noisy_denominator: denominator }) {
+  return numerators.length > 0 ? numerators.map((each) => Number(each) / Number(denominator)) : whole;
+}
+
 function print({ chunks, end }) {
-  for (const { columns, noisy_counts: counts, interval_lower: lower, interval_upper: upper } of chunks) {
-    counts.forEach((count, row) => {
+  for (const chunk of chunks) {
+    const { columns, interval_lower: lower, interval_upper: upper } = chunk;
+    counts(chunk).forEach((count, row) => {
       const element = columns.map((column) => shown(column, row)).join(", ");
       console.log(`${element}\t${count}\t${lower[row]} to ${upper[row]}`);
     });

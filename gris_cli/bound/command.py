@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.flags import JsonFlag
+from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
 
 if TYPE_CHECKING:
     from gris_cli.bound.copying import Bounded, Bounding
 
 LARGEST_DELTA_0 = 10**6
+MEMORY = "2GB"
+
+
+class Calendar(StrEnum):
+    """How long a period is."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+class BoundingEngine(StrEnum):
+    """Where the copy is made: on this machine, or on Spark."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
 
 
 def bound(
     *,
     source: Annotated[
-        Path, typer.Option("--input", metavar="FILE", dir_okay=False, help="The table: Parquet or CSV.")
+        str,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="The table: Parquet or CSV; on Spark a path to Parquet, or catalog:NAME.",
+        ),
     ],
     member: Annotated[str, typer.Option(metavar="COLUMN", help="The column of members.")],
     elements: Annotated[
@@ -35,7 +57,11 @@ def bound(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", dir_okay=False, help="The Parquet file to write, or to replace.")
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="The Parquet file to write, or to replace; on Spark a directory that is not there.",
+        ),
     ],
     table: Annotated[str, typer.Option(metavar="NAME", help="The table's name in the policy.")],
     period: Annotated[
@@ -45,12 +71,27 @@ def bound(
             help="A column that names the period of a row. Default: all rows are one period.",
         ),
     ] = "",
+    calendar: Annotated[
+        Calendar | None,
+        typer.Option(
+            help="The periods are those that the days or timestamps of --period fall into: the policy's calendar.",
+        ),
+    ] = None,
+    zone: Annotated[
+        str,
+        typer.Option(
+            metavar="ZONE", help="Where days begin, for timestamps: the time column's zone in the policy."
+        ),
+    ] = "",
     drop_nulls: Annotated[
         bool, typer.Option("--drop-nulls", help="Leave out rows without member, element or period.")
     ] = False,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="How much memory may be used, about; the rest goes to disk.")
-    ] = "2GB",
+        str,
+        typer.Option(metavar="SIZE", help="How much memory DuckDB may use, about; the rest goes to disk."),
+    ] = MEMORY,
+    engine: Annotated[BoundingEngine, typer.Option(help="Where the copy is made.")] = BoundingEngine.DUCKDB,
+    spark: SparkFlag = DEFAULT_SPARK,
     as_json: JsonFlag = False,
 ) -> None:
     """Copy a table so that every member has at most so many elements, chosen fairly. For the owner of the data."""
@@ -58,33 +99,67 @@ def bound(
         import duckdb  # noqa: F401, PLC0415 - an extra of its own
     except ModuleNotFoundError:
         raise typer.BadParameter("gris bound needs pip install 'gris-dp[dp,duckdb,cli]'") from None
-    from gris_cli.bound.copying import Bounding, bounded_copy  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.bound.query_progress import query_progress  # noqa: PLC0415
+    from gris_cli.bound.copying import Bounding  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.bound.source import Columns, InputError  # noqa: PLC0415
 
-    columns = Columns(member, tuple(elements.split(",")), period)
+    if not table:
+        raise typer.BadParameter("expected a name", param_hint="--table")
+    if calendar and not period:
+        raise typer.BadParameter(
+            "expected --period, the column of days or timestamps", param_hint="--calendar"
+        )
+    if zone and not (calendar and _is_zone(zone)):
+        raise typer.BadParameter("expected an IANA zone, with --calendar", param_hint="--zone")
+    columns = Columns(member, tuple(elements.split(",")), period, calendar or "", zone)
     asked = Bounding(table, columns, delta_0, drop_nulls, memory)
+    try:
+        if engine is BoundingEngine.SPARK:
+            made = _on_spark(source, out, asked, spark)
+        else:
+            made = _on_this_machine(Path(source), Path(out), asked)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--input") from None
+    _print(made, asked, out, as_json=as_json)
+
+
+def _is_zone(zone: str) -> bool:
+    from zoneinfo import available_timezones  # noqa: PLC0415 - only here, and slow
+
+    return zone in available_timezones()
+
+
+def _on_this_machine(source: Path, out: Path, asked: Bounding) -> Bounded:
+    from gris_cli.bound.copying import bounded_copy  # noqa: PLC0415
+    from gris_cli.bound.query_progress import query_progress  # noqa: PLC0415
+
     if out.suffix != ".parquet":
         raise typer.BadParameter("expected a file named .parquet", param_hint="--out")
     try:
         with query_progress() as work:
-            made = bounded_copy(source, out, asked, work=work)
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--input") from None
+            return bounded_copy(source, out, asked, work=work)
     except OSError as error:
         raise typer.BadParameter(f"{out}: {error.strerror}", param_hint="--out") from None
-    _print(made, asked, out, as_json=as_json)
 
 
-def _print(made: Bounded, asked: Bounding, out: Path, *, as_json: bool) -> None:
+def _on_spark(source: str, out: str, asked: Bounding, url: str) -> Bounded:
+    try:
+        from gris_cli.bound.on_spark import bounded_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    if asked.memory != MEMORY:
+        raise typer.BadParameter("--memory is of --engine duckdb; Spark has settings of its own")
+    return bounded_copy_on_spark(source, out, asked, url)
+
+
+def _print(made: Bounded, asked: Bounding, out: str, *, as_json: bool) -> None:
     from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
     from pinot_connector.json_values import to_json  # noqa: PLC0415
 
     if as_json:
-        print_json({"written": str(out), "delta_0": asked.delta_0, **to_json(made)})
+        print_json({"written": out, "delta_0": asked.delta_0, **to_json(made)})
         return
     console = console_of_width()
-    say(console, "written", str(out))
+    say(console, "written", out)
     say(console, "rows", f"{made.rows_kept} of {made.rows}; {made.rows_without_values} without a value")
     say(console, "pairs", f"{made.pairs_kept} of {made.pairs} ({_percent(made.pairs_kept, made.pairs)})")
     say(

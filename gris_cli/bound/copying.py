@@ -7,7 +7,6 @@ not fit into memory goes to a directory beside the output, which is removed.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,16 +16,12 @@ from pathlib import Path
 
 import duckdb
 
-from dp_service.bounding.order import table_salt
+from dp_service.bounding.order import salt_id, table_salt
 from dp_service.noise.encoding import length_prefixed
 from gris_cli.bound.source import ROWS, Columns, InputError, first_missing, open_rows, require_all_read
+from gris_cli.bound.spilling import OWN_MISTAKES, spilling
+from pinot_connector.engines.bounded_copy import METADATA_KEY, ONE_PERIOD, RULE, CopyStatement
 from pinot_connector.engines.parquet import literal, quoted
-
-METADATA_KEY = "gris_bound"
-RULE = "sha256/v1"
-ONE_PERIOD = "all"
-OWN_MISTAKES = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
-"""No input gives these: they are reported as internal errors."""
 
 Work = Callable[[duckdb.DuckDBPyConnection, str, str], None]
 """Runs a statement on a connection; the last argument says what it does, for people."""
@@ -50,18 +45,19 @@ class Bounding:
     drops_nulls: bool = False
     memory: str = "2GB"
 
-    def metadata(self) -> str:
-        """Return what the copy says of itself, as JSON."""
-        return json.dumps(
-            {
-                "table": self.table,
-                "member": self.columns.member,
-                "elements": list(self.columns.elements),
-                "delta_0": self.delta_0,
-                "period": self.columns.period or ONE_PERIOD,
-                "rule": RULE,
-            },
-            ensure_ascii=False,
+    def statement(self, rows: int, rows_without_values: int) -> CopyStatement:
+        """Return what a copy with so many rows says of itself."""
+        return CopyStatement(
+            table=self.table,
+            member=self.columns.member,
+            elements=self.columns.elements,
+            delta_0=self.delta_0,
+            period=self.columns.stated_period,
+            rule=RULE,
+            salt=salt_id(self.table),
+            drops_nulls=self.drops_nulls,
+            rows_without_values=rows_without_values,
+            rows=rows,
         )
 
 
@@ -88,7 +84,7 @@ def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bou
     if out.exists() and source.exists() and out.samefile(source):
         raise InputError("the output must not be the input")
     stamp = _stamp(source)
-    with _spilling(out.parent, asked.memory) as connection, _complete_or_nothing(out) as unfinished:
+    with spilling(out.parent, asked.memory) as connection, _complete_or_nothing(out) as unfinished:
         open_rows(connection, source, asked.columns)
         failure = None
         try:
@@ -119,29 +115,48 @@ def _made(
         )
     _salts(connection, asked.table)
     work(connection, _left_out(asked), "choosing elements")
+    kept = complete - _rows_left_out(connection)
+    statement = asked.statement(kept, rows - complete).to_json()
     copied = f"SELECT given.* FROM {ROWS} AS given {_without(asked.columns)} WHERE {needed}"  # noqa: S608
     work(
         connection,
         f"COPY ({copied}) TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd, "
-        f"KV_METADATA {{{METADATA_KEY}: {literal(asked.metadata())}}})",
+        f"KV_METADATA {{{METADATA_KEY}: {literal(statement)}}})",
         "writing",
     )
-    return _summary(connection, unfinished, rows, complete)
+    made = _summary(connection, unfinished, rows, complete)
+    if made.rows_kept != kept:
+        # The copy would state another number of rows than it has.
+        raise InputError("the input changed while it was read")
+    return made
 
 
 def _texts(columns: Columns) -> dict[str, str]:
     """Return SQL for the canonical texts of a row of `given`: period, member and each value of the element."""
-    named = {"period": columns.period, "member": columns.member}
+    named = {"member": columns.member}
     named |= {f"element_{place}": name for place, name in enumerate(columns.elements)}
-    # Only the period may have no column.
-    return {
-        own: f"given.{quoted(name)}::VARCHAR" if name else literal(ONE_PERIOD) for own, name in named.items()
+    return {"period": _period(columns)} | {
+        own: f"given.{quoted(name)}::VARCHAR" for own, name in named.items()
     }
+
+
+def _period(columns: Columns) -> str:
+    """Return SQL for a row's period; one of a calendar is called by its first day."""
+    if not columns.period:
+        return literal(ONE_PERIOD)
+    column = f"given.{quoted(columns.period)}"
+    if not columns.calendar:
+        return f"{column}::VARCHAR"
+    if columns.zone:
+        # A timestamp without a zone is in UTC, which the session's zone is too.
+        column = f"timezone({literal(columns.zone)}, {column}::TIMESTAMPTZ)"
+    return f"date_trunc({literal(columns.calendar)}, {column})::DATE::VARCHAR"
 
 
 def _pairs(columns: Columns, needed: str) -> str:
     named = ", ".join(f"{text} AS {name}" for name, text in _texts(columns).items())
-    return f"CREATE TEMP TABLE pairs AS SELECT DISTINCT {named} FROM {ROWS} AS given WHERE {needed}"  # noqa: S608
+    counted = f"SELECT {named}, count(*) AS row_count FROM {ROWS} AS given WHERE {needed} GROUP BY ALL"  # noqa: S608
+    return f"CREATE TEMP TABLE pairs AS {counted}"
 
 
 def _row_counts(connection: duckdb.DuckDBPyConnection, needed: str) -> tuple[int, int]:
@@ -179,6 +194,11 @@ def _left_out(asked: Bounding) -> str:
     )
 
 
+def _rows_left_out(connection: duckdb.DuckDBPyConnection) -> int:
+    (rows,) = _one(connection, "SELECT coalesce(sum(row_count), 0)::BIGINT FROM left_out")
+    return rows
+
+
 def _length(name: str) -> str:
     """Return SQL for the length of a text in bytes, as eight bytes."""
     return f"unhex(printf('%016x', octet_length(encode({name}))))"
@@ -202,26 +222,6 @@ def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, ...]:
     if found is None:
         raise InputError("expected a file that can be read to its end")
     return found
-
-
-@contextmanager
-def _spilling(folder: Path, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    with (
-        tempfile.TemporaryDirectory(prefix=".gris-bound-", dir=folder) as spill,
-        duckdb.connect() as connection,
-    ):
-        connection.execute("SET temp_directory = ?", [spill])
-        connection.execute("SET preserve_insertion_order = false")
-        # It knows its progress then, and does not draw it among the results.
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
-        try:
-            connection.execute("SET memory_limit = ?", [memory])
-        except duckdb.Error:
-            memory = ""
-        if not memory:
-            raise InputError("--memory: expected a size such as 2GB")
-        yield connection
 
 
 @contextmanager

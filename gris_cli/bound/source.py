@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
 from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, count_unreadable, literal, quoted
 
 ROWS = "source_rows"
@@ -37,6 +38,9 @@ _ELEMENT_TYPES = frozenset(
     )
 )
 _MEMBER_TYPES = _ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
+_TIMESTAMP_TYPES = frozenset(
+    ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+)
 _REASONS = {
     "MISSING COLUMNS": "has too few columns",
     "TOO MANY COLUMNS": "has too many columns",
@@ -52,11 +56,24 @@ class InputError(ValueError):
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of the input are: who a member is, what an element is and, if it has one, what a period is."""
+    """What the columns of the input are: who a member is, what an element is and, if it has one, what a period is.
+
+    With a `calendar` - day, week or month - the periods are those that the period column falls into. It holds days, or
+    timestamps in UTC; `zone` then says where days begin.
+    """
 
     member: str
     elements: tuple[str, ...]
     period: str = ""
+    calendar: str = ""
+    zone: str = ""
+
+    @property
+    def stated_period(self) -> str:
+        """What a copy says of its periods."""
+        if not self.calendar:
+            return self.period or ONE_PERIOD
+        return f"{self.calendar}({self.period}{f', {self.zone}' if self.zone else ''})"
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -69,10 +86,10 @@ def open_rows(connection: duckdb.DuckDBPyConnection, path: Path, columns: Column
 
     Raises:
         InputError: There is no such file, it is neither Parquet nor CSV, a column is missing, named twice or of a
-            type that cannot be a member, an element or a period, or a text in a Parquet file is not UTF-8.
+            type that cannot be a member, an element or a period, the period column is called as `ONE_PERIOD` is, or
+            a text in a Parquet file is not UTF-8.
     """
-    if len(set(columns.needed)) != len(columns.needed):
-        raise InputError("member, elements and period must be different columns")
+    require_different(columns)
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     suffix = path.suffix.lower()
@@ -87,6 +104,22 @@ def open_rows(connection: duckdb.DuckDBPyConnection, path: Path, columns: Column
     if failure:
         raise failure
     _check_types(types, columns)
+
+
+def require_different(columns: Columns) -> None:
+    """Raise InputError if one column is two things, or the period's name would say that there is none."""
+    if len(set(columns.needed)) != len(columns.needed):
+        raise InputError("member, elements and period must be different columns")
+    if columns.period == ONE_PERIOD:
+        # A copy could not say whether it has a period column.
+        raise InputError(f"a period column must not be called {ONE_PERIOD}: rename it")
+    is_stated_plainly = CALENDAR_PERIOD.fullmatch(columns.stated_period) is not None
+    if columns.period and is_stated_plainly != bool(columns.calendar):
+        # What a copy states of its periods could be read otherwise.
+        raise InputError(
+            "a period column must be called by letters, digits and underscores with --calendar, and without it not as "
+            "a calendar's periods are: rename it"
+        )
 
 
 def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
@@ -135,9 +168,24 @@ def _check_types(types: dict[str, str], columns: Columns) -> None:
             raise InputError(f"there is no column {name}")
     if types[columns.member] not in _MEMBER_TYPES:
         raise InputError(f"column {columns.member}: expected members that are texts or integers")
-    for name in columns.needed[1:]:
+    for name in columns.elements if columns.calendar else columns.needed[1:]:
         if types[name] not in _ELEMENT_TYPES:
             raise InputError(f"column {name}: expected texts, integers, truth values or days")
+    if columns.calendar:
+        is_timestamp = types[columns.period] in _TIMESTAMP_TYPES
+        require_calendar(columns, is_day=types[columns.period] == "DATE", is_timestamp=is_timestamp)
+
+
+def require_calendar(columns: Columns, *, is_day: bool, is_timestamp: bool) -> None:
+    """Raise InputError if the period column does not fall into periods of the calendar."""
+    if not (is_day or is_timestamp):
+        raise InputError(f"column {columns.period}: expected days or timestamps for --calendar")
+    if is_timestamp and not columns.zone:
+        raise InputError(
+            f"column {columns.period}: expected --zone, the time column's zone in the policy: it holds timestamps"
+        )
+    if is_day and columns.zone:
+        raise InputError(f"column {columns.period}: expected no --zone: it holds days")
 
 
 def require_all_read(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

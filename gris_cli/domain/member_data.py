@@ -24,7 +24,7 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.partitions.element_noise import Keys
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 from dp_service.terms import ColumnType
-from pinot_connector.engines.parquet import list_unreadable, readable
+from pinot_connector.engines.parquet import BREAKABLE, list_unreadable, readable, unread_columns
 
 # What a column of the file is called by DuckDB, and the type of its elements.
 _TYPES = {
@@ -113,20 +113,18 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.D
     try:
         if not isinstance(source.data, Path):
             return connection.register("given", source.data).table("given")
-        return _file(connection, source.data, source.table)
+        return _file(connection, source.data, source)
     except (duckdb.Error, OSError):
         # What DuckDB says may quote the file's content.
         raise SourceError(f"expected data that can be read{_of_table(source)}") from None
 
 
-def _file(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> duckdb.DuckDBPyRelation:
+def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> duckdb.DuckDBPyRelation:
     if not path.is_file():
         raise SourceError(f"there is no file {path}")
     match path.suffix.lower():
         case ".parquet":
-            # Without the rows that no question sees: one text that is not UTF-8 would stop the publication.
-            list_unreadable(connection, path, "unreadable")
-            return connection.sql(readable(path, "unreadable"))
+            return _parquet(connection, path, source)
         case ".csv":
             return _separated(connection, path, ",")
         case ".tsv":
@@ -134,8 +132,20 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> duck
         case ".duckdb" | ".db":
             quoted = str(path).replace("'", "''")
             connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
-            return connection.table(f"source.{_quoted(table)}")
+            return connection.table(f"source.{_quoted(source.table)}")
     raise SourceError(f"expected a file named .parquet, .csv, .tsv, .duckdb or .db, got {path.name}")
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> duckdb.DuckDBPyRelation:
+    """Return the rows and columns that questions can see: no value of one row stops the publication."""
+    unread = unread_columns(connection, path)
+    for name in (source.member, source.column):
+        if name in unread:
+            raise SourceError(
+                f"{name}: expected texts or integers, and not {BREAKABLE}, as timestamps in milliseconds are"
+            )
+    list_unreadable(connection, path, "unreadable")
+    return connection.sql(readable(path, "unreadable", unread))
 
 
 def _separated(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> duckdb.DuckDBPyRelation:

@@ -18,7 +18,7 @@ def draw_compared(result: Compared, path: Path, *, iterations: int, title: str) 
     """
     with drawn(path, width=10.0, height=4.2) as figure:
         figure.suptitle(title)
-        by_rho, by_iterations = figure.subplots(1, 2)
+        by_rho, by_iterations = figure.subplots(1, 2, sharey=True)
         _draw_by_rho(by_rho, result, iterations)
         _draw_by_iterations(by_iterations, result)
 
@@ -37,7 +37,7 @@ def _draw_by_rho(axes: Any, result: Compared, iterations: int) -> None:
         )
         _draw_line(axes, [float(run.parameters.rho) for run in line], line, method.value, style)
     axes.set(xlabel="rho, the price", ylabel="released elements", xscale="log", ylim=(0, None))
-    axes.legend(title="mean; band: all runs")
+    axes.legend(title="mean; band: all runs", alignment="left")
 
 
 def _draw_by_iterations(axes: Any, result: Compared) -> None:
@@ -54,7 +54,7 @@ def _draw_by_iterations(axes: Any, result: Compared) -> None:
         xticks=sorted({run.parameters.iterations for run in sips}),
     )
     # The lines leave no corner free.
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(title="mean; band: all runs", alignment="left", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _draw_line(

@@ -13,6 +13,7 @@ import typer
 
 from gris_cli.flags import JsonFlag
 from gris_cli.plan import data_commands
+from gris_cli.plan.bound import command as bound_command
 from gris_cli.plan.flags import (
     CALLS,
     DELTA,
@@ -257,6 +258,7 @@ def compose(
     print_sheets({"composition": sheet}, as_json=as_json)
 
 
+app.command()(bound_command.bound)
 app.command()(data_commands.curve)
 app.command()(data_commands.found)
 app.command()(data_commands.usage)

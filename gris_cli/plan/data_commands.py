@@ -46,7 +46,16 @@ _EpsilonsFlag = Annotated[
 _DeltaL0Flag = Annotated[
     int | None,
     typer.Option(
-        "--delta-l0", help="How many elements a member can have (Delta), for UnkLap; by default UnkGumb."
+        "--delta-l0",
+        help="How many elements a member can have (Delta), for UnkLap or KnownLap; by default UnkGumb or KnownGumb.",
+    ),
+]
+_KnownFlag = Annotated[
+    bool,
+    typer.Option(
+        "--known",
+        help="The domain is known: it is all elements of the histogram. Those of it that the data lack are lines with "
+        "0 in --counts.",
     ),
 ]
 
@@ -104,6 +113,7 @@ def found(
     k: Annotated[int, typer.Option(help="How many elements are asked for, and shown here.")] = 100,
     epsilons: _EpsilonsFlag = FOUND_EPSILONS,
     delta_l0: _DeltaL0Flag = None,
+    known: _KnownFlag = False,
     d_bar: DBarFlag = 1000,
     delta: DeltaFlag = DELTA,
     tau: TauFlag = 1,
@@ -116,7 +126,7 @@ def found(
 
     The picture is figure 4 of Rogers et al. 2020.
     """
-    from gris_cli.plan.expectations import expected_sheet, found_sheet, mechanism_of, needed_sheet  # noqa: PLC0415
+    from gris_cli.plan.expectations import PlannedQuestion, expected_sheet, found_sheet, planned  # noqa: PLC0415
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture, draw_found  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
@@ -129,10 +139,10 @@ def found(
     if out and not named:
         raise typer.BadParameter("--out needs a histogram: --counts, or --data with --by and --member")
     with named_errors():
-        mechanisms = [
-            mechanism_of(each, delta, k=k, d_bar=d_bar, tau=tau, delta_l0=delta_l0) for each in epsilons
-        ]
-        sheets = {"needed": needed_sheet(mechanisms)}
+        size = len(named.elements) if named else None
+        plan = PlannedQuestion(k=k, d_bar=None if known else d_bar, tau=tau, delta_l0=delta_l0, size=size)
+        mechanisms, needed = planned(plan, epsilons, delta)
+        sheets = {"needed": needed}
         if named:
             with progress("simulating", trials * len(mechanisms)) as advance:
                 runs = [
@@ -142,7 +152,8 @@ def found(
             sheets["expected"] = expected_sheet(mechanisms, runs)
             sheets["found"] = found_sheet(epsilons, runs)
             if out:
-                name = f"{mechanisms[0].name.value}, d_bar = {d_bar}, delta = {float(delta):g}, {trials} runs"
+                domain = "a known domain" if known else f"d_bar = {d_bar}, delta = {float(delta):g}"
+                name = f"{mechanisms[0].name.value}, {domain}, {trials} runs"
                 draw_found(epsilons, runs, out, title=f"{named.source}: {name}")
     print_sheets(sheets, as_json=as_json)
 

@@ -3,24 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
-from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
-from gris_cli.expectations import ALPHA, HALF, MOSTLY, gumbel_threshold, laplace_threshold
+from gris_cli.expectations import ALPHA, HALF, MOSTLY, gumbel_gap, gumbel_threshold, laplace_threshold
 from gris_cli.plan.sheets import Cell, Column, Sheet, percent
-from gris_cli.plan.simulation import CurvePoint, Found
+from gris_cli.plan.simulation import CurvePoint, Found, Planned
 
 
-def mechanism_of(
-    epsilon_per: Fraction, delta: Fraction, *, k: int, d_bar: int, tau: int, delta_l0: int | None
-) -> UnkLap | UnkGumb:
-    """Return UnkLap if it is known how many elements a member can have, else UnkGumb, as a policy does."""
-    currency = Currency(epsilon_per, delta)
-    if delta_l0 is None:
-        return UnkGumb(currency, k, d_bar, tau)
-    return UnkLap(currency, delta_l0, d_bar, tau)
+@dataclass(frozen=True)
+class PlannedQuestion:
+    """A question for the `k` largest elements, and what a policy would say of its column.
+
+    `d_bar` is how many elements of an unknown domain are fetched; None: the domain is known, and has `size` elements if
+    there is a histogram of it. `delta_l0` is how many of them a member can have; None: any number.
+    """
+
+    k: int
+    d_bar: int | None
+    tau: int
+    delta_l0: int | None
+    size: int | None
+
+
+def planned(
+    question: PlannedQuestion, epsilons: Sequence[Fraction], delta: Fraction
+) -> tuple[Sequence[Planned], Sheet]:
+    """Return the mechanism that a policy leads to, for each epsilon_per, and what it needs of counts."""
+    currencies = [Currency(each, delta) for each in epsilons]
+    if question.d_bar is None:
+        known = [_known_mechanism(question, each) for each in currencies]
+        return known, known_sheet(known)
+    unknown = [_unknown_mechanism(question, question.d_bar, each) for each in currencies]
+    return unknown, needed_sheet(unknown)
+
+
+def _unknown_mechanism(question: PlannedQuestion, d_bar: int, currency: Currency) -> UnkLap | UnkGumb:
+    if question.delta_l0 is None:
+        return UnkGumb(currency, question.k, d_bar, question.tau)
+    return UnkLap(currency, question.delta_l0, d_bar, question.tau)
+
+
+def _known_mechanism(question: PlannedQuestion, currency: Currency) -> KnownLap | KnownGumb:
+    if question.delta_l0 is not None:
+        return KnownLap(currency, question.delta_l0, question.tau)
+    # A larger k asks for all of the domain.
+    k = question.k if question.size is None else min(question.k, question.size)
+    return KnownGumb(currency, k, question.tau)
+
+
+def known_sheet(mechanisms: Sequence[KnownLap | KnownGumb]) -> Sheet:
+    """Return how far apart counts of a known domain must lie to be ranked rightly, and how exact they will be."""
+    return Sheet(
+        (
+            Column("mechanism", "mechanism", is_text=True),
+            Column("epsilon_per", "epsilon_per"),
+            Column("ordered_mostly", "in order 95 %, from"),
+            Column("half_width", "interval +-"),
+            Column("gaussian_half_width", "Gaussian counts +-"),
+        ),
+        [_known(mechanism) for mechanism in mechanisms],
+        (
+            (
+                "in order from",
+                "so far apart two counts are ranked in their true order; no element is left out",
+            ),
+            ("intervals", "of 95 %; KnownLap's hold before the largest are picked"),
+        ),
+    )
+
+
+def _known(mechanism: KnownLap | KnownGumb) -> tuple[Cell, ...]:
+    inverse_scale = mechanism.count_inverse_scale
+    epsilon_per = mechanism.currency.epsilon_per
+    gap, gaussian = LaplaceThreshold(inverse_scale, 0).needed(MOSTLY), None
+    if isinstance(mechanism, KnownGumb):
+        gap = gumbel_gap(epsilon_per, mechanism.tau)
+        gaussian = gaussian_half_width(1 / inverse_scale**2, ALPHA)
+    return (mechanism.name.value, epsilon_per, gap, noise_half_width(inverse_scale, ALPHA), gaussian)
 
 
 def needed_sheet(mechanisms: Sequence[UnkLap | UnkGumb]) -> Sheet:
@@ -79,7 +142,7 @@ def curve_sheet(points: Sequence[CurvePoint]) -> Sheet:
     )
 
 
-def expected_sheet(mechanisms: Sequence[UnkLap | UnkGumb], runs: Sequence[Found]) -> Sheet:
+def expected_sheet(mechanisms: Sequence[Planned], runs: Sequence[Found]) -> Sheet:
     """Return what a question costs and finds on average, beside the worst case that is reserved for it."""
     return Sheet(
         (

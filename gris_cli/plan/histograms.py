@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import typer
 
 from dp_service.mechanisms import Histogram
+from pinot_connector.errors import EngineError
 
 
 @dataclass(frozen=True)
@@ -67,22 +69,35 @@ def _counts_file(path: Path) -> NamedHistogram:
     return NamedHistogram(elements, histogram, path.name)
 
 
+def _require_column(flag: str, name: str, columns: list[str]) -> None:
+    if name.casefold() not in map(str.casefold, columns):
+        raise typer.BadParameter(f"{flag}: there is no column {name}; there are {', '.join(columns)}")
+
+
 def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:
     try:
         import duckdb  # noqa: PLC0415 - an extra of its own
+
+        from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415
     except ModuleNotFoundError:
         raise typer.BadParameter("--data needs pip install 'gris-dp[duckdb]'") from None
     element, person = (duckdb.ColumnExpression(name) for name in (by, member))
     try:
-        with duckdb.connect() as connection:
-            table = connection.read_parquet(str(path))
+        # Rows and columns as questions see them.
+        with closing(DuckDBEngine({"data": path})) as engine, engine.reading("data") as connection:
+            table = connection.table("data")
+            _require_column("--by", by, table.columns)
+            _require_column("--member", member, table.columns)
             pairs = table.select(element.cast("VARCHAR").alias("element"), person.alias("member")).distinct()
             rows = pairs.filter("element IS NOT NULL AND member IS NOT NULL").aggregate(
                 "element, count(*) AS members", "element"
             )
             found = rows.order("element").fetchall()
-    except duckdb.Error as error:
-        raise typer.BadParameter(f"--data, --by or --member: {type(error).__name__} reading {path}") from None
+    except EngineError as error:
+        raise typer.BadParameter(f"--data: {error}") from None
+    except duckdb.Error:
+        # What DuckDB says may quote the data.
+        raise typer.BadParameter(f"--data: {path} cannot be read to its end") from None
     return NamedHistogram(
         tuple(name for name, _ in found),
         Histogram.from_element_order(np.array([n for _, n in found], dtype=np.int64)),

@@ -61,7 +61,7 @@ def draw_curve(points: Sequence[CurvePoint], path: Path, *, k: int, title: str) 
             title=title,
             ylim=(0, None),
         )
-        axes.legend(title="mean; band: 25 % to 75 % of runs")
+        axes.legend(title="mean; band: 25 % to 75 % of runs", alignment="left")
 
 
 def draw_found(epsilons: Sequence[Fraction], runs: Sequence[Found], path: Path, *, title: str) -> None:
@@ -86,7 +86,9 @@ def draw_found(epsilons: Sequence[Fraction], runs: Sequence[Found], path: Path, 
 
 def _draw_counts(axes: Any, elements: Sequence[FoundElement]) -> None:
     ranks = [each.rank for each in elements]
-    axes.plot(ranks, [each.count for each in elements], label="true count", **_style(0, line="-"))
+    # Small points below the bars: where there is little noise, bars are no longer than a point.
+    points = _style(0, line="-") | {"markersize": 2.5}
+    axes.plot(ranks, [each.count for each in elements], label="true count", **points)
     seen = [each for each in elements if each.lower is not None and each.upper is not None]
     middles = [((each.lower or 0.0) + (each.upper or 0.0)) / 2 for each in seen]
     halves = [((each.upper or 0.0) - (each.lower or 0.0)) / 2 for each in seen]
@@ -96,7 +98,8 @@ def _draw_counts(axes: Any, elements: Sequence[FoundElement]) -> None:
         yerr=halves,
         color=_COLOURS[1],
         linestyle="",
-        capsize=2,
+        capsize=3,
+        zorder=3,
         label="noisy counts, 95 % of the runs that find it",
     )
     axes.set(ylabel="members", ylim=(0, None))
@@ -154,7 +157,7 @@ def draw_composition(
             xlim=(1, None),
             ylim=(0, 1.6 * bounds[-1].by_bound[Bound.DURFEE_ROGERS]),
         )
-        right.legend(title="bound")
+        right.legend(title="bound", alignment="left")
         for axes in (left, right):
             axes.grid(visible=True, alpha=0.3)
 
@@ -210,8 +213,8 @@ def draw_usage(
             for style, each in zip(styles(), group, strict=False):
                 days = range(1, each.shares.size + 1)
                 axes.plot(days, 100 * each.shares, label=f"{each.limit}", **style)
-            axes.set(xlabel="days since refresh", ylabel=f"{share} [%]", ylim=(0, None))
-            axes.legend(title=f"limit of {unit}")
+            axes.set(xlabel="days since refresh", ylabel=f"{share} [%]", xlim=(0, None), ylim=(0, None))
+            axes.legend(title=f"limit of {unit}", alignment="left")
             axes.grid(visible=True, alpha=0.3)
 
 

@@ -67,7 +67,7 @@ class Sheet:
 def print_sheets(sheets: dict[str, Sheet], *, as_json: bool) -> None:
     """Print tables one after the other, or one JSON object with a list of rows for each, by its name."""
     if as_json:
-        print_json({name: _rows(sheet) for name, sheet in sheets.items()})
+        print_json({name: sheet_rows(sheet) for name, sheet in sheets.items()})
         return
     console = console_of_width()
     for sheet in sheets.values():
@@ -76,7 +76,8 @@ def print_sheets(sheets: dict[str, Sheet], *, as_json: bool) -> None:
             say(console, label, text)
 
 
-def _rows(sheet: Sheet) -> list[dict[str, Cell]]:
+def sheet_rows(sheet: Sheet) -> list[dict[str, Cell]]:
+    """Return the rows of a table for JSON, by the keys of its columns."""
     return [
         {
             column.key: float(cell) if isinstance(cell, Fraction) else cell

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
+from dp_service.mechanisms import Currency, Histogram, KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.encoding import length_prefixed
@@ -24,6 +24,8 @@ from gris_cli.expectations import laplace_threshold
 from gris_cli.plan.histograms import NamedHistogram
 
 Advance = Callable[[], None]
+Planned = UnkLap | UnkGumb | KnownLap | KnownGumb
+"""A mechanism of an unknown domain, or of a known one: then the domain is all elements of the histogram."""
 
 
 class Draws:
@@ -126,7 +128,7 @@ class _Tally:
     """Adds up runs."""
 
     def __init__(
-        self, mechanism: UnkLap | UnkGumb, histogram: Histogram, ranked: NDArray[np.int64], trials: int
+        self, mechanism: Planned, histogram: Histogram, ranked: NDArray[np.int64], trials: int
     ) -> None:
         self.times = np.zeros(len(histogram), dtype=np.int64)
         self.first: dict[int, int] = {}
@@ -169,7 +171,7 @@ class _Tally:
 
 def found(
     named: NamedHistogram,
-    mechanism: UnkLap | UnkGumb,
+    mechanism: Planned,
     draws: Draws,
     *,
     shown: int,
@@ -177,13 +179,14 @@ def found(
     advance: Advance,
 ) -> Found:
     """Return the `shown` elements of the largest counts, how often each was found in `trials` runs, and averages."""
-    fetched = named.largest(mechanism.d_bar + 1)
+    d_bar = mechanism.d_bar if isinstance(mechanism, UnkLap | UnkGumb) else None
+    fetched = named if d_bar is None else named.largest(d_bar + 1)
     histogram = fetched.histogram
-    ranked = histogram.canonical_order[: min(shown, mechanism.d_bar)]
+    ranked = histogram.canonical_order[: shown if d_bar is None else min(shown, d_bar)]
     tally = _Tally(mechanism, histogram, ranked, trials)
     for trial in range(trials):
         noise = draws.noise(str(mechanism.currency.epsilon_per), str(trial))
-        tally.add(trial, mechanism.run(histogram, noise))
+        tally.add(trial, _cut(mechanism.run(histogram, noise), mechanism, shown))
         advance()
     expected = _expected(mechanism, histogram.descending_counts)
     elements = tuple(
@@ -201,6 +204,13 @@ def found(
     return Found(elements, tally.outcome())
 
 
+def _cut(selection: Selection, mechanism: Planned, shown: int) -> Selection:
+    """Return what a question for the `shown` largest is shown: of KnownLap, which counts all, the first of them."""
+    if not isinstance(mechanism, KnownLap) or selection.noisy_counts is None:
+        return selection
+    return Selection(selection.indices[:shown], selection.noisy_counts[:shown], selection.ended_in_bottom)
+
+
 def _band(noisy: NDArray[np.float64]) -> dict[str, float | None]:
     seen = noisy[~np.isnan(noisy)]
     if not seen.size:
@@ -209,9 +219,9 @@ def _band(noisy: NDArray[np.float64]) -> dict[str, float | None]:
     return {"lower": float(lower), "upper": float(upper)}
 
 
-def _expected(mechanism: UnkLap | UnkGumb, counts: NDArray[np.int64]) -> Callable[[int], float] | None:
-    """Return the chance of each rank to be found; UnkGumb's depends on all counts together and has no closed form."""
-    if isinstance(mechanism, UnkGumb):
+def _expected(mechanism: Planned, counts: NDArray[np.int64]) -> Callable[[int], float] | None:
+    """Return the chance of each rank to be found; only UnkLap's does not depend on all counts together."""
+    if not isinstance(mechanism, UnkLap):
         return None
     threshold = laplace_threshold(mechanism)
     cut = int(counts[mechanism.d_bar]) if counts.size > mechanism.d_bar else 0

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from pinot_connector.client_base import ClientBase
+from pinot_connector.budgets import Level
+from pinot_connector.catalog import Catalog
 from pinot_connector.dbapi.errors import (
     DatabaseError,
     DataError,
@@ -26,9 +26,15 @@ from pinot_connector.dbapi.errors import (
     Warning,  # noqa: A004 - PEP 249's name
     dbapi_error,
 )
+from pinot_connector.dbapi.explaining import EXPLANATION_DESCRIBED, explained_question
 from pinot_connector.dbapi.parameters import Parameters, bound
 from pinot_connector.dbapi.tables import ONE_DESCRIBED, Column, Values, described, tabulated
-from pinot_connector.results import PrivateResult
+from pinot_connector.explanation_rows import explanation_rows
+from pinot_connector.questions import is_liveness_check
+from pinot_connector.results import Explanation, PrivateResult
+from pinot_connector.sync_client import SyncClient
+
+_Answer = TypeVar("_Answer")
 
 
 class Connection:
@@ -54,7 +60,7 @@ class Connection:
     ProgrammingError = ProgrammingError
     NotSupportedError = NotSupportedError
 
-    def __init__(self, client: ClientBase[PrivateResult], resources: ExitStack, *, intervals: bool) -> None:
+    def __init__(self, client: SyncClient[Any], resources: ExitStack, *, intervals: bool) -> None:
         self._client = client
         self._resources = resources
         self._intervals = intervals
@@ -91,12 +97,45 @@ class Connection:
             GrisError: there is no result; cursors translate the error.
             InterfaceError: the connection was closed before there was an answer.
         """
-        try:
-            return self._client.sql(sql)
-        except RuntimeError as error:
-            if not self._closed:
-                raise
-            raise InterfaceError("the connection was closed before there was an answer") from error
+        return self._answered(lambda: self._client.sql(sql))
+
+    def explain(self, sql: str) -> Explanation:
+        """Returns what a question without parameters would cost at most; `EXPLAIN` calls this.
+
+        Nothing is charged, and no data are read.
+
+        Args:
+            sql: the question, in the accepted subset of SQL.
+
+        Raises:
+            GrisError: the question is refused, or there is no answer; cursors translate the error.
+            InterfaceError: the connection is closed.
+        """
+        return self._answered(lambda: self._client.explain(sql))
+
+    def catalog(self, table: str = "") -> Catalog:
+        """Returns what may be asked: tables, columns, measures. Nothing is charged, and no data are read.
+
+        Args:
+            table: the only table to describe; empty for all.
+
+        Raises:
+            NotSupportedError: the policy lists no such table.
+            OperationalError: there is no answer.
+            InterfaceError: the connection is closed.
+        """
+        with dbapi_error():
+            return self._answered(lambda: self._client.catalog(table))
+
+    def remaining(self) -> tuple[Level, ...]:
+        """Returns the budget of the account. Nothing is charged, and no data are read.
+
+        Raises:
+            OperationalError: the account has no budget, the caller is refused, or there is no answer.
+            InterfaceError: the connection is closed.
+        """
+        with dbapi_error():
+            return self._answered(self._client.remaining)
 
     def commit(self) -> None:
         """Does nothing: every question is paid for when it is executed."""
@@ -127,10 +166,19 @@ class Connection:
         if self._closed:
             raise InterfaceError("the connection is closed")
 
+    def _answered(self, call: Callable[[], _Answer]) -> _Answer:
+        self._require_open()
+        try:
+            return call()
+        except RuntimeError as error:
+            if not self._closed:
+                raise
+            raise InterfaceError("the connection was closed before there was an answer") from error
+
 
 @dataclass(frozen=True)
 class _Result:
-    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: nothing was asked."""
+    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: no data were asked."""
 
     release: PrivateResult | None
     description: tuple[Column, ...]
@@ -138,16 +186,13 @@ class _Result:
     row_count: int
 
 
-_LIVENESS_CHECK = re.compile(r"\s*SELECT\s+1\s*;?\s*", re.IGNORECASE)
-
-
 class Cursor:
     """Asks questions and fetches their rows. It belongs to one thread at a time.
 
     `arraysize` is how many rows `fetchmany` returns by default. `messages` has what there is to know about the result,
     as PEP 249's extension does: pairs of `Warning` and the warning; so far that the policy shows fewer elements than
-    its LIMIT. After an `execute` that failed there is nothing to
-    fetch: neither its own rows nor those of the question before.
+    its LIMIT, and what counts leave out: rows beyond tau, and elements beyond a bound. After an `execute` that failed
+    there is nothing to fetch: neither its own rows nor those of the question before.
     """
 
     def __init__(self, connection: Connection, *, intervals: bool) -> None:
@@ -182,7 +227,7 @@ class Cursor:
     def release(self) -> PrivateResult | None:
         """The release that the rows come from: mechanism, cost, remaining budget, whether it ended in bottom.
 
-        None before a result, and after `SELECT 1`.
+        None before a result, and after `SELECT 1` and `EXPLAIN`.
         """
         return None if self._result is None else self._result.release
 
@@ -190,7 +235,7 @@ class Cursor:
         """Asks a question and pays for it.
 
         `SELECT 1`, by which programs test a connection, is answered here: it asks no service, reads no data and costs
-        nothing.
+        nothing. `EXPLAIN` before a question gives what it would cost at most; that reads no data and costs nothing.
 
         Args:
             operation: SQL of the accepted subset, with `%(name)s` for values and `%%` for a per cent sign.
@@ -209,21 +254,31 @@ class Cursor:
         self._require_open()
         self._result = None
         self.messages = []
-        if isinstance(operation, str) and _LIVENESS_CHECK.fullmatch(operation):
+        if is_liveness_check(operation):
             self._result = _Result(None, ONE_DESCRIBED, iter([(1,)]), row_count=1)
             return self
         with dbapi_error():
-            release = self._connection.ask(bound(operation, parameters))
+            text = bound(operation, parameters)
+            question = explained_question(text)
+            if question is not None:
+                rows = list(explanation_rows(self._connection.explain(question)))
+                self._result = _Result(None, EXPLANATION_DESCRIBED, iter(rows), len(rows))
+                return self
+            release = self._connection.ask(text)
+        self._result = self._shown(release)
+        return self
+
+    def _shown(self, release: PrivateResult) -> _Result:
         if release.requested_k is not None:
             shown = f"the policy shows at most {release.parameters.k} elements; LIMIT {release.requested_k} was lowered"
             self.messages.append((Warning, Warning(shown)))
-        self._result = _Result(
+        self.messages.extend((Warning, Warning(said)) for said in release.parameters.left_out)
+        return _Result(
             release,
             description=described(release, intervals=self._intervals),
             rows=tabulated(release, intervals=self._intervals),
             row_count=len(release.rows),
         )
-        return self
 
     def executemany(self, operation: str, seq_of_parameters: object) -> NoReturn:
         """Always refuses: each question is paid for, so each needs its own `execute`.

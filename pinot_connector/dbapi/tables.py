@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pinot_connector.dbapi.types import NUMBER, TYPE_OF_COLUMN, Type
-from pinot_connector.results import IntervalKind, PrivateResult, Row
+from pinot_connector.parameters import IntervalKind
+from pinot_connector.questions import AggregateFunction
+from pinot_connector.results import AggregateValue, PrivateResult, Row
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
 Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
@@ -19,17 +22,22 @@ ONE_DESCRIBED: tuple[Column, ...] = (("1", NUMBER, None, None, None, None, False
 
 
 def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
-    """Returns the columns: those of the elements as selected, the count, and the ends of its interval.
+    """Returns the columns: those of the elements as selected, the count, sums and averages, and ends of intervals.
 
-    Columns and the count have the question's aliases. Without one the count is called `count`; its interval is
-    `<count>_lower` and `<count>_upper`. A name that another column has already gets underscores at its end.
+    All have the question's aliases. Without one the count is called `count`, a sum `sum_<column>` and an average
+    `average_<column>_per_member`; an interval is `<name>_lower` and `<name>_upper`. A name that another column has
+    already gets underscores at its end.
     """
-    columns = {column.title: TYPE_OF_COLUMN[column.type] for column in release.columns}
-    if release.interval_kind is not IntervalKind.NONE:
-        count = release.count_alias or COUNT_NAME
-        for name in (count, f"{count}_lower", f"{count}_upper") if intervals else (count,):
-            columns[_free(name, columns)] = NUMBER
-    return tuple((name, kind, None, None, None, None, False) for name, kind in columns.items())
+    columns = {column.title: (TYPE_OF_COLUMN[column.type], False) for column in release.columns}
+    numbers = (
+        [] if release.interval_kind is IntervalKind.NONE else [(release.count_alias or COUNT_NAME, False)]
+    )
+    for aggregate in release.parameters.aggregates:
+        numbers.append((aggregate.title, aggregate.function is AggregateFunction.AVERAGE))
+    for title, may_be_null in numbers:
+        for name in (title, f"{title}_lower", f"{title}_upper") if intervals else (title,):
+            columns[_free(name, columns)] = (NUMBER, may_be_null)
+    return tuple((name, kind, None, None, None, None, null) for name, (kind, null) in columns.items())
 
 
 def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
@@ -40,10 +48,23 @@ def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
 def _values(row: Row, *, intervals: bool) -> Values:
     if row.noisy_count is None:
         return row.element
-    return (*row.element, row.noisy_count, *((row.interval or ()) if intervals else ()))
+    numbers = (row.noisy_count, *((row.interval or ()) if intervals else ()))
+    return (
+        *row.element,
+        *numbers,
+        *(each for value in row.values for each in _numbers(value, intervals=intervals)),
+    )
 
 
-def _free(name: str, taken: dict[str, Type]) -> str:
+def _numbers(value: AggregateValue | None, *, intervals: bool) -> tuple[float | None, ...]:
+    """Returns a sum or an average as the nearest float; NULL where there is none to show."""
+    ends: tuple[Fraction | None, ...] = (
+        (None, None, None) if value is None else (value.value, *value.interval)
+    )
+    return tuple(None if end is None else float(end) for end in ends[: 3 if intervals else 1])
+
+
+def _free(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name

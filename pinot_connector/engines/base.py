@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Protocol, TypeAlias
 
 Element: TypeAlias = str | int | bool
 
 COUNT_COLUMN = "gris_count"
-"""The last column of every answer."""
+"""The column behind those of the elements in every answer."""
+FIRST_COUNT_COLUMN = "gris_first_count"
+"""The column behind it, where a query asks of how many members each element is the first."""
+
+
+def sum_column(place: int) -> str:
+    """Returns the name of the column with the centred sums of the value column in a place, from 0 on."""
+    return f"gris_sum_{place + 1}"
 
 
 class ColumnType(Enum):
@@ -31,10 +40,18 @@ class TimeUnit(Enum):
     MICROSECONDS = "microseconds"
 
 
+class ValueType(Enum):
+    """The type of a column that is summed; decimal and floating-point numbers are read as IEEE doubles."""
+
+    INT64 = "int64"
+    DECIMAL = "decimal"
+
+
 class Feature(Enum):
     """What an engine must have, beyond its dialect, to run a query."""
 
     PINOT_MULTISTAGE = "Pinot's multi-stage engine"
+    BOUNDED_COPY = "a bounded copy that says how it was made"
 
 
 @dataclass(frozen=True)
@@ -84,12 +101,39 @@ class ReadColumn:
 
 
 @dataclass(frozen=True)
+class ReadValue:
+    """A column that a query sums, and what the query was written for.
+
+    `null_value` is what an engine that stores no NULL stores where a value is missing; None: an infinity, or nothing
+    that is a number.
+    """
+
+    name: str
+    type: ValueType
+    null_value: Fraction | None
+
+
+@dataclass(frozen=True)
+class BoundedCopy:
+    """What a bounded copy says of itself: the arguments that `gris bound` was given for it."""
+
+    table: str
+    member: str
+    elements: tuple[str, ...]
+    delta_0: int
+    period: str
+
+
+@dataclass(frozen=True)
 class EngineQuery:
     """A query that dp_service rendered for one engine.
 
     `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
     `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it,
-    and `reads` are the columns that it names: a table in which one of them is something else must not be asked.
+    and `reads` are the columns that it names: a table in which one of them is something else must not be asked. With
+    `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`. With
+    `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
+    `sums` are the columns that it sums: for each, the answer has one more column behind all counts.
     """
 
     table: str
@@ -98,6 +142,27 @@ class EngineQuery:
     row_limit: int
     requires: frozenset[Feature] = frozenset()
     reads: tuple[ReadColumn, ...] = ()
+    bounded_copy: BoundedCopy | None = None
+    first_counts: bool = False
+    sums: tuple[ReadValue, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The names of the columns of the answer behind its elements: the counts, and then the centred sums."""
+        firsts = (FIRST_COUNT_COLUMN,) if self.first_counts else ()
+        return (COUNT_COLUMN, *firsts, *map(sum_column, range(len(self.sums))))
+
+    def answer(
+        self,
+        elements: tuple[list[Element], ...],
+        numbers: Sequence[list[int]],
+        data_version: str,
+        coverage: object = None,
+    ) -> EngineAnswer:
+        """Returns an answer to this query, whose columns behind the elements are given in the order of `numbers`."""
+        counts, *others = numbers
+        firsts = tuple(others.pop(0)) if self.first_counts else ()
+        return EngineAnswer(elements, counts, data_version, coverage, firsts, tuple(others))
 
 
 @dataclass(frozen=True)
@@ -106,13 +171,16 @@ class EngineAnswer:
 
     `elements` has one list for each column of the query, all as long as `counts`; days are integers since
     1970-01-01. `data_version` is the version of the data that the counts were asked of. `coverage` is whatever the
-    engine itself needs to confirm the answer.
+    engine itself needs to confirm the answer. `first_counts` are as long as `counts` where the query asks for them, and
+    otherwise empty. `sums` has one list for each column that the query sums.
     """
 
     elements: tuple[list[Element], ...]
     counts: list[int]
     data_version: str
     coverage: object = None
+    first_counts: tuple[int, ...] = ()
+    sums: tuple[list[int], ...] = ()
 
 
 class Engine(Protocol):

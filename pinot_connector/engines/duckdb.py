@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
+from pinot_connector.engines.bounded_copies import require_bounded_copy
 from pinot_connector.engines.file_versions import VersionedFile
 from pinot_connector.engines.parquet import (
     BREAKABLE,
@@ -24,9 +25,17 @@ from pinot_connector.engines.parquet import (
     quoted,
     readable,
     reads_any_text,
+    unread_columns,
 )
-from pinot_connector.engines.rows import answer_of, require_columns, require_readable
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError, IncompleteAnswer
+from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
+from pinot_connector.errors import (
+    DataChanged,
+    EngineGone,
+    EngineRefused,
+    EngineUnavailable,
+    GrisError,
+    IncompleteAnswer,
+)
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
 
@@ -41,6 +50,10 @@ ACCEPTED_TYPES = {
     ColumnType.TIMESTAMP: frozenset(
         ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMPTZ_NS")
     ),
+}
+SUMMED_TYPES = {
+    ValueType.INT64: _INTEGERS,
+    ValueType.DECIMAL: frozenset(("DECIMAL", "FLOAT", "DOUBLE")),
 }
 # The types that a member column may have if the policy does not list it. Every value of these can be read. Of others,
 # such as TIMESTAMP, TIME and JSON, DuckDB refuses a value that is out of range or malformed, and the query with it.
@@ -99,14 +112,24 @@ class DuckDBEngine:
         return frozenset(self._files)
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses every requirement: a query for DuckDB has none; see `Engine.check`."""
-        if query.requires:
+        """Refuses a file that is not the bounded copy that a query requires, and other requirements; see `Engine`."""
+        if query.requires - {Feature.BOUNDED_COPY}:
             raise EngineRefused("DuckDB has nothing of what this query requires")
+        if Feature.BOUNDED_COPY not in query.requires:
+            return
+        path = self._file(query.table).path
+        if _is_database(path):
+            raise EngineRefused(
+                "a prepared bounded copy must be a Parquet file: a DuckDB database does not say how it was made"
+            )
+        require_bounded_copy(path, query.bounded_copy)
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on this version of the file; see `Engine.run`."""
         file = self._file(query.table)
         _require_version(file, data_version)
+        # The file may be another one than when it was checked before; `confirm` sees to it that it stays this one.
+        self.check(query)
         try:
             rows = self._rows(query, data_version)
         except EngineRefused:
@@ -155,7 +178,9 @@ class DuckDBEngine:
         try:
             return self._files[table]
         except KeyError:
-            raise EngineRefused("the engine has no such table") from None
+            raise EngineRefused(
+                f"the engine has no such table: {table}; it has {', '.join(self._files) or 'none'}"
+            ) from None
 
     def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
         timed_out = threading.Event()
@@ -273,9 +298,7 @@ class _ParquetTable:
             return self._listed[1:]
 
     def _unread(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
-        breakable = _translated(partial(breakable_columns, connection, self._file.path), _refused)
-        columns = _translated(partial(columns_of, connection, self._file.path), _refused) if breakable else {}
-        return [name for name in columns if name.casefold() in breakable]
+        return _translated(partial(unread_columns, connection, self._file.path), _refused)
 
     def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
         if self._listed is not None:
@@ -306,7 +329,7 @@ def _refused(_: Exception) -> GrisError:
 
 
 def _unreadable_file(_: Exception) -> GrisError:
-    return EngineUnavailable("the data file cannot be read")
+    return EngineGone("the data file cannot be read")
 
 
 def _is_database(path: Path) -> bool:
@@ -405,6 +428,7 @@ def _fetch(
     connection: duckdb.DuckDBPyConnection, query: EngineQuery, types: Mapping[str, str]
 ) -> list[tuple[Any, ...]]:
     require_readable(query, types.items(), ACCEPTED_TYPES)
+    require_summable(query, types.items(), SUMMED_TYPES)
     _require_members(query, types)
     connection.execute(query.sql)
     described = [(column[0], str(column[1])) for column in connection.description or ()]

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinot_connector.errors import EngineUnavailable
+from pinot_connector.errors import EngineGone, EngineUnavailable
 
 READS_OF_A_MOVING_FILE = 3
 
@@ -49,7 +49,7 @@ class VersionedFile:
             with self._lock:
                 return self._read_version()
         except OSError:
-            raise EngineUnavailable("the data file cannot be read") from None
+            raise EngineGone("the data file cannot be read") from None
 
     def stamp(self) -> object:
         """Returns something that equals an earlier stamp only if the file was not replaced or written since.
@@ -60,7 +60,7 @@ class VersionedFile:
         try:
             return _Signature.of(self.path)
         except OSError:
-            raise EngineUnavailable("the data file cannot be read") from None
+            raise EngineGone("the data file cannot be read") from None
 
     def _read_version(self) -> str:
         for _ in range(READS_OF_A_MOVING_FILE):

@@ -84,6 +84,18 @@ def breakable_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> froz
     return frozenset(name.casefold() for (name,) in found)
 
 
+def unread_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> list[str]:
+    """Returns the names of the columns that nothing may read, because one value in them can make DuckDB fail.
+
+    Raises:
+        duckdb.Error: the file cannot be read as Parquet.
+    """
+    breakable = breakable_columns(connection, path)
+    return (
+        [name for name in columns_of(connection, path) if name.casefold() in breakable] if breakable else []
+    )
+
+
 def text_columns(columns: dict[str, str]) -> list[str]:
     """Returns the names of the columns that hold texts."""
     return [name for name, type_ in columns.items() if type_ == _TEXT_TYPE]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pinot_connector.days import days_of
-from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ValueType
 from pinot_connector.errors import EngineRefused, IncompleteAnswer
 
 _TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,40}")
@@ -29,7 +29,7 @@ def require_columns(
         EngineRefused: a column does not have the policy's type.
     """
     expected = [(column.name, accepted[column.type]) for column in query.columns]
-    expected.append((COUNT_COLUMN, accepted[ColumnType.INT64]))
+    expected += [(name, accepted[ColumnType.INT64]) for name in query.numbers]
     if [name for name, _ in described] != [name for name, _ in expected]:
         raise IncompleteAnswer("the engine answered with other columns than asked")
     if any(type_ not in types for (_, type_), (_, types) in zip(described, expected, strict=True)):
@@ -63,6 +63,30 @@ def require_readable(
             )
 
 
+def require_summable(
+    query: EngineQuery, held: Iterable[tuple[str, str]], accepted: Mapping[ValueType, frozenset[str]]
+) -> None:
+    """Checks the columns that a query sums, as `require_readable` checks the others.
+
+    Args:
+        query: what is to be asked.
+        held: name and type of each column of the table, in the engine's words.
+        accepted: the engine's types for each type of the policy, without what stands in their brackets.
+
+    Raises:
+        EngineRefused: the table has no such column, or it does not have the policy's type.
+    """
+    types = {name.casefold(): type_ for name, type_ in held}
+    for value in query.sums:
+        if value.name.casefold() not in types:
+            raise EngineRefused(f"the table has no column {value.name}")
+        found = plain_type(types[value.name.casefold()])
+        if found not in accepted[value.type]:
+            raise EngineRefused(
+                f"the column {value.name} of the table holds {found}, and not the policy's type, {value.type.value}"
+            )
+
+
 def plain_type(type_: str) -> str:
     """Returns the name of an engine's type without what stands in brackets, which can be values of the data."""
     found = _TYPE_NAME.match(type_)
@@ -80,15 +104,16 @@ def answer_of(query: EngineQuery, rows: Sequence[tuple[Any, ...]], data_version:
     columns: list[list[Any]] = (
         [list(column) for column in zip(*rows, strict=True)]
         if rows
-        else [[] for _ in (*query.columns, COUNT_COLUMN)]
+        else [[] for _ in (*query.columns, *query.numbers)]
     )
     if any(None in column for column in columns):
         raise IncompleteAnswer("the engine answered with NULL")
-    *elements, counts = columns
+    width = len(query.columns)
+    elements = columns[:width]
     for position, column in enumerate(query.columns):
         if column.type is ColumnType.DATE:
             elements[position] = [_days(value) for value in elements[position]]
-    return EngineAnswer(tuple(elements), counts, data_version)
+    return query.answer(tuple(elements), columns[width:], data_version)
 
 
 def _days(value: object) -> int:

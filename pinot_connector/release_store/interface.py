@@ -47,6 +47,8 @@ class KeptRelease:
 class Payment:
     """The window in which an account paid for a release, by the ledger's clock.
 
+    The account is given the release for nothing from then on; the window decides only how long it is kept.
+
     Attributes:
         window_start: When the window began.
         window_end: When it ends; None: never.
@@ -54,10 +56,6 @@ class Payment:
 
     window_start: Microseconds
     window_end: Microseconds | None
-
-    def covers(self, now: Microseconds) -> bool:
-        """Returns whether the window still lasts. If not, the ledger decides whether the account pays again."""
-        return self.window_end is None or now < self.window_end
 
 
 @dataclass(frozen=True)

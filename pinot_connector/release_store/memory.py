@@ -91,7 +91,8 @@ class MemoryReleaseStore(ReleaseStore):
         """Notes what an account was shown."""
         with self._lock:
             held = self._receipts.setdefault(account, OrderedDict())
-            request_id, oldest = receipt.shown.request_id, self._limits.oldest(self._clock())
+            request_id = receipt.shown.request_id
+            oldest = self._limits.removable_before(self._clock(), self._ledger_time)
             for position, each in list(held.items()):
                 is_replaced = each.same == receipt.same and not each.shown.request_id
                 is_retry = bool(request_id) and each.shown.request_id == request_id

@@ -19,7 +19,7 @@ class ReceiptLimits:
     """How many receipts are kept. They are only a list of what was shown: no limit removes a release or a payment.
 
     Attributes:
-        days: How long a receipt is listed.
+        days: How long a receipt is listed. It is removed once they were over before the ledger's window began.
         per_account: How many of one account.
         megabytes: How large all of them may become. When they are, the accounts that keep most lose their oldest; an
             account loses nothing if it keeps no more than its share.
@@ -33,13 +33,30 @@ class ReceiptLimits:
         """Returns how old a receipt may be that is still listed."""
         return now - self.days * DAY
 
+    def removable_before(self, now: Microseconds, ledger_time: Microseconds) -> Microseconds:
+        """Returns how old a receipt may be that stays in the store, whether or not it is listed.
+
+        A clock of this machine that is ahead removes nothing: it must be over by the ledger's time too.
+
+        Args:
+            now: The machine's time.
+            ledger_time: The start of the latest window that the ledger has reported; 0: it has reported none.
+        """
+        return self.oldest(min(now, ledger_time))
+
 
 def without_elements(shown: app_pb2.PastRelease) -> app_pb2.PastRelease:
-    """Returns what a receipt keeps of a result whose release is kept: of the elements, only the intervals."""
+    """Returns what a receipt keeps of a result whose release is kept: of the elements, only the intervals.
+
+    A list in the order of a sum or an average keeps its elements: they are not the first ones of the release.
+    """
     receipt = app_pb2.PastRelease()
     receipt.CopyFrom(shown)
+    if _has_own_elements(shown):
+        return receipt
     del receipt.elements.columns[:]
     del receipt.elements.noisy_counts[:]
+    del receipt.elements.noisy_numerators[:]
     return receipt
 
 
@@ -47,7 +64,7 @@ def with_elements(receipt: app_pb2.PastRelease, kept: KeptRelease | None) -> app
     """Returns the result that a receipt is for; without the kept release, its elements are omitted."""
     shown = app_pb2.PastRelease()
     shown.CopyFrom(receipt)
-    if receipt.elements_omitted:
+    if receipt.elements_omitted or _has_own_elements(receipt):
         return shown
     if kept is None:
         shown.ClearField("elements")
@@ -58,7 +75,12 @@ def with_elements(receipt: app_pb2.PastRelease, kept: KeptRelease | None) -> app
         shown.elements.columns.append(_first(column, count))
     if receipt.result.interval_kind != dp_pb2.INTERVAL_KIND_NONE:
         shown.elements.noisy_counts.extend(kept.content.elements.noisy_counts[:count])
+        shown.elements.noisy_numerators.extend(kept.content.elements.noisy_numerators[:count])
     return shown
+
+
+def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
+    return shown.result.parameters.sums.HasField("ordered_by")
 
 
 def _first(column: histogram_pb2.ElementColumn, count: int) -> histogram_pb2.ElementColumn:

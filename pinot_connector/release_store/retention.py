@@ -5,10 +5,14 @@ That time is never ahead of the ledger's clock, so a machine whose clock jumps r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Sequence
 
+from pinot_connector.budgets import Level
 from pinot_connector.release_store.interface import DAY, KEPT_AFTER_WINDOW, Microseconds, Payment
 
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 # No window that slides is longer than 400 days. Within such a time the ledger may still name the release as paid.
 UNPAID_KEPT: Microseconds = 400 * DAY + KEPT_AFTER_WINDOW
 
@@ -46,3 +50,19 @@ def later(known: Payment | None, payment: Payment) -> Payment:
     if known is None or payment.window_end is None:
         return payment
     return known if known.window_end is None or known.window_end > payment.window_end else payment
+
+
+def payment_of(levels: Sequence[Level]) -> Payment | None:
+    """Returns the window that a charge was made in: that of the level closest to the account.
+
+    Of a sliding window the ledger reports the end at which its oldest charge leaves, which is not later than that of
+    this one.
+    """
+    if not levels or levels[-1].window_start is None:
+        return None
+    end = levels[-1].window_end
+    return Payment(_microseconds(levels[-1].window_start), None if end is None else _microseconds(end))
+
+
+def _microseconds(timestamp: datetime.datetime) -> Microseconds:
+    return (timestamp - _EPOCH) // _MICROSECOND

@@ -52,6 +52,7 @@ MARK_PAID = """INSERT INTO gris_release_payments (query, account, key_id, window
     SET key_id = excluded.key_id, window_end = excluded.window_end, content = excluded.content
     WHERE gris_release_payments.window_end IS NOT NULL
     AND (excluded.window_end IS NULL OR excluded.window_end >= gris_release_payments.window_end)"""
+LEDGER_TIME = "SELECT ledger_time FROM gris_release_store_time WHERE one = 1"
 ADVANCE = "UPDATE gris_release_store_time SET ledger_time = :time WHERE one = 1 AND ledger_time < :time"
 
 REMOVE_REPLACED = """DELETE FROM gris_release_receipts

@@ -86,7 +86,7 @@ class StoredReleases(ReleaseStore):
         self._database.check()
         with self._lock:
             kept, payment = self._cached.get(query_id), self._payments.get((query_id, account))
-        if kept is not None and payment is not None and payment.covers(self._clock()):
+        if kept is not None and payment is not None:
             return Found(kept, payment)
         found: Found | None = await self._run("find", lambda execute: self._find(execute, query_id, account))
         if found is not None:
@@ -186,7 +186,8 @@ class StoredReleases(ReleaseStore):
         query = self._query(receipt.query_id) if receipt.query_id else None
         request = self._cipher.name("request", request_id) if request_id else None
         same = self._cipher.name("same", receipt.same)
-        execute(statements.REMOVE_OLD_RECEIPTS, {"oldest": self._oldest()})
+        oldest = self._limits.removable_before(self._clock(), _ledger_time(execute))
+        execute(statements.REMOVE_OLD_RECEIPTS, {"oldest": oldest})
         execute(statements.REMOVE_REPLACED, {"account": owner, "same": same, "request": request})
         values = {
             "account": owner,
@@ -272,10 +273,14 @@ class StoredReleases(ReleaseStore):
 
 def _advance(execute: Execute, time: Microseconds) -> None:
     """Notes a time that the ledger has reported; if it is a later one, removes what no longer has to be kept."""
-    before = execute("SELECT ledger_time FROM gris_release_store_time", {})
-    if before[0][0] < time:
+    if _ledger_time(execute) < time:
         execute(statements.ADVANCE, {"time": time})
         _remove_old(execute)
+
+
+def _ledger_time(execute: Execute) -> Microseconds:
+    ((time,),) = execute(statements.LEDGER_TIME, {})
+    return int(time)
 
 
 def _remove_old(execute: Execute) -> None:

@@ -123,14 +123,14 @@ def test_certainty_is_not_to_be_had() -> None:
         LaplaceThreshold(Fraction(1), 10).needed(Fraction(1))
 
 
-@pytest.mark.parametrize(("k", "above"), [(3, 66), (3, 80), (5, 75), (1, 60)])
+@pytest.mark.parametrize(("k", "above"), [(3, 66), (5, 75), (1, 60)])
 def test_what_is_found_of_equal_counts_is_what_the_mechanism_finds(k: int, above: int) -> None:
-    """With d_bar = k the threshold's index is fixed; 4000 runs lie within six standard deviations of both numbers."""
+    """With d_bar = k the threshold's index is fixed; 1500 runs lie within six standard deviations of both numbers."""
     currency = Currency(Fraction(1, 5), Fraction(1, 10**5))
     mechanism = UnkGumb(currency, k, k, 1, with_counts=False)
     histogram = Histogram.from_element_order([above] * k + [0])
     expected = found_of_equals(GumbelThreshold(currency.epsilon_per, currency.delta, 1, k), k, above)
-    trials = 4000
+    trials = 1500
     runs = (KeyedNoise(KeyedStream(seed.to_bytes(32, "big"))) for seed in range(trials))
     sizes = [mechanism.run(histogram, noise).indices.size for noise in runs]
     assert sum(sizes) / trials == pytest.approx(expected.elements, abs=6 * k / (2 * trials**0.5))

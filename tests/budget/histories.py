@@ -348,6 +348,9 @@ class Player:
             earlier = self.made[-1 - step.pick % len(self.made)]
             if not isinstance(earlier.request, RootRequest | WriteOff):
                 earlier = earlier.by(AppliedLimits(self.levels(earlier.request.account)))
+            if isinstance(earlier.request, Reserve):
+                # The service draws the id of a reservation anew with each try.
+                earlier = earlier.but(reservation_id=f"hold-{id_}")
             if step.act is Act.REPEAT:
                 return earlier
             return Asked(_with_other_content(earlier.request), earlier.limits)
@@ -358,12 +361,14 @@ class Player:
         account = self._now_called(hold.account, step)
         levels = self.levels(account)
         if step.act is Act.GIVE_BACK:
-            return release(id_, ends=hold.request_id, account=account, on=levels)
+            ending = release(id_, ends=hold.request_id, account=account, on=levels)
+            return ending.but(reservation_id=hold.reservation_id)
         # Mostly what was held or less, which can be settled.
         cost = step.cost if step.name == 0 else hold.max_cost if step.pick % 2 else NOTHING
         ids = {"settles": hold.request_id, "release_id": release_id}
         unit_id = hold.unit_id if step.pick % 7 else UNIT
-        return _stated(charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids), step)
+        settling = charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids)
+        return _stated(settling.but(reservation_id=hold.reservation_id), step)
 
     def _now_called(self, account: Account, step: Step) -> Account:
         """Return the present name of an account, mostly: not everybody has heard of it."""

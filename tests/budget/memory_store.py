@@ -81,7 +81,7 @@ class MemoryStore:
         root = self._root(account)
         now = root.now(self.clock())
         snapshot = Snapshot(root=root, balances=self.kept, due=self._due(account.root, now))
-        return statement(self._with_history(account, snapshot), levels, now)
+        return statement(self._with_history(account, snapshot), account, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Look up the limits of each level."""

@@ -107,10 +107,12 @@ class Model:
         granted = reported[0] in {"reserved", "charged", "released"}
         last = self._span(limits.levels[-1])
         end = last.leaves_at or last.window.end or self.now
-        takes_nothing = (
-            isinstance(request, Charge) and request.cost == Cost(0, 0) and len(self.spent) == spent
+        is_charged = isinstance(request, WriteOff) or (
+            isinstance(request, Charge) and len(self.spent) > spent
         )
-        forgotten_at = end + ANSWERS_LAST if granted and not takes_nothing else self.now + REFUSALS_LAST
+        forgotten_at = end + ANSWERS_LAST if granted and is_charged else self.now + REFUSALS_LAST
+        if reported[0] == "reserved" and isinstance(request, Reserve):
+            forgotten_at += request.ttl
         if reported != ("held",):
             self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
         elif self.held == before.held:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,6 +24,7 @@ from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
+from budget_service.server.admin_messages import Listing
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
@@ -30,7 +33,7 @@ from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS, Tuning
-from tests.budget.conftest import closing, empty
+from tests.budget.conftest import UNHURRIED, closing, empty
 from tests.budget.limit_settings import SETTINGS
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_client import account as named
@@ -93,6 +96,15 @@ async def test_limits_are_set_removed_and_replayed(admin: AdminStub, any_store: 
     assert [COMPANY] == list((await any_store.limits(ANALYST)).limits)
 
 
+def forged_token(position: str) -> str:
+    """Return a page token of the account `a` whose position nobody has given."""
+    return Listing(Account(("a",)), 0, None, 1, "").token(position)
+
+
+# As deep as a token of the largest request can be.
+NESTED = base64.urlsafe_b64encode(b"[" * 100_000).decode()
+
+
 def changed(**fields: Any) -> pb.SetLimitsRequest:
     """Return a change whose limit is wrong in one field."""
     wrong = pb.Limit()
@@ -125,6 +137,9 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (pb.ListChargesRequest(account={"path": ["a"]}, page_size=1001), "page_size"),
         (pb.ListChargesRequest(account={"path": ["a"]}, page_token="x"), "page_token"),
         (pb.ListChargesRequest(account={"path": ["a"]}, page_token="WzEsIDJd"), "page_token"),
+        (pb.ListChargesRequest(account={"path": ["a"]}, page_token=forged_token("first")), "page_token"),
+        (pb.ListChargesRequest(account={"path": ["a"]}, page_token=forged_token("9" * 20)), "page_token"),
+        (pb.ListChargesRequest(account={"path": ["a"]}, page_token=NESTED), "page_token"),
         (pb.ListChargesRequest(account={"path": ["a"]}, start_time={"seconds": -1}), "start_time"),
         (pb.GetUsageReportRequest(account={"path": ["a", "b"]}, depth=1, days=1), "depth"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=5, days=1), "depth"),
@@ -265,7 +280,7 @@ async def test_a_usage_report_adds_up_what_is_below(
     assert (1, [0, 1, 1]) == (report.accounts, list(report.curves[0].exhausted_accounts))
 
 
-@pytest.mark.parametrize("tuning", [Tuning(journal_page=1)])
+@pytest.mark.parametrize("tuning", [replace(UNHURRIED, journal_page=1)])
 async def test_a_ledger_that_is_whole_is_verified(
     admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:

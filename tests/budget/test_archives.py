@@ -15,7 +15,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from redis.asyncio import Redis
 
-from budget_service.ledger.values import Cost
+from budget_service.ledger.values import Account, Cost
 from budget_service.server.archives import check_archives
 from budget_service.server.checkpoints import (
     ArchiveMissingError,
@@ -30,6 +30,7 @@ from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.conftest import closing, empty
 from tests.budget.limit_settings import SETTINGS
+from tests.budget.memory_store import MemoryStore
 from tests.support.budget_client import failure
 from tests.support.budget_samples import SteppedClock, charge, levels, limit
 from tests.support.redis_server import RedisServer
@@ -198,3 +199,40 @@ async def test_the_administrator_is_told_which_entries_differ(tmp_path: Path, cl
         error = await failure(stub.SealJournal(asked))
         assert (grpc.StatusCode.FAILED_PRECONDITION, "ARCHIVE_MISSING") == (error.code, error.info.reason)
         assert error.info.metadata == {"entries": "3"}
+
+
+@pytest.mark.parametrize("root", ["ä" * 64, "東" * 42, "a" * 128], ids=["2 bytes", "3 bytes", "1 byte"])
+async def test_the_longest_name_of_a_root_can_be_archived(
+    any_store: Store, tmp_path: Path, root: str
+) -> None:
+    """Escaped it is longer than the name of a file; its files are found again, and none of a root like it."""
+    folder, other = tmp_path / "archive", Account((root[:-1] + "b",))
+    folder.mkdir()
+    for name in ("a", "b"):
+        for account in (Account((root,)), other):
+            asked = charge(f"{name}{account.root}", Cost(1, 1), account=account, on=levels(account))
+            await any_store.apply(*asked)
+        for account in (Account((root,)), other):
+            await make_checkpoint(any_store, account.root)
+            assert await archive(any_store, account.root, folder) is not None
+    checked = check_archives(files_in(folder))
+    assert ([root, root, other.root, other.root], {""}) == (
+        sorted((each.archive.root for each in checked if each.archive), key=[root, other.root].index),
+        {each.problem for each in checked},
+    )
+
+
+async def test_an_archive_that_cannot_be_written_says_why(clock: SteppedClock, tmp_path: Path) -> None:
+    """The folder is gone: that is no fault of the service, and the journal stays."""
+    store, folder = MemoryStore(clock), tmp_path / "gone"
+    await play(store, "a")
+    async with (
+        administering(store, SETTINGS, "127.0.0.1:0", folder, detector=FailureDetector(store)) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        request = pb.SealJournalRequest(account={"path": ["acme"]}, archive=True)
+        error = await failure(stub.SealJournal(request))
+    assert (grpc.StatusCode.FAILED_PRECONDITION, "ARCHIVE_UNWRITABLE") == (error.code, error.info.reason)
+    assert "No such file or directory" in error.message
+    assert len(await store.journal("acme", "", "", 10)) == 3

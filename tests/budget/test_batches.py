@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Charged, LimitsSet, Reason, Refused
 from budget_service.ledger.requests import AccountRequest, Charge, Request, SetLimits
 from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.windows import Period
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
-from tests.budget.conftest import closing
+from tests.budget.conftest import UNHURRIED, closing
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
@@ -31,19 +33,22 @@ from tests.support.budget_samples import (
     limit,
     reserve,
 )
+from tests.support.examples import examples
 
 roots = itertools.count()
 
 
 ON_EVERY_ENGINE = pytest.mark.parametrize("any_store", ["sqlite", "postgres"], indirect=True)
 # With the last one, a batch ends early because more has lapsed than one request ends.
-TUNINGS = pytest.mark.parametrize("tuning", [Tuning(), Tuning(expired_at_once=1)], ids=["", "one expires"])
+TUNINGS = pytest.mark.parametrize(
+    "tuning", [UNHURRIED, replace(UNHURRIED, expired_at_once=1)], ids=["", "one expires"]
+)
 
 
 @pytest.mark.slow
 @TUNINGS
 @ON_EVERY_ENGINE
-@settings(max_examples=150, **ON_ONE_STORE)
+@settings(max_examples=examples(60), **ON_ONE_STORE)
 @given(HISTORIES)
 async def test_a_commit_of_many_answers_as_the_pure_rules(
     any_store: Store, clock: SteppedClock, tuning: Tuning, history: list[Step]
@@ -149,3 +154,20 @@ async def test_two_new_reservations_of_one_id_are_not_both_made(any_store: Store
     answers = await asyncio.gather(*(any_store.apply(*each) for each in asked), return_exceptions=True)
     assert [False, True, True] == [isinstance(each, Exception) for each in answers]
     assert Cost(1, 1) == (await any_store.read(ANALYST, on)).levels[-1].reserved
+
+
+async def test_another_window_counts_what_is_reserved_in_the_same_commit(any_store: Store) -> None:
+    """The level above is built twice, from the journal and from what is open, what the batch has opened included."""
+    alone, both, longer = (
+        levels(own=limit(9, 9), above=above)
+        for above in (None, limit(20, 20), limit(20, 20, period=Period.NEVER))
+    )
+    # The first one goes alone.
+    await asyncio.gather(
+        any_store.apply(*charge("first", Cost(1, 1), on=alone)),
+        any_store.apply(*charge("a", Cost(1, 1), on=both)),
+        any_store.apply(*reserve("r", Cost(2, 2), on=both)),
+        any_store.apply(*charge("b", Cost(1, 1), on=longer)),
+    )
+    status = (await any_store.read(ANALYST, longer)).levels[0]
+    assert (Cost(3, 3), Cost(2, 2)) == (status.spent, status.reserved)

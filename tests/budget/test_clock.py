@@ -136,10 +136,10 @@ async def test_a_replay_at_a_wrong_time_makes_nothing_out_of_date(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """It changes nothing, so it is not recorded when it came, and what came before it counts by the recorded time."""
-    await any_store.apply(*reserve("early", Cost(1, 1)))
+    await any_store.apply(*charge("early", Cost(1, 1), release_id="e"))
     clock.step(days=30)
     await any_store.apply(*charge("a"))
     clock.step(days=25)
     assert (await any_store.apply(*charge("a"))).replayed
     clock.step(days=-25)
-    assert (await any_store.apply(*reserve("early", Cost(1, 1)))).replayed
+    assert (await any_store.apply(*charge("early", Cost(1, 1), release_id="e"))).replayed

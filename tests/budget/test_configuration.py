@@ -289,7 +289,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("content", "expected"),
     [
         (b"\xff\xfe", "expected UTF-8"),
-        (b"accounts: [secret\nlimit: }", "line 2: expected ',' or ']', but got ':'"),
+        (
+            b"accounts: [secret\nlimit: }",
+            "line 2: a list in brackets needs a comma between its values, and a ] at its end",
+        ),
     ],
 )
 def test_what_is_no_document_is_refused_in_plain_words(tmp_path: Path, content: bytes, expected: str) -> None:

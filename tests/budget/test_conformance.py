@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from budget_service.ledger.windows import SECOND, Period
 from budget_service.server.audit import Verification, verify
 from budget_service.server.refunds import with_charge
 from budget_service.stores.interface import Store
-from budget_service.tuning import Tuning
+from tests.budget.conftest import UNHURRIED
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
@@ -29,6 +30,7 @@ from tests.support.budget_samples import (
     release,
     reserve,
 )
+from tests.support.examples import examples
 
 # One ledger serves many examples, so that each takes a root of its own.
 roots = itertools.count()
@@ -41,7 +43,7 @@ def fresh_account() -> Account:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
-@settings(max_examples=100, **ON_ONE_STORE)
+@settings(max_examples=examples(50), **ON_ONE_STORE)
 @given(HISTORIES)
 async def test_a_store_answers_as_the_pure_rules(
     any_store: Store, clock: SteppedClock, history: list[Step]
@@ -258,7 +260,7 @@ async def test_a_check_of_a_store_changes_nothing(any_store: Store) -> None:
     assert before == await any_store.read(account, on)
 
 
-@pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
+@pytest.mark.parametrize("tuning", [replace(UNHURRIED, expired_at_once=2)])
 async def test_more_reservations_than_one_step_ends_lapse_at_once_and_nobody_is_refused_for_them(
     any_store: Store, clock: SteppedClock
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -21,12 +22,12 @@ from budget_service.ledger.outcomes import (
 )
 from budget_service.ledger.requests import ChangeCurrency, Request, SetLimits
 from budget_service.ledger.state import EntryKind
-from budget_service.ledger.values import NOTHING, Cost, LevelLimit, Mode
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.verification import Rebuilt
 from budget_service.ledger.windows import SECOND, Period, WindowRule, microseconds_of
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
-from budget_service.tuning import Tuning
+from tests.budget.conftest import UNHURRIED
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -244,7 +245,7 @@ async def test_a_forfeit_that_has_lapsed_fixes_the_currency_before_another_is_pl
     assert await any_store.open_reservations(["acme"]) == 0
 
 
-@pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
+@pytest.mark.parametrize("tuning", [replace(UNHURRIED, expired_at_once=2)])
 async def test_all_that_has_lapsed_is_ended_before_a_currency_is_planned(
     any_store: Store, clock: SteppedClock
 ) -> None:
@@ -289,3 +290,45 @@ async def assert_verified(store: Store) -> None:
     found = Verification()
     await verify(store, "acme", found)
     assert found.differences == []
+
+
+async def test_a_level_that_only_tracks_counts_what_was_charged_in_the_new_currency(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """By a replica that has no limit there, while the week of another one still had charges of the old currency."""
+    own = limit(100, 100)
+    above = {mode: levels(own=own, above=limit(9, 9, period=Period.WEEK, mode=mode)) for mode in Mode}
+    alone = levels(own=own)
+    clock.now = NOVEMBER - 3600 * SECOND
+    await any_store.apply(*charge("old", Cost(2, 1), on=above[Mode.ENFORCE]))
+    await any_store.apply(*change("c", on=alone))
+    clock.now = NOVEMBER + SECOND
+    await any_store.apply(*charge("new", Cost(5, 1), on=alone, unit_id=OTHER_UNIT))
+    refused = charge("refused", Cost(1, 1), on=above[Mode.ENFORCE], unit_id=OTHER_UNIT)
+    assert isinstance(await reported(any_store, refused), Exhausted)
+    await any_store.apply(*reserve("held", Cost(3, 1), on=alone, unit_id=OTHER_UNIT))
+    await any_store.apply(*charge("tracked", Cost(1, 1), on=above[Mode.TRACK], unit_id=OTHER_UNIT))
+    company = (await any_store.read(ANALYST, above[Mode.TRACK])).levels[0]
+    assert (Cost(6, 2), Cost(3, 1)) == (company.spent, company.reserved)
+    await assert_verified(any_store)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
+async def test_a_first_charge_counts_in_a_currency_that_began_in_the_middle_of_its_day(
+    any_store: Store, clock: SteppedClock, zone: str
+) -> None:
+    """The account has days of another zone; neither it nor the level above it was ever used, and that has no limit."""
+    eve = Account(("acme", "eu", "eve"))
+    own = levels(eve, own=limit(10, 5, zone=zone))
+    await any_store.apply(*charge("fixes", Cost(1, 1)))
+    await any_store.apply(*change("c"))
+    clock.now = NOVEMBER + 3600 * SECOND
+    everything = charge("all", Cost(10, 5), account=eve, on=own, unit_id=OTHER_UNIT)
+    assert isinstance(await reported(any_store, everything), Charged)
+    more = charge("more", Cost(1, 0), account=eve, on=own, unit_id=OTHER_UNIT)
+    assert isinstance(await reported(any_store, more), Exhausted)
+    clock.step(seconds=60)
+    with_above = (LevelLimit(eve.level(2), limit(12, 9, zone=zone)), *own)
+    found = (await any_store.read(eve, with_above)).levels
+    assert [Cost(10, 5), Cost(10, 5)] == [each.spent for each in found]
+    await assert_verified(any_store)

@@ -20,16 +20,19 @@ from redis.asyncio import Redis
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import LEDGER, STORE, administering, serving
 from budget_service.stores.interface import Store
+from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.metrics import Readiness
+from tests.budget.conftest import UNHURRIED
 from tests.budget.served import SETTINGS, Stub
 from tests.support.budget_client import charging, connected, failure
 from tests.support.budget_process import NOT_SERVING, SERVING, health, health_becomes
 from tests.support.budget_samples import SteppedClock
 from tests.support.log_events import everything_logged, logged_events
+from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer
 
 PAGE_BYTES = 4096
@@ -78,10 +81,16 @@ async def charged(path: Path, *accounts: tuple[str, ...]) -> None:
             await running.stub.UpdateBudget(charging(path=account, request_id=account[-1]))
 
 
-def changed(path: Path, statement: str, *values: int) -> None:
+def changed(path: Path, statement: str, *values: int | str) -> None:
     """Change a ledger by hand."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(statement, values)
+
+
+def unreadable_in(server: PostgresServer, statement: str) -> None:
+    """Change a ledger in PostgreSQL by hand; its journal refuses it otherwise."""
+    server.execute("ALTER TABLE gris.journal DISABLE TRIGGER USER")
+    server.execute(statement)
 
 
 def zeroed(path: Path, table: str) -> None:
@@ -171,8 +180,129 @@ async def test_a_journal_that_adds_up_to_no_sum_is_no_fault_of_who_verifies_it(
     assert found.info.metadata == {"table": "journal", "key": "acme"}
 
 
+FORGED = {
+    "a currency without its beginning": ("kind", "currency"),
+    "a move to nowhere": ("kind", "move"),
+    "a limit that is none": ("kind", "limit"),
+    "another kind": ("kind", "gift"),
+    "no account's level": ("holds", "[[0,1]]"),
+    "a level below": ("holds", "[[3,1]]"),
+    "twice on one level": ("holds", "[[1,1],[1,2]]"),
+    "no list": ("holds", "7"),
+}
+
+
+@pytest.mark.parametrize("forged", list(FORGED.values()), ids=list(FORGED))
+async def test_an_entry_that_the_rules_cannot_have_written_is_named(
+    tmp_path: Path, forged: tuple[str, str]
+) -> None:
+    """Whoever verifies, lists or archives learns its number, and the log that the ledger is damaged."""
+    path, (column, value) = tmp_path / "ledger.db", forged
+    await charged(path, ANN, BOB)
+    changed(path, "DROP TRIGGER journal_is_not_changed")
+    changed(path, f"UPDATE journal SET {column} = ? WHERE entry = 2", value)  # noqa: S608 - a constant
+    root = budget_pb2.Account(path=["acme"])
+    async with served(SqliteStore.open(path, SteppedClock())) as running:
+        for call in (
+            running.admin.VerifyLedger(pb.VerifyLedgerRequest()),
+            running.admin.SealJournal(pb.SealJournalRequest(account=root)),
+            running.admin.ListCharges(pb.ListChargesRequest(account=root)),
+        ):
+            found = await failure(call)
+            assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
+            assert found.info.metadata == {"table": "journal", "key": "2"}
+        assert running.component("ledger") == 0
+        await running.stub.UpdateBudget(charging(path=ANN, request_id="goes on"))
+
+
+UNREADABLE_IN_SQLITE = {
+    "balances": "UPDATE balances SET rule = 'fortnight,0,UTC'",
+    "outcomes": "UPDATE outcomes SET outcome = '[]'",
+    "limits": "INSERT INTO limits VALUES ('acme', 'acme/ann', 'plenty')",
+    "accounts": "INSERT INTO accounts VALUES ('acme', 'acme/ann', 'asleep')",
+    "days": "INSERT INTO days VALUES ('acme/ann', 1, 2, -1, 0)",
+    "checkpoints": "INSERT INTO checkpoints VALUES ('acme', 0, 0, '', 'x', '')",
+}
+
+
+@pytest.mark.parametrize("table", list(UNREADABLE_IN_SQLITE))
+async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_path: Path, table: str) -> None:
+    """A caller whom it concerns gets no answer, and is told no more."""
+    path = tmp_path / "ledger.db"
+    await charged(path, ANN)
+    changed(path, UNREADABLE_IN_SQLITE[table])
+    changed(path, "UPDATE roots SET limits_version = 7")
+    async with served(SqliteStore.open(path, SteppedClock())) as running:
+        verifying = running.admin.VerifyLedger(pb.VerifyLedgerRequest())
+        if table == "outcomes":
+            # Nothing that is verified rests on them.
+            verifying = running.admin.RefundCharge(
+                pb.RefundChargeRequest(
+                    account=budget_pb2.Account(path=ANN), release_id="rel", reason="wrong", request_id="ann"
+                )
+            )
+        found = await failure(verifying)
+        assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
+        assert table == found.info.metadata["table"]
+        assert running.component("ledger") == 0
+        if table not in {"days", "checkpoints"}:
+            request_id = "ann" if table == "outcomes" else "again"
+            refused = await failure(running.stub.UpdateBudget(charging(path=ANN, request_id=request_id)))
+            assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+
+
+UNREADABLE_IN_REDIS = {
+    "balances": ("HSET", "gris:{acme}:balances", "acme/ann", "damaged"),
+    "reservations": ("HSET", "gris:{acme}:reservations", "r", "{}"),
+    "limits": ("HSET", "gris:{acme}:limits", "acme/ann", "plenty"),
+    "accounts": ("HSET", "gris:{acme}:accounts", "acme/ann", "asleep"),
+    "days": ("HSET", "gris:{acme}:days:acme/ann", "1", "2"),
+    "journal": ("XADD", "gris:{acme}:journal", "*", "kind", "direct"),
+    "checkpoints": ("HSET", "gris:{acme}:checkpoint", "entries", "1"),
+}
+
+
+@pytest.mark.parametrize("table", list(UNREADABLE_IN_REDIS))
+async def test_a_row_of_redis_that_cannot_be_read_is_named(own_redis: RedisServer, table: str) -> None:
+    """Verification says which; it is no fault of the service."""
+    client: Any = Redis.from_url(own_redis.address, decode_responses=True)
+    async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
+        await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
+        await client.execute_command(*UNREADABLE_IN_REDIS[table])
+        found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
+        assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
+        assert table == found.info.metadata["table"]
+        assert running.component("ledger") == 0
+    await client.aclose()
+
+
+UNREADABLE_IN_POSTGRES = {
+    "balances": "UPDATE gris.balances SET rule = 'fortnight,0,UTC'",
+    "limits": "INSERT INTO gris.stored_limits VALUES ('acme', 'acme/ann', 'plenty')",
+    "accounts": "INSERT INTO gris.accounts VALUES ('acme', 'acme/ann', 'asleep')",
+    "journal": "UPDATE gris.journal SET kind = 'gift'",
+    "checkpoints": "INSERT INTO gris.checkpoints VALUES ('acme', 0, 0, '', 'x', '')",
+}
+
+
+@pytest.mark.parametrize("table", list(UNREADABLE_IN_POSTGRES))
+async def test_a_row_of_postgresql_that_cannot_be_read_is_named(
+    shared_postgres: PostgresServer, table: str
+) -> None:
+    """Verification says which; it is no fault of the service."""
+    shared_postgres.forget()
+    store = await PostgresStore.open(shared_postgres.address, clock=SteppedClock(), tuning=UNHURRIED)
+    async with served(store) as running:
+        await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
+        await asyncio.to_thread(unreadable_in, shared_postgres, UNREADABLE_IN_POSTGRES[table])
+        found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
+        assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
+        assert table == found.info.metadata["table"]
+        assert running.component("ledger") == 0
+
+
 async def test_a_negative_balance_in_redis_is_no_fault_of_who_asks(own_redis: RedisServer) -> None:
-    """Verification names the root whose balances cannot be read; a caller gets no answer, and the metric says so."""
+    """Verification names the balance that cannot be read; a caller gets no answer, and the metric says so."""
     client: Any = Redis.from_url(own_redis.address, decode_responses=True)
     async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
         await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
@@ -181,7 +311,7 @@ async def test_a_negative_balance_in_redis_is_no_fault_of_who_asks(own_redis: Re
         await client.hset("gris:{acme}:balances", "acme/ann", ":".join(parts))
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
-        assert found.info.metadata == {"table": "balances", "key": "acme"}
+        assert found.info.metadata == {"table": "balances", "key": "acme/ann"}
         asked = running.stub.GetBudget(budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=ANN)))
         refused = await failure(asked)
         assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")

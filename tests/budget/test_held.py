@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -12,16 +13,19 @@ import pytest_asyncio
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
+from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Cost, Unit
+from budget_service.ledger.windows import SECOND
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
-from budget_service.tuning import Tuning
+from tests.budget.conftest import UNHURRIED
 from tests.budget.served import Stub, served
 from tests.support.budget_client import account, charging, cost, failure, releasing, reserving
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
+    NOON,
     SteppedClock,
     charge,
     levels,
@@ -106,7 +110,7 @@ async def test_what_is_only_held_is_not_among_what_is_exhausted(any_store: Store
     assert [(2, Unit.CALLS)] == [(each.depth, each.unit) for each in refused.shortfalls]
 
 
-@pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
+@pytest.mark.parametrize("tuning", [replace(UNHURRIED, expired_at_once=2)])
 async def test_nobody_is_held_by_what_has_lapsed(any_store: Store, clock: SteppedClock) -> None:
     """More than one step ends: they are ended first, also if they are forfeited and the refusal stands."""
     for index in range(5):
@@ -119,6 +123,29 @@ async def test_nobody_is_held_by_what_has_lapsed(any_store: Store, clock: Steppe
     found = Verification()
     await verify(any_store, ANALYST.root, found)
     assert ([], 1) == (found.differences, found.entries)
+
+
+async def test_what_has_lapsed_is_charged_beside_a_refusal_at_the_time_it_lapsed(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A refusal that is not remembered writes it all the same."""
+    on = levels(own=limit(10, 5))
+    await any_store.apply(*reserve("r", Cost(4, 1), on=on, forfeits=True))
+    await any_store.apply(*reserve("open", Cost(5, 1), on=on, ttl_seconds=600))
+    clock.step(seconds=100)
+    assert isinstance((await any_store.apply(*reserve("more", Cost(5, 1), on=on))).outcome, Held)
+    ((_, entry),) = await any_store.journal(ANALYST.root, "", "", 10)
+    assert (EntryKind.FORFEITED, NOON + 60 * SECOND) == (entry.kind, entry.time)
+
+
+async def test_a_reservation_is_known_for_an_hour_after_it_lapses(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Its time to live is not part of that hour."""
+    asked = reserve("r", ttl_seconds=600)
+    await any_store.apply(*asked)
+    clock.step(seconds=3600 + 599)
+    assert (await any_store.apply(*asked)).replayed
 
 
 async def test_of_many_who_want_more_than_all_together_have_each_is_charged_in_the_end(
@@ -156,7 +183,8 @@ async def test_charges_of_nothing_are_forgotten_after_an_hour_and_leave_nothing(
         assert (first.outcome, True) == (again.outcome, again.replayed)
     assert await any_store.journal("acme", "", "", 10) == []
     found = await any_store.read(ANALYST, levels())
-    assert ("", Cost(0, 0)) == (found.currency.unit_id, found.levels[0].used)
+    status = found.levels[0]
+    assert ("", Cost(0, 0), Cost(0, 0)) == (found.currency.unit_id, status.spent, status.reserved)
     for query_id in ("q", "q2"):
         reserved = (await any_store.apply(*reserve(f"free {query_id}", query_id=query_id))).outcome
         assert isinstance(reserved, Reserved)

@@ -19,6 +19,7 @@ from tests.budget.histories import HISTORIES, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.memory_transactions import MemoryTransactions
 from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.examples import examples
 
 MOST = 64
 
@@ -29,7 +30,7 @@ def engine_on(store: MemoryTransactions, *, most: int = MOST) -> LedgerEngine:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(75),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -110,18 +111,21 @@ async def test_each_batch_takes_two_round_trips(clock: SteppedClock) -> None:
 
 
 async def test_more_has_lapsed_than_one_request_ends(clock: SteppedClock) -> None:
-    """They are ended in steps before the first of a batch is refused, and none decides on what was not loaded."""
+    """They are ended in steps before the first of a batch is refused, and none decides on what was not loaded.
+
+    The steps are more than the attempts of those for whom others are too quick.
+    """
     store = MemoryTransactions(clock, expired_at_once=2)
     engine = engine_on(store)
-    on = levels(own=limit(7, 70))
-    held = [reserve(f"r{index}", Cost(1, 1), on=on).but(forfeits=index == 0) for index in range(7)]
+    on = levels(own=limit(41, 410))
+    held = [reserve(f"r{index}", Cost(1, 1), on=on).but(forfeits=index == 0) for index in range(41)]
     await asyncio.gather(*(engine.apply(*each) for each in held))
     clock.step(seconds=61)
-    asked = [charge(f"c{index}", Cost(5, 1), on=on) for index in range(4)]
+    asked = [charge(f"c{index}", Cost(35, 1), on=on) for index in range(4)]
     answers = await asyncio.gather(*(engine.apply(*each) for each in asked))
     assert [Charged, Exhausted, Exhausted, Exhausted] == [type(each.outcome) for each in answers]
     assert {} == store.reservations
-    assert Cost(6, 2) == (await engine.read(Account(("acme", "ann")), on)).levels[-1].spent
+    assert Cost(36, 2) == (await engine.read(Account(("acme", "ann")), on)).levels[-1].spent
 
 
 class FailingTransactions(MemoryTransactions):

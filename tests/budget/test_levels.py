@@ -144,6 +144,55 @@ async def test_a_longer_window_counts_the_days_before(any_store: Store, clock: S
     await assert_verified(any_store)
 
 
+async def test_a_day_of_another_zone_counts_as_a_whole_in_a_month_that_begins_on_it(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """It began as the first of November in Tokyo, and is over on that of Greenwich."""
+    tokyo, utc = levels(own=limit(10, 10, zone="Asia/Tokyo")), levels(own=limit(10, 10))
+    clock.step(days=17, seconds=8 * 3600)
+    await any_store.apply(*charge("a", ONE, on=tokyo))
+    clock.step(seconds=3600)
+    await any_store.apply(*charge("b", ONE, on=utc))
+    clock.step(seconds=19 * 3600)
+    await any_store.apply(*charge("c", ONE, on=utc))
+    assert (Cost(3, 3), NOTHING) == await at(any_store, utc, depth=2)
+    await assert_verified(any_store)
+
+
+async def test_what_has_lapsed_is_not_counted_at_a_first_limit(any_store: Store, clock: SteppedClock) -> None:
+    """The balance is built from the open reservations while the one that has lapsed is ended."""
+    await any_store.apply(*reserve("r", ONE, on=ALONE))
+    clock.step(seconds=61)
+    assert (NOTHING, NOTHING) == await at(any_store, BOTH)
+    await any_store.apply(*charge("c", ONE, on=BOTH))
+    assert (ONE, NOTHING) == await at(any_store, BOTH)
+
+
+async def test_what_is_settled_after_its_window_is_paid_for_in_no_longer_one(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Nobody has been told that the release is paid for; under a month it costs once more."""
+    daily, monthly = levels(own=limit(10, 10, period=Period.DAY)), levels(own=limit(10, 10))
+    clock.now += DAY - clock.now % DAY - 10 * SECOND
+    await any_store.apply(*reserve("r", ONE, on=daily))
+    clock.step(seconds=20)
+    await any_store.apply(*charge("s", ONE, on=daily, settles="r", release_id="rel"))
+    again = (await any_store.apply(*charge("again", ONE, on=monthly, release_id="rel"))).outcome
+    assert isinstance(again, Charged)
+    assert not again.already_paid
+
+
+async def test_what_was_paid_for_is_known_in_a_longer_window(any_store: Store, clock: SteppedClock) -> None:
+    """It is kept beyond its own window, which was over for two weeks."""
+    monthly, longer = levels(own=limit(10, 10)), levels(own=limit(10, 10, days=60))
+    await any_store.apply(*charge("c", ONE, on=monthly, release_id="rel"))
+    clock.step(days=31)
+    await any_store.apply(*charge("other", ONE, on=monthly, release_id="other"))
+    again = (await any_store.apply(*charge("again", ONE, on=longer, release_id="rel"))).outcome
+    assert isinstance(again, Charged)
+    assert again.already_paid
+
+
 async def test_a_reservation_of_yesterday_counts_in_a_longer_window(
     any_store: Store, clock: SteppedClock
 ) -> None:
@@ -220,4 +269,26 @@ async def test_a_refund_is_taken_off_where_there_is_no_limit_too(
         refund = await with_charge(any_store, without_charge(ANALYST, f"rel{day}", "wrong", f"back{day}"))
         await any_store.apply(refund, AppliedLimits(on))
         assert (Cost(3 * (1 - day), 1 - day), NOTHING) == await at(any_store, levels(own=own, above=PARENT))
+    await assert_verified(any_store)
+
+
+async def test_a_sliding_window_counts_what_another_replica_charged_after_its_midnight(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """One has no limit there, and days of another zone: its charge leaves as late as others of its day."""
+    sliding = limit(10, 10, days=2)
+    knows = levels(own=limit(100, 100), above=sliding)
+    does_not = levels(own=limit(100, 100, zone="America/Los_Angeles"))
+    clock.now += 8 * 3600 * SECOND
+    await any_store.apply(*charge("begins the day there", Cost(1, 1), on=does_not))
+    await any_store.apply(*charge("the same day here", Cost(1, 1), on=knows))
+    clock.step(seconds=6 * 3600)
+    await any_store.apply(*charge("the next day here", Cost(6, 6), on=does_not))
+    clock.step(seconds=8 * 3600)
+    await any_store.apply(*charge("and later", Cost(1, 1), on=knows))
+    # The third day by UTC: the first one has left, the second one has not.
+    clock.step(days=1)
+    assert isinstance((await any_store.apply(*charge("too much", Cost(4, 4), on=knows))).outcome, Exhausted)
+    spent, _ = await at(any_store, knows)
+    assert spent.calls >= 7
     await assert_verified(any_store)

@@ -29,7 +29,7 @@ from budget_service.stores.interface import Store
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
-from tests.budget.conftest import closing, empty
+from tests.budget.conftest import UNHURRIED, closing, empty
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -78,7 +78,7 @@ async def older(
         server.forget()
         with psycopg.connect(server.address, autocommit=True) as connection:
             connection.execute((LEDGERS / f"{kept}.sql").read_bytes())
-        async with closing(await PostgresStore.open(server.address, clock=clock)) as store:
+        async with closing(await PostgresStore.open(server.address, clock=clock, tuning=UNHURRIED)) as store:
             yield store
 
 

@@ -8,8 +8,12 @@ import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
+from gris_api.budget.v1 import admin_pb2 as admin_pb
+from gris_api.budget.v1 import admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -36,6 +40,7 @@ class Counted:
         assert self._process.stdout is not None
         ready = json.loads(self._process.stdout.readline())
         self.address, self._metrics = ready["address"], ready["metrics_address"]
+        self.admin_address = ready.get("admin_address", "")
 
     def value(self, name: str, **labels: str) -> float:
         """Return a sample, 0 if there is none."""
@@ -95,6 +100,36 @@ async def test_units_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
         assert ledger.units("charge", "granted") == (5, 1)
         assert ledger.units("release", "granted") == (7, 1)
         await ledger.becomes(lambda: ledger.value("gris_budget_open_reservations") == 0)
+
+
+@pytest.mark.usefixtures("starts_processes")
+async def test_what_administrators_do_is_counted(tmp_path: Path) -> None:
+    """Each act by what became of it; those that nobody has asked for are there with a zero."""
+    with Counted(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as ledger:
+
+        def acts(act: str) -> list[float]:
+            outcomes = ("done", "replayed", "refused")
+            return [
+                ledger.value("gris_budget_administrator_acts_total", act=act, outcome=each)
+                for each in outcomes
+            ]
+
+        async with (
+            connected(ledger.address) as stub,
+            grpc.aio.insecure_channel(ledger.admin_address) as channel,
+        ):
+            await stub.UpdateBudget(charging())
+            admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+            named: Any = {"account": account(), "reason": "left"}
+            for id_ in ("close", "close"):
+                await admin.CloseAccount(admin_pb.CloseAccountRequest(**named, request_id=id_))
+            await failure(admin.CloseAccount(admin_pb.CloseAccountRequest(**named, request_id="again")))
+            await admin.ReopenAccount(admin_pb.ReopenAccountRequest(**named, request_id="reopen"))
+            target = pb.Account(path=["acme", "eve"])
+            await admin.MoveAccount(admin_pb.MoveAccountRequest(**named, target=target, request_id="move"))
+        assert [1, 1, 1] == acts("close")
+        assert [1, 0, 0] == acts("reopen") == acts("move")
+        assert [0, 0, 0] == acts("refund") == acts("set_limits")
 
 
 @pytest.mark.usefixtures("starts_processes")

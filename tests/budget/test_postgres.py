@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
@@ -22,10 +23,20 @@ from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
-from tests.budget.conftest import closing
+from tests.budget.conftest import UNHURRIED, closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import ANALYST, COMPANY, Asked, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COMPANY,
+    UNIT,
+    Asked,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    reserve,
+)
 from tests.support.postgres_server import PostgresServer
 
 ACCOUNT = Account(("only-postgres", "ann"))
@@ -36,6 +47,10 @@ WRITES = (
     "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'gris.outcomes'::regclass AND NOT granted "
     "AND mode = 'RowExclusiveLock'"
 )
+
+
+# Somebody waits for the end of another one's transaction.
+WAITS = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
 
 
 async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
@@ -165,7 +180,9 @@ async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
 ) -> None:
     """The stores share nothing but the server, as two processes do."""
     shared_postgres.forget()
-    stores = [await PostgresStore.open(shared_postgres.address, clock=clock) for _ in range(2)]
+    stores = [
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED) for _ in range(2)
+    ]
     on = levels(own=limit(5, 50))
     await stores[0].apply(*charge("before", Cost(4, 1), on=on))
     asked: list[Asked[Request]] = [
@@ -175,9 +192,33 @@ async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
         *(stores[index % 2].apply(*request) for index, request in enumerate(asked))
     )
     assert sum(isinstance(answer.outcome, Reserved | Charged) for answer in answers) == 1
-    assert Cost(0, 48) == (await stores[1].read(ACCOUNT, on)).levels[0].remaining
+    assert Cost(0, 48) == (await stores[1].read(ANALYST, on)).levels[0].remaining
     for store in stores:
         await store.close()
+
+
+async def test_a_root_that_somebody_else_makes_at_the_same_time_stays(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """A request without an effect removes the root that it has made for its lock, but no other one."""
+    shared_postgres.forget()
+    kept = ("acme", UNIT, 1, 1)
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
+        with psycopg.connect(shared_postgres.address) as other:
+            other.execute(
+                "INSERT INTO gris.roots (root, unit_id, last_time, limits_version) VALUES (%s, %s, %s, %s)",
+                kept,
+            )
+            refused = asyncio.create_task(store.apply(*charge("c")))
+            await asyncio.to_thread(becomes_true, shared_postgres, WAITS)
+            other.commit()
+            with pytest.raises(LimitsChangedError):
+                await refused
+        assert [kept] == shared_postgres.execute(
+            "SELECT root, unit_id, last_time, limits_version FROM gris.roots"
+        )
 
 
 async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
@@ -186,7 +227,9 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
     """A reservation id that is taken breaks a rule of the tables; the charges beside it are made, and made once."""
     shared_postgres.forget()
     on = levels(own=limit(1000, 1000))
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await store.apply(*reserve("r", Cost(1, 1), on=on))
         bad = reserve("s", Cost(1, 1), on=on).but(reservation_id="hold-r")
         good = [charge(str(index), Cost(1, 1), on=on) for index in range(20)]
@@ -194,7 +237,7 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
         answers = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
         assert isinstance(answers.pop(10), psycopg.IntegrityError)
         assert all(isinstance(each, Answer) and not each.replayed for each in answers)
-        assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
+        assert Cost(20, 20) == (await store.read(ANALYST, on)).levels[-1].spent
 
 
 REFUSE_COMMITS = """
@@ -216,7 +259,9 @@ async def test_a_commit_that_is_refused_has_changed_nothing(
 ) -> None:
     """That is known, because PostgreSQL says so; a repeat is no replay."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         shared_postgres.execute(sql.SQL(REFUSE_COMMITS).format(code="58030"))
         for _ in range(2):
             with pytest.raises(StoreUnavailableError, match="58030"):
@@ -231,7 +276,9 @@ async def test_a_commit_for_which_another_one_was_quicker_is_begun_again(
 ) -> None:
     """The caller hears nothing of it; an ordinary PostgreSQL never says so, those that are spread over regions do."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         shared_postgres.execute(sql.SQL(REFUSE_COMMITS).format(code="40001"))
         assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
         assert await spent(store) == Cost(4, 1)
@@ -252,7 +299,9 @@ async def test_more_than_one_statement_can_do_is_done_by_several(
     """Each of many calls finds a thousand reservations that have lapsed and are forfeited; none is turned away."""
     shared_postgres.forget()
     on = levels(own=limit(10**6, 10**6))
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await store.apply(*reserve("r", Cost(1, 1), on=on, forfeits=True))
         shared_postgres.execute(MANY_MORE)
         shared_postgres.execute(
@@ -270,7 +319,7 @@ async def test_time_is_that_of_postgres(shared_postgres: PostgresServer) -> None
     """A window is open now, and a reservation lapses, by PostgreSQL's clock."""
     account = Account(("postgres-time", "ann"))
     daily = levels(account, own=limit(10, 5, period=Period.DAY))
-    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
+    async with closing(await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)) as store:
         held = (await store.apply(*reserve("r", account=account, on=daily, ttl_seconds=60))).outcome
         assert isinstance(held, Reserved)
         ((now,),) = shared_postgres.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000000")
@@ -284,7 +333,7 @@ async def test_the_time_of_this_machine_is_of_no_account(
     """With it a month behind, the windows are still those of PostgreSQL."""
     account = Account(("postgres-guess", "ann"))
     now = time.time_ns()
-    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
+    async with closing(await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)) as store:
         with monkeypatch.context() as patched:
             patched.setattr(time, "time_ns", lambda: now - 40_000 * DAY)
             for name in ("a", "b"):
@@ -298,7 +347,9 @@ async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not
 ) -> None:
     """Outcomes and payments go after the window and 35 days."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await store.apply(*charge("c", release_id="rel", query_id="q"))
         clock.step(days=17 + 35)
         await store.apply(*charge("d", Cost(0, 1)))
@@ -323,7 +374,9 @@ async def test_the_journal_is_that_of_the_rules(shared_postgres: PostgresServer,
     rules = MemoryStore(other)
     await play_all_kinds_of_charges(rules, other)
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await play_all_kinds_of_charges(store, clock)
     found = shared_postgres.execute(
         "SELECT kind, account, information, calls, unit_id, request_id, release_id, query_id, time, "
@@ -358,7 +411,9 @@ async def test_the_journal_cannot_be_changed(
 ) -> None:
     """Not even by an administrator who does not mean it."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await store.apply(*charge("c"))
     with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
         shared_postgres.execute(statement)
@@ -377,7 +432,9 @@ async def test_a_tampered_balance_is_found(
 ) -> None:
     """A sum that was lowered, a hold that was raised, a balance that is gone."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await play_all_kinds_of_charges(store, clock)
         await verify(store, COMPANY.root, whole := Verification())
         shared_postgres.execute(tamper)
@@ -390,7 +447,9 @@ async def test_only_sealed_entries_can_be_removed_from_the_journal(
 ) -> None:
     """Also by hand; those of another root and later ones stay."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await store.apply(*charge("sealed", account=ACCOUNT, on=OWN))
         await make_checkpoint(store, ACCOUNT.root)
         await store.apply(*charge("later", account=ACCOUNT, on=OWN))
@@ -412,7 +471,9 @@ async def test_a_checkpoint_of_a_large_root_is_read_and_written(
     large = Checkpoint(
         "7", 9, "digest", {level: {1: Cost(MAX_AMOUNT, 2), 2: Cost(0, 1)} for level in levels_of}
     )
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         await store.write_checkpoint("acme", large)
         await store.write_checkpoint("acme", Checkpoint("6", 8, "older", {}))
         assert large == await store.checkpoint("acme")

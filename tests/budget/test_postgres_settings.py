@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import traceback
 from datetime import UTC, datetime, timedelta
@@ -27,7 +28,7 @@ from budget_service.stores.opening import open_store
 from budget_service.stores.postgres import schema as postgres_schema
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
-from tests.budget.conftest import closing
+from tests.budget.conftest import UNHURRIED, closing
 from tests.budget.memory_store import MemoryStore
 from tests.budget.older_ledgers import ASKED, ODD, OF_COLLEAGUE
 from tests.support.budget_samples import (
@@ -121,10 +122,10 @@ async def test_a_database_in_another_encoding_is_refused(shared_postgres: Postgr
 async def test_a_newer_schema_is_refused(shared_postgres: PostgresServer) -> None:
     """As by every store."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address)):
+    async with closing(await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)):
         shared_postgres.execute("UPDATE gris.schema SET version = %s", postgres_schema.SCHEMA_VERSION + 1)
         with pytest.raises(StoreUnusableError, match="newer"):
-            await PostgresStore.open(shared_postgres.address)
+            await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)
 
 
 async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
@@ -136,7 +137,9 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
         connection.execute((LEDGERS / "postgres-1.sql").read_bytes())
         connection.execute("CREATE SCHEMA gris_rules_old")
     on = levels(own=limit(10, 5), above=limit(30, 9))
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         assert (await store.read(ANALYST, on)).currency == Currency(UNIT)
         again = charge("paid", Cost(3, 1), on=on, release_id="rel", query_id="q-paid")
         assert (await store.apply(*again)).replayed
@@ -161,7 +164,7 @@ async def test_a_process_of_the_program_before_can_do_nothing_once_the_ledger_is
         connection.execute((LEDGERS / "levels-postgres-7.sql").read_bytes())
         before = "SELECT level, limit_text FROM gris.limits WHERE root = 'acme'"
         connection.execute(before)
-        async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)):
+        async with closing(await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)):
             with pytest.raises(psycopg.errors.UndefinedTable):
                 connection.execute(before)
 
@@ -174,7 +177,9 @@ async def test_all_that_an_older_program_has_answered_is_answered_again(
     with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
         connection.execute((LEDGERS / "postgres-5.sql").read_bytes())
     rules, version = MemoryStore(clock), 0
-    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
         for asked in ASKED:
             outcome = (await rules.apply(*asked)).outcome
             if isinstance(outcome, LimitsSet):
@@ -192,7 +197,9 @@ async def test_all_that_an_older_program_has_answered_is_answered_again(
 async def test_many_may_start_at_once_on_an_empty_database(shared_postgres: PostgresServer) -> None:
     """One makes the tables, the others find them."""
     shared_postgres.forget()
-    stores = await asyncio.gather(*(PostgresStore.open(shared_postgres.address) for _ in range(8)))
+    stores = await asyncio.gather(
+        *(PostgresStore.open(shared_postgres.address, tuning=UNHURRIED) for _ in range(8))
+    )
     answers = await asyncio.gather(*(store.apply(*charge("same")) for store in stores))
     assert sum(answer.replayed for answer in answers) == 7
     for store in stores:
@@ -202,12 +209,12 @@ async def test_many_may_start_at_once_on_an_empty_database(shared_postgres: Post
 async def test_tables_that_are_gone_are_made_anew_by_the_next_start(shared_postgres: PostgresServer) -> None:
     """Until then nothing is allowed."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
+    async with closing(await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)) as store:
         await store.apply(*charge("c"))
         shared_postgres.execute("DROP SCHEMA gris CASCADE")
         with pytest.raises(StoreUnavailableError, match=r"42\w+|3F000"):
             await store.apply(*charge("d"))
-        async with closing(await PostgresStore.open(shared_postgres.address)):
+        async with closing(await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)):
             assert not (await store.apply(*charge("d"))).replayed
 
 
@@ -217,6 +224,28 @@ async def test_a_start_does_not_wait_for_ever_for_another_one(shared_postgres: P
         other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres_schema.INSTALLATION_LOCK,))
         with pytest.raises(StoreUnavailableError, match="cannot be installed"):
             await PostgresStore.open(shared_postgres.address, tuning=Tuning(installation_seconds=0.3))
+
+
+@pytest.mark.parametrize(
+    ("tuning", "code"),
+    [
+        (dataclasses.replace(UNHURRIED, postgres_statement_seconds=0.1), "57014"),
+        (dataclasses.replace(UNHURRIED, postgres_lock_seconds=0.1), "55P03"),
+    ],
+    ids=["statement", "lock"],
+)
+async def test_sessions_have_the_time_outs_of_the_tuning(
+    shared_postgres: PostgresServer, tuning: Tuning, code: str
+) -> None:
+    """PostgreSQL gives up, so that nothing was changed, long before the service would."""
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, tuning=tuning)) as store:
+        await store.apply(*charge("c"))
+        with psycopg.connect(shared_postgres.address) as other:
+            other.execute("SELECT FROM gris.roots FOR UPDATE")
+            with pytest.raises(StoreUnavailableError, match=code):
+                await store.apply(*charge("d"))
+        assert not (await store.apply(*charge("d"))).replayed
 
 
 async def test_a_user_who_may_not_make_the_tables_is_told_so(shared_postgres: PostgresServer) -> None:

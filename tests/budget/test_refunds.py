@@ -18,6 +18,7 @@ from budget_service.ledger.outcomes import Cancelled, Charged, Reason, Refused, 
 from budget_service.ledger.requests import WriteOff
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
+from budget_service.ledger.windows import Period
 from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
@@ -66,6 +67,20 @@ async def assert_sound(store: Store) -> None:
     found = Verification()
     await verify(store, ANALYST.root, found)
     assert found.differences == []
+
+
+async def test_a_refund_leaves_another_release_of_the_question_paid(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """The question was paid for on two days; under a longer window the first release is given back."""
+    daily = levels(ANALYST, own=limit(10, 5, period=Period.DAY), above=limit(30, 9))
+    for release_id in ("old", "new"):
+        await any_store.apply(*charge(release_id, on=daily, release_id=release_id, query_id="q"))
+        clock.step(days=1)
+    assert isinstance(await refunded(any_store, "back", "old"), Cancelled)
+    again = (await any_store.apply(*reserve("r", on=ON, query_id="q"))).outcome
+    assert isinstance(again, Reserved)
+    assert again.already_paid
 
 
 async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) -> None:
@@ -189,11 +204,14 @@ async def test_what_was_charged_before_a_write_off_is_not_given_back(
     await assert_sound(any_store)
 
 
-async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(any_store: Store) -> None:
-    """A repeat gives nothing back, and says what was said."""
+async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A repeat gives nothing back, and says what was said: also a day later, as of everything that moves budget."""
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     await any_store.apply(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
+    clock.step(days=1)
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
 
 

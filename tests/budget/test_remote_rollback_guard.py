@@ -6,8 +6,9 @@ import asyncio
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
+from budget_service.stores import remote_rollback_guard
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.mark_file import Position, fresh_path, write_whole
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
@@ -222,6 +224,26 @@ async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remot
     with pytest.raises(StoreUnusableError, match="cannot be read"):
         async with opened(remote, fresh):
             pass
+
+
+async def test_services_that_share_a_mark_start_a_new_ledger_at_the_same_moment(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second looked for the mark before the first wrote it, and for the count afterwards."""
+    first = AsyncExitStack()
+    read, begun = remote_rollback_guard._read, threading.Event()
+
+    def reading(path: Path) -> Position | None:
+        found = read(path)
+        if not begun.is_set():
+            begun.set()
+            asyncio.run_coroutine_threadsafe(first.enter_async_context(opened(remote)), loop).result(60)
+        return found
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(remote_rollback_guard, "_read", reading)
+    async with first, opened(remote) as second:
+        assert isinstance((await second.apply(*charge("a", Cost(3, 1)))).outcome, Charged)
 
 
 async def test_a_mark_that_cannot_be_written_is_refused_at_the_start_and_costs_nothing(

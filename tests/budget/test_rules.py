@@ -216,6 +216,9 @@ async def test_a_sum_that_64_bits_cannot_hold_is_an_error_and_charges_nothing(an
     on = levels(own=limit(10, 5, mode=Mode.TRACK))
     await any_store.apply(*charge("a", Cost(MAX_AMOUNT, 0), on=on))
     assert Refused(Reason.SUM_OVERFLOW) == (await any_store.apply(*charge("b", Cost(1, 0), on=on))).outcome
+    found = await any_store.read(ANALYST, on)
+    assert Refused(Reason.SUM_OVERFLOW) == check(found, Cost(1, 0), UNIT, ANALYST)
+    assert check(found, Cost(0, 1), UNIT, ANALYST) is None
     assert isinstance((await any_store.apply(*charge("c", Cost(0, 1), on=on))).outcome, Charged)
 
 

@@ -222,9 +222,11 @@ async def test_a_tracking_account_is_never_exhausted_but_cannot_overflow(stub: S
     """64 bits are the end even there."""
     watched = ("watched",)
     await stub.UpdateBudget(charging(cost(MAX_AMOUNT, 7), watched))
-    error = await failure(stub.UpdateBudget(charging(cost(1, 0), watched)))
-    assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("cost",))
-    assert error.info.reason == "SUM_OVERFLOW"
+    asked = pb.CheckBudgetRequest(account=account(watched), cost=cost(1, 0))
+    for call in (stub.UpdateBudget(charging(cost(1, 0), watched)), stub.CheckBudget(asked)):
+        error = await failure(call)
+        assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("cost",))
+        assert error.info.reason == "SUM_OVERFLOW"
     state = await stub.GetBudget(pb.GetBudgetRequest(account=account(watched)))
     assert (state.levels[0].mode, state.levels[0].remaining.calls) == (pb.MODE_TRACK, 0)
 

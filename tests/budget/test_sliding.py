@@ -18,6 +18,7 @@ from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve
+from tests.support.examples import examples
 
 WEEK = levels(own=limit(10, 5, days=7))
 
@@ -152,7 +153,7 @@ def day_of(timestamp: Microseconds, zone_offset: Microseconds) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(HISTORIES, st.integers(2, 4))
 async def test_the_limit_holds_over_any_days_that_follow_each_other(history: list[Step], days: int) -> None:
     """Added up from the journal alone, by the days that admitted the charges."""

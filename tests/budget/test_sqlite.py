@@ -238,7 +238,8 @@ async def test_a_failed_write_has_no_effect_and_is_not_remembered(
     async with closing(SqliteStore.open(path, clock)) as store:
         with pytest.raises(sqlite3.IntegrityError):
             await store.apply(*charge("c", on=on))
-        assert (await store.read(ANALYST, on)).levels[-1].used == Cost(0, 0)
+        status = (await store.read(ANALYST, on)).levels[-1]
+        assert status.spent == status.reserved == Cost(0, 0)
     run(path, "DROP TRIGGER full")
     async with closing(SqliteStore.open(path, clock)) as store:
         assert not (await store.apply(*charge("c", on=on))).replayed

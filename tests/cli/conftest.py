@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,26 @@ def _terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep tables of the adaptive bound apart from the user's, for all tests together."""
-    with pytest.MonkeyPatch.context() as patch:
-        # Without its list of fonts, matplotlib would start a program to make another.
-        kept = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        patch.setenv("MPLCONFIGDIR", str(Path(kept) / "matplotlib"))
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for all tests here together."""
+    return tmp_path_factory.mktemp("cache")
+
+
+# For each test anew: what other tests of this worker start, such as Go, has the user's cache.
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> None:
+    """Keep tables of the adaptive bound apart from the user's."""
+    # Without its list of fonts, matplotlib would start a program to make another.
+    kept = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    monkeypatch.setenv("MPLCONFIGDIR", str(Path(kept) / "matplotlib"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared_cache))
+
+
+@pytest.fixture(autouse=True)
+def _own_releases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep what is paid for apart from the user's."""
+    monkeypatch.setenv("GRIS_RELEASES", str(tmp_path / "kept-by-ask" / "releases.sqlite"))
 
 
 @pytest.fixture

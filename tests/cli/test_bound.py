@@ -5,24 +5,28 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import datetime
 import json
 import os
 import pty
 import random
+import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import duckdb
 import pytest
 
-from dp_service.bounding.order import kept, table_salt
+from dp_service.bounding.order import kept, salt_id, table_salt
 from gris_cli.__main__ import main
 from gris_cli.bound.copying import Bounded, Bounding, bounded_copy
 from gris_cli.bound.source import Columns, InputError
+from pinot_connector.engines.bounded_copy import read_bounded_copy
 from tests.support.texts import NOT_UTF8, write_rows
 
 Row = tuple[str, ...]
@@ -124,6 +128,79 @@ def test_a_copy_has_the_rows_of_the_reference(
     assert made.members == len({row[0] for row in rows})
 
 
+_INSTANTS = """
+    SELECT i % 3 AS who, 'x' || i % 50 AS what, {instant} AS at FROM range(600) t(i)
+"""
+
+
+@pytest.mark.parametrize(
+    ("instant", "zone"),
+    [
+        ("DATE '2024-02-20' + (i % 60)::INTEGER", ""),
+        ("TIMESTAMP '2024-02-20 22:30:00' + INTERVAL (i * 145) MINUTE", "Europe/Berlin"),
+        ("TIMESTAMPTZ '2024-02-20 22:30:00+00' + INTERVAL (i * 145) MINUTE", "America/New_York"),
+    ],
+)
+@pytest.mark.parametrize("calendar", ["day", "week", "month"])
+def test_periods_of_a_calendar_begin_where_its_zone_says(
+    tmp_path: Path, instant: str, zone: str, calendar: str
+) -> None:
+    """Every period of the column's days has a salt of its own, called by its first day, and the copy says so."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_answer(source, _INSTANTS.format(instant=instant))
+    columns = Columns("who", ("what",), "at", calendar, zone)
+    bounded_copy(source, out, Bounding("t", columns, 4), work=run_statement)
+    held: dict[tuple[int, str], set[str]] = defaultdict(set)
+    rows = [
+        (who, what, _first_day(at, zone, calendar))
+        for who, what, at in answer(f"SELECT * FROM read_parquet('{source}')")
+    ]
+    for who, what, period in rows:
+        held[who, period].add(what)
+    wanted = {key: set(kept(table_salt("t", key[1]), str(key[0]), each, 4)) for key, each in held.items()}
+    left = [
+        (who, what, _first_day(at, zone, calendar))
+        for who, what, at in answer(f"SELECT * FROM read_parquet('{out}')")
+    ]
+    assert sorted(left) == sorted(row for row in rows if row[1] in wanted[row[0], row[2]])
+    assert read_bounded_copy(out).period == f"{calendar}(at{f', {zone}' if zone else ''})"
+    assert read_bounded_copy(out).columns == ("who", "what", "at")
+
+
+def _first_day(at: Any, zone: str, calendar: str) -> str:
+    """Return the first day of the period, by Python's own calendar."""
+    day = at
+    if isinstance(at, datetime.datetime):
+        aware = at if at.tzinfo else at.replace(tzinfo=datetime.UTC)
+        day = aware.astimezone(ZoneInfo(zone)).date()
+    if calendar == "week":
+        day -= datetime.timedelta(day.weekday())
+    return str(day.replace(day=1) if calendar == "month" else day)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (Columns("who", ("what",), "what", "month"), "different columns"),
+        (Columns("who", ("where",), "what", "month"), "expected days or timestamps"),
+        (Columns("who", ("where",), "at", "month"), "expected --zone"),
+        (Columns("who", ("where",), "day", "month", "UTC"), "expected no --zone"),
+        (Columns("who", ("where",), "a day", "month"), "letters, digits and underscores"),
+        (Columns("who", ("where",), "month(day)"), "not as a calendar's periods are"),
+    ],
+)
+def test_a_calendar_of_what_is_no_day_is_refused(tmp_path: Path, columns: Columns, expected: str) -> None:
+    """So is a period column whose name a copy could not state without being read otherwise."""
+    source = tmp_path / "rows.parquet"
+    write_answer(
+        source,
+        "SELECT 'a' AS who, 'b' AS what, 'c' AS \"where\", TIMESTAMP '2024-01-01' AS at, DATE '2024-01-01' AS day, "
+        "DATE '2024-01-01' AS \"a day\", 'x' AS \"month(day)\"",
+    )
+    with pytest.raises(InputError, match=re.escape(expected)):
+        bounded_copy(source, tmp_path / "copy.parquet", Bounding("t", columns, 4), work=run_statement)
+
+
 def test_columns_may_have_any_names(tmp_path: Path) -> None:
     """Those that the tool gives to tables and columns of its own too, and names that SQL would read otherwise."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
@@ -167,10 +244,12 @@ def test_tables_and_periods_keep_other_elements(tmp_path: Path) -> None:
 
 
 def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
-    """In the metadata of the file, under one key."""
-    source, out = write(tmp_path / "rows.parquet", random_rows(20, 1)), tmp_path / "copy.parquet"
-    asked = Bounding("visits", Columns("who", ("what", "where"), "month"), 7)
-    bounded_copy(source, out, asked, work=run_statement)
+    """In the metadata of the file, under one key; rows that were dropped are counted there."""
+    source, out = write(tmp_path / "rows.csv", random_rows(20, 1)), tmp_path / "copy.parquet"
+    with source.open("a") as stream:
+        stream.write(",x,FR,2024-01,\r\nada,,FR,2024-01,\r\n")
+    asked = Bounding("visits", Columns("who", ("what", "where"), "month"), 7, drops_nulls=True)
+    made = bounded_copy(source, out, asked, work=run_statement)
     held = dict(answer(f"SELECT key, value FROM parquet_kv_metadata('{out}')"))
     assert json.loads(held[b"gris_bound"]) == {
         "table": "visits",
@@ -179,7 +258,27 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
         "delta_0": 7,
         "period": "month",
         "rule": "sha256/v1",
+        "salt": salt_id("visits"),
+        "nulls": "dropped",
+        "rows_without_values": made.rows_without_values,
+        "rows": made.rows_kept,
     }
+    assert made.rows_without_values == 2
+
+
+@pytest.mark.parametrize(
+    "columns", [Columns("who", ("what",)), Columns("who", ("what", "where"), "month")], ids=str
+)
+@pytest.mark.parametrize("delta_0", [1, 2, 1000])
+def test_what_a_copy_says_is_read_again(tmp_path: Path, columns: Columns, delta_0: int) -> None:
+    """With the number of rows that it has."""
+    source, out = write(tmp_path / "rows.parquet", random_rows(300, 5)), tmp_path / "copy.parquet"
+    asked = Bounding("visits", columns, delta_0)
+    made = bounded_copy(source, out, asked, work=run_statement)
+    read_again = read_bounded_copy(out)
+    assert read_again == asked.statement(len(read(out)), 0)
+    assert read_again.rows == made.rows_kept
+    assert read_again.columns == columns.needed
 
 
 @pytest.mark.slow
@@ -361,6 +460,8 @@ def test_a_terminal_sees_progress_on_standard_error(tmp_path: Path) -> None:
         (["--out", "copy.csv"], "named .parquet"),
         (["--member", "nobody"], "there is no column nobody"),
         (["--period", "who"], "different columns"),
+        (["--period", "all"], "must not be called all"),
+        (["--table", ""], "expected a name"),
         (["--memory", "much"], "--memory: expected a size"),
         (["--input", "absent.csv"], "there is no file absent.csv"),
         (["--out", "no/such/folder/copy.parquet"], "No such file or directory"),

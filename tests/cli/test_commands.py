@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gris_cli.__main__ import main
+from gris_cli.printing import print_result
+from pinot_connector import PrivateClient
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.results import Row
 from tests.support.fake_pinot import FakePinot, refusing_server, renamed
 from tests.support.world import World, free_port, new_account
 
@@ -81,6 +87,23 @@ def test_a_limit_that_the_policy_lowers_is_told(world: World, capsys: pytest.Cap
     assert 50_000 == reported["requested_k"]
 
 
+@pytest.mark.parametrize("text", ["SELECT 1", " select\n1 ;"])
+@pytest.mark.parametrize("command", ["ask", "explain"])
+def test_the_check_that_a_connection_lives_asks_no_service(
+    capsys: pytest.CaptureFixture[str], command: str, text: str
+) -> None:
+    """It is answered as by the DB-API: with its one row, for nothing, where no service is either."""
+    nowhere = ("--dp", "localhost:1", "--budget", "localhost:1", "--sql", text)
+    assert main([command, *nowhere]) == 0
+    assert "gris catalog" in capsys.readouterr().out
+    assert main([command, *nowhere, "--json"]) == 0
+    assert {"rows": [{"element": [1], "noisy_count": None, "interval": None}], "cost": None} == json.loads(
+        capsys.readouterr().out
+    )
+    assert main([command, *nowhere, "--k", "3"]) == 2
+    assert "--sql is the whole question" in capsys.readouterr().err
+
+
 def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """The price and the sentences, before anything is asked."""
     code, reported = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)
@@ -145,7 +168,9 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
         ((*QUESTION, "--from", "yesterday"), 2, "usage"),
         ((*QUESTION, "--sql", ARTICLES), 2, "usage"),
         (("--sql", ARTICLES, "--account", "t/half \ud83d"), 2, "invalid_question"),
-        (("--table", "feedback"), 2, "usage"),
+        (("--by", "app"), 2, "usage"),
+        (("--table", "feedback", "--k", "3"), 2, "usage"),
+        (("--table", "feedback", "--no-counts"), 2, "usage"),
         ((*QUESTION, "--no-such-flag"), 2, "usage"),
         ((*QUESTION, "--account", "stranger"), 2, "account_unknown"),
         ((*QUESTION, "--account", "poor/analyst"), 4, "budget_exhausted"),
@@ -169,6 +194,111 @@ def test_every_refusal_has_its_exit_code(
     assert main(command) == code
     printed = capsys.readouterr()
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (("--k", "0"), "--k: expected "),
+        (
+            ("--from", "2019-01-01T00:00:00"),
+            "--from: expected a time with its zone, such as 2019-04-01T12:00",
+        ),
+        (("--to", "2019-01-01T00:00:00"), "--to: expected a time with its zone"),
+        (("--from", "0001-01-01T00:00:00+14:00"), "--from: expected times in the years 1 to 9999 of UTC"),
+        (
+            ("--k", "3", "--from", "2019-02-01", "--to", "2019-01-01"),
+            "--from, --to: day: the conditions on this column",
+        ),
+        (("--where", "score=1.5"), "--where score: expected a text, a 64-bit integer"),
+        (("--where", "score=x"), "--where: score: expected integers\n"),
+        (("--where", "article_id=3"), "--where: article_id: expected texts; one that looks like a number"),
+        (("--where", "day=x"), "--where: day: expected days as YYYY-MM-DD\n"),
+        (("--where", "app=NaN"), "--where: app: expected a value of the column's domain"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said_of_the_flag(
+    world: World, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: str
+) -> None:
+    """Not of the field of a message that nobody typed; programs are told the field too."""
+    for command in ("ask", "explain"):
+        asked = [command, *QUESTION[:4], *flags, *_connection(world)]
+        assert main(asked) == 2
+        assert f"invalid question: {expected}" in capsys.readouterr().err
+        assert _json(capsys, *asked)[1]["error"]["field"].partition(".")[0] in ("k", "time_range", "filters")
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (("--by", "app,cohort"), "--by names one column; for several columns it is repeated"),
+        (("--k", "five"), "Invalid value for '--k': expected a whole number\n"),
+        (
+            ("--where", "score>1"),
+            "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql can compare with < and >",
+        ),
+        (("--data", "feedback.parquet"), "--data expects TABLE=PATH, such as feedback=feedback.parquet, got"),
+        (("--dp", "http://localhost:1"), "--dp or GRIS_DP expects HOST:PORT, without http://"),
+        (("--table", "wide"), "--data names feedback, and the question is about wide"),
+    ],
+)
+def test_a_wrong_flag_says_what_to_write_instead(
+    world: World, capsys: pytest.CaptureFixture[str], flags: tuple[str, str], expected: str
+) -> None:
+    """In the words of the command line, and not of the library that reads it."""
+    given = [*_connection(world)[:6], *QUESTION]
+    data = () if flags[0] == "--data" else _connection(world)[6:]
+    assert main(["ask", *given, *data, *flags]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("account", "expected"),
+    [
+        (
+            "stranger/x",
+            "account unknown: stranger/x has no budget; --account or GRIS_ACCOUNT says whose pays",
+        ),
+        ("t//x", "invalid question: --account or GRIS_ACCOUNT, part 2 of t//x: must have 1 to 128 bytes"),
+    ],
+)
+def test_an_account_that_cannot_pay_is_named(
+    world: World, capsys: pytest.CaptureFixture[str], account: str, expected: str
+) -> None:
+    """With the flag and the variable that name it, by every command that has one."""
+    connection = _connection(world, account)
+    for command in (("ask", *QUESTION, *connection), ("remaining", *connection[2:6])):
+        assert main([*command]) == 2
+        assert expected in capsys.readouterr().err
+
+
+def test_another_service_at_an_address_is_told_from_one_that_refuses(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the address, what sets it, and which service is expected there."""
+    other = f"another service, or an older version of it, answers at {world.budget}"
+    assert main(["catalog", "--dp", world.budget]) == 1
+    assert f"dp_service: {other}; --dp or GRIS_DP says where it is" in capsys.readouterr().err
+    connection = [*_connection(world), "--dp", world.budget]
+    assert main(["ask", *QUESTION, *connection]) == 1
+    said = capsys.readouterr().err
+    assert f"dp_service: {other}, which is also where budget_service is expected; --dp or GRIS_DP" in said
+
+
+def test_an_interval_that_lay_below_every_possible_count_is_explained(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It covers as often as it says, and is no promise that the count is 0."""
+    small = DuckDBEngine({"small": world.tables["small"]})
+    services: dict[str, Any] = {"dp": world.dp, "budget": world.budget, "account": new_account()}
+    with closing(small) as engine, PrivateClient(**services, engine=engine) as client:
+        result = client.total("small")
+    explained = (
+        "so 0 to 0 stands where a whole interval was below it: noise as large as that meets at most 5 %"
+    )
+    for row, is_explained in ((Row((), -312, (0, 0)), True), (Row((), -12, (0, 9)), False)):
+        print_result(replace(result, rows=(row,)), None, as_json=False)
+        assert is_explained is (explained in " ".join(capsys.readouterr().out.split()))
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,16 @@ def test_five_questions_use_all_four_mechanisms(reported: Any) -> None:
     assert all(each["rows"] and each["charged"] == each["cost"] for each in results)
 
 
+def test_bounded_contributions_find_more_for_less(reported: Any) -> None:
+    """The same top 50 by UnkGumb, which finds some of it, and of bounded contributions, for a fixed price."""
+    unbounded, bounded = reported["compared"]["results"]
+    assert ["UnkGumb", "BoundGauss"] == [unbounded["mechanism"], bounded["mechanism"]]
+    assert len(unbounded["rows"]) < len(bounded["rows"]) == 50
+    assert (bounded["cost"]["information"], bounded["cost"]["calls"]) == (20, 1)
+    assert unbounded["cost"]["information"] > 40
+    assert bounded["parameters"]["contributions"]["names"]["max_names"] == 75
+
+
 def test_the_guarantee_is_that_of_the_company_whose_costs_show(reported: Any) -> None:
     """Beside the account's own; together the company's analysts have 9000 units and 90 calls."""
     guarantee = reported["guarantee"]
@@ -94,6 +104,7 @@ def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
         "Real data",
         "noise key",
         "the identical answer",
+        "50 found for 20 information, 1 call; counts are of bounded contributions",
         "asks until its budget refuses",
         "refreshed",
         "counts close to the threshold",

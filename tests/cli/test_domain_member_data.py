@@ -10,6 +10,8 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dp_service.bounding.order import kept
@@ -99,6 +101,30 @@ def test_rows_without_member_or_element_are_refused_or_dropped_as_said(tmp_path:
         pass
     with read_pairs(Source(path, "who", "what", drops_nulls=True), delta_0=9, salt=SALT) as pairs:
         assert [[0]] == as_lists(pairs)
+
+
+@pytest.mark.parametrize("last", [0, 2**63 - 2, -(2**63)])
+def test_no_value_of_another_column_stops_a_publication(tmp_path: Path, last: int) -> None:
+    """DuckDB fails at what the footer says of milliseconds far away; questions do without that column, so do pairs."""
+    path = tmp_path / "pairs.parquet"
+    at = pa.array([0, last], pa.int64()).view(pa.timestamp("ms"))
+    pq.write_table(pa.table({"who": ["ada", "ben"], "what": ["x", "x"], "at": at}), path, version="2.6")
+    assert {("ada", "x"), ("ben", "x")} == pairs_of(path)
+
+
+@pytest.mark.parametrize("names", [("at", "what"), ("who", "at")])
+def test_pairs_of_a_column_that_one_value_can_break_are_refused_by_name(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """Whatever its rows hold, as questions about it are."""
+    path = tmp_path / "pairs.parquet"
+    at = pa.array([0, 1], pa.int64()).view(pa.timestamp("ms"))
+    pq.write_table(pa.table({"who": ["ada", "ben"], "what": ["x", "x"], "at": at}), path, version="2.6")
+    with (
+        pytest.raises(SourceError, match=r"at: .*a type that one row can break"),
+        read_pairs(Source(path, *names), delta_0=9, salt=SALT),
+    ):
+        pass
 
 
 def pairs_of(path: Path) -> set[tuple[str, str]]:

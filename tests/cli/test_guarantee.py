@@ -126,7 +126,7 @@ def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str])
         (("--account", "t/told", "--domain", "1"), 2, "RHO:DELTA"),
         (("--account", "t/told", "--domain", "1:2"), 2, "domains[0].delta"),
         (("--account", "t/told", "--domain", "\ud800:2"), 2, "surrogates"),
-        (("--account", "nobody"), 2, "no such account"),
+        (("--account", "nobody"), 2, "nobody has no budget"),
     ],
 )
 def test_wrong_use_is_told(

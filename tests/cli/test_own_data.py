@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ import duckdb
 import pytest
 
 from gris_cli.__main__ import main
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.errors import ServiceUnavailable
 from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
@@ -69,6 +72,18 @@ def test_what_serve_prints_asks_and_verifies(
     assert "0 differences" in capsys.readouterr().out
 
 
+def test_services_of_ones_own_beside_those_of_serve_are_told_who_holds_the_ledger(
+    served: list[str], sales: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What runs goes on, and is what to ask."""
+    own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
+    assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state")]) == 5
+    said = capsys.readouterr().err
+    assert f"{sales / 'state'} is in use, most likely by `gris serve`: leave out --embedded" in said
+    (address,) = [line.partition("=")[2] for line in served if line.startswith("export GRIS_BUDGET=")]
+    assert main(["remaining", "--budget", address, "--account", "demo/ana"]) == 0
+
+
 def test_a_question_about_own_data_starts_its_own_services(
     sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:
@@ -77,6 +92,29 @@ def test_a_question_about_own_data_starts_its_own_services(
     assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert 2 == len(rows)
+
+
+def test_a_question_without_columns_prints_one_total(
+    sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """By flags and in SQL, of members and of clipped rows: a count and its interval, with neither rank nor element."""
+    own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
+    asked = ("ask", "--embedded", *own, "--directory", str(sales / "state"))
+    assert main([*asked, "--table", "sales"]) == 0
+    printed = capsys.readouterr().out
+    assert "noisy count" in printed.splitlines()[0]
+    assert "#" not in printed.splitlines()[0]
+    assert "1 information, 0 calls" in printed
+    rows = ("--sql", "SELECT COUNT(*) AS n FROM sales WHERE product = 'p1'", "--json")
+    assert main([*asked, *rows]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    (row,) = shown["rows"]
+    assert [] == row["element"]
+    assert shown["parameters"]["clipped"] is True
+    assert main([*asked, *rows[:2]]) == 0
+    assert "at most 5 rows of a member in each" in capsys.readouterr().out
+    assert main(["explain", *asked[1:], "--table", "sales", "--measure", "events"]) == 0
+    assert "COALESCE(" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -118,6 +156,38 @@ def test_a_flag_that_would_be_ignored_is_refused_by_name(
     assert expected in capsys.readouterr().err
 
 
+def test_a_file_of_rows_without_types_is_refused_with_what_to_do(
+    sales: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the flag, before a service is asked; the command that it names says how to convert the file."""
+    rows = sales / "sales.csv"
+    rows.write_text("client,product\n1,p1\n")
+    assert main(["ask", "--account", "demo/ana", "--data", f"sales={rows}", *QUESTION]) == 2
+    assert f"--data: {rows} must be Parquet" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("nowhere.parquet", "--data: there is no file {path}"),
+        (
+            "sales.csv",
+            "--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "check"])
+def test_a_file_that_holds_no_table_is_named_by_every_command(
+    sales: Path, capsys: pytest.CaptureFixture[str], command: str, file: str, expected: str
+) -> None:
+    """With what to do about it, as by `gris ask`."""
+    (sales / "sales.csv").write_text("client,product\n1,p1\n")
+    policy, data = str(sales / "policy.yaml"), f"sales={sales / file}"
+    flags = {"serve": ("serve", "--policy", policy), "check": ("policy", "check", policy)}[command]
+    assert main([*flags, "--data", data]) == 2
+    assert expected.format(path=sales / file) in " ".join(capsys.readouterr().err.split())
+
+
 def test_what_the_environment_says_is_there_for_other_commands_too(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -143,6 +213,24 @@ def test_a_port_in_use_is_named_with_its_flag(
         assert f"{flag}: 127.0.0.1:{ports[flag]}: address already in use" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        (("--dp-port", "50052"), "--dp-port and --budget-port are both 50052"),
+        (
+            ("--budget-port", "9", "--admin-port", "9"),
+            "--budget-port and --admin-port are both 9: each needs",
+        ),
+    ],
+)
+def test_two_services_with_one_port_are_refused_by_name(
+    sales: Path, capsys: pytest.CaptureFixture[str], ports: tuple[str, ...], expected: str
+) -> None:
+    """Before one of them finds the port in use; 0 stands for a free one as often as it is given."""
+    assert main(["serve", "--policy", str(sales / "policy.yaml"), *ports]) == 2
+    assert expected in " ".join(capsys.readouterr().err.split())
+
+
 def test_data_of_another_shape_are_not_served(sales: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The column that is missing is named."""
     other = sales / "other.parquet"
@@ -151,6 +239,35 @@ def test_data_of_another_shape_are_not_served(sales: Path, capsys: pytest.Captur
     flags = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={other}")
     assert main(["serve", *flags]) == 2
     assert "--data sales: expected a column product" in capsys.readouterr().err
+
+
+def test_data_that_break_a_promise_are_not_served(sales: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Too little noise would hide a member who has more; how many there are is for `gris policy check` to say."""
+    policy, other = sales / "policy.yaml", sales / "other.parquet"
+    promised = policy.read_text().replace("product: {type: string,", "product: {type: string, delta: 1,")
+    policy.write_text(promised)
+    with duckdb.connect() as connection:
+        rows = "SELECT i % 10 AS client, 'p' || (i % 3) AS product FROM range(60) AS rows(i)"
+        connection.execute(f"COPY ({rows}) TO '{other}' (FORMAT parquet)")
+    assert main(["serve", "--policy", str(policy), "--data", f"sales={other}"]) == 2
+    said = capsys.readouterr().err
+    assert "--data sales: members have more than the policy promises (columns.product.delta)" in said
+    assert f"gris policy check {policy} --data sales={other}" in said
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_why_a_service_did_not_start_is_what_this_run_says(
+    sales: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the last line that an earlier run left in its log."""
+    (sales / "dp_service.log").write_text("an earlier run\n")
+    # It ends at once, without a word.
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    services = EmbeddedServices(
+        policy=sales / "policy.yaml", budget_config=sales / "none.yaml", directory=sales
+    )
+    with pytest.raises(ServiceUnavailable, match="did not start: its log is empty"), services:
+        pass
 
 
 def test_the_retired_name_of_a_variable_is_refused_with_the_new_one(

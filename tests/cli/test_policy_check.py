@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
+from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
+from gris_cli.policy_promises import counted, require_columns
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import EngineRefused
 from tests.support.publishing import domain_file, policy_of
 from tests.support.texts import NOT_UTF8, write_rows
 
@@ -115,7 +122,7 @@ def test_every_fault_is_told_with_its_line(written: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        (b"epsilon_per: [", 1, "expected the node content"),
+        (b"epsilon_per: [", 1, "expected a value"),
         (b"", 1, "expected keys and their values"),
         (b"\xff\xfe", 1, "UTF-8"),
         (POLICY.replace("1e-10", "1e-300").encode(), 1, "no noise that can be drawn"),
@@ -158,8 +165,8 @@ ODD: list[dict[str, str | bytes]] = [
 
 
 def _check_data(
-    written: Path, rows: list[dict[str, str | bytes]], capsys: pytest.CaptureFixture[str]
-) -> object:
+    written: Path, rows: Sequence[Mapping[str, str | bytes]], capsys: pytest.CaptureFixture[str]
+) -> Any:
     written.write_text(
         POLICY.replace(
             "    time: {column: day, type: date, zone: Europe/Berlin, refresh: week, delay_minutes: 1}\n", ""
@@ -185,14 +192,19 @@ def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
         ("page", "a text of more than 1,024 characters", 1, "answers that show it"),
     ]
     left_out = [dict(zip(("column", "reason", "rows", "of"), each, strict=True)) for each in reasons]
+    clipped = [{"column": column, "rows": 2, "cut": 0} for column in ("", "app", "page")]
     whole = {"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out, "promises": []}
-    assert reported == [whole]
+    assert reported == [whole | {"clipped": clipped, "clamped": []}]
 
 
 def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the report says so, for people too."""
     assert _check_data(written, ODD[4:], capsys) == [
         {"table": "visits", "rows": 1, "rows_in_no_question": 0, "left_out": [], "promises": []}
+        | {
+            "clipped": [{"column": column, "rows": 1, "cut": 0} for column in ("", "app", "page")],
+            "clamped": [],
+        }
     ]
     assert (
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
@@ -203,10 +215,13 @@ def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        ("visits", "TABLE=PATH"),
-        ("others=x.parquet", "a table of the policy"),
-        ("visits=x.csv", "must be Parquet"),
-        ("visits=nowhere.parquet", "cannot be read"),
+        (
+            "nowhere.parquet",
+            "a table of the policy (visits), or a path alone that exists, got nowhere.parquet",
+        ),
+        ("others=x.parquet", "a table of the policy (visits)"),
+        ("visits=x.csv", "there is no file x.csv"),
+        ("visits=nowhere.parquet", "there is no file nowhere.parquet"),
     ],
 )
 def test_data_that_cannot_be_examined_are_wrong_usage(
@@ -225,7 +240,71 @@ def test_data_of_another_shape_than_the_policys_are_refused(
     assert (
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 2
     )
-    assert "expected a column app in the data of visits" in capsys.readouterr().err
+    assert "expected a column app in the data of visits; it lists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "misspelt", "expected"),
+    [
+        ("member: m\n", "member: mm\n", "expected a column mm in the data of visits; did you mean m?"),
+        ("column: day", "column: dya", "expected a column dya in the data of visits; did you mean day?"),
+    ],
+)
+def test_a_misspelt_member_or_time_column_is_named_once_there_are_data(
+    written: Path, capsys: pytest.CaptureFixture[str], old: str, misspelt: str, expected: str
+) -> None:
+    """Without data it looks like one more column; so the report says that nothing was compared."""
+    policy = POLICY.replace("      m: {type: string}\n", "")
+    path = written.parent / "visits.parquet"
+    row = "SELECT 'm1' AS m, 'p' AS page, 'a' AS app, DATE '2026-01-01' AS day"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
+    written.write_text(policy)
+    assert main(["policy", "check", str(written), "--data", str(path)]) == 0
+    assert "not checked" not in capsys.readouterr().out
+    written.write_text(policy.replace(old, misspelt))
+    assert main(["policy", "check", str(written)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not checked whether the data of visits have these columns (member and time too)" in said
+    assert main(["policy", "check", str(written), "--data", str(path)]) == 2
+    assert expected in " ".join(capsys.readouterr().err.split())
+    (table,) = parse_policy(written.read_text()).tables
+    with (
+        closing(DuckDBEngine({"visits": path})) as engine,
+        pytest.raises(EngineRefused, match=f"no column {misspelt.rsplit(maxsplit=1)[-1]}"),
+    ):
+        require_columns(engine, table)
+
+
+def test_the_owner_is_told_how_many_rows_clipping_cuts(
+    written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a total and of each column: what a member has beyond tau in one element, without rows of nobody."""
+    five = [{"m": "m1", "page": "p", "app": app} for app in "aaaab"]
+    rows = [*five, {"m": "m2", "page": "p", "app": "a"}, *({"m": "null", "page": "p", "app": "a"},) * 9]
+    (reported,) = _check_data(written, rows, capsys)
+    assert [("", 6, 2), ("app", 6, 1), ("page", 6, 2)] == [
+        (each["column"], each["rows"], each["cut"]) for each in reported["clipped"]
+    ]
+    data = f"visits={written.parent / 'visits.parquet'}"
+    assert main(["policy", "check", str(written), "--data", data]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "clipped 1 of 6 rows (16.7 %) left out of events counted by app" in said
+
+
+def test_a_table_given_as_a_policy_is_named_and_not_printed(
+    written: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither the rows of a Parquet file nor other bytes that are no text reach a terminal."""
+    path = written.parent / "visits.parquet"
+    write_rows(path, [{"m": "secret"}])
+    assert main(["policy", "check", str(path)]) == 2
+    assert "is a Parquet file, and a policy is YAML; gris policy draft --data" in capfd.readouterr().err
+    path.write_bytes(b"secret\xff")
+    assert main(["policy", "check", str(path)]) == 2
+    said = capfd.readouterr().err
+    assert "expected a text in UTF-8" in said
+    assert "secret" not in said
 
 
 @pytest.mark.parametrize("type_", ["JSON", "TIMESTAMP"])
@@ -320,6 +399,115 @@ def test_a_broken_promise_is_told_with_how_many_members_break_it(
     assert "BROKEN, measures.events.tau 2: no member has more than 3 rows in one element of" in text
 
 
+ASSUMED = """
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  visits:
+    member: m
+    measures: {distinct_members: true, events: {tau: 2, tau_is: assumed}}
+    contributions: {bound: assumed, delta_0: 3, units: 20}
+    columns:
+      m: {type: int64}
+      page: {type: string, group_by: true}
+      kind: {type: int64, group_by: true, nulls: drop}
+      size: {type: int64, group_by: true, nulls: keep, null_value: 0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "tau"),
+    [
+        ("(1, 'x', 1, 5), (1, 'x', 2, 5), (NULL, 'z', 9, 9)", (2, "kind, size"), 2),
+        # Rows without a kind are in questions that do not name it; a size that is missing is one of 0.
+        ("(1, 'x', NULL, 0), (1, 'y', NULL, NULL), (1, 'x', NULL, 2), (1, 'y', 1, 2)", (4, "page, size"), 2),
+        (
+            "(1, 'a', 1, 1), (1, 'a', 2, 1), (1, 'b', 1, 1), (1, 'b', 2, 1), (2, 'a', 1, 1)",
+            (4, "kind, page, size"),
+            4,
+        ),
+    ],
+)
+def test_an_assumed_bound_of_contributions_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: str, most: tuple[int, str], tau: int
+) -> None:
+    """By the columns in whose questions members have most elements; an engine's queries find the same."""
+    found, columns = most
+    policy, data = tmp_path / "assumed.yaml", tmp_path / "visits.parquet"
+    policy.write_text(ASSUMED)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT m::BIGINT AS m, page, kind::BIGINT AS kind, size::BIGINT AS size "  # noqa: S608
+            f"FROM (VALUES {rows}) AS rows(m, page, kind, size)) TO '{data}' (FORMAT parquet)"
+        )
+    command = ["policy", "check", str(policy), "--data", f"visits={data}"]
+    assert main([*command, "--json"]) == (0 if found <= 3 else 1)
+    reported = {each.pop("key"): each for each in json.loads(capsys.readouterr().out)["data"][0]["promises"]}
+    assert reported["contributions.delta_0"] == {
+        "promised": 3,
+        "found": found,
+        "column": columns,
+        "members": 0 if found <= 3 else 1,
+        "is_kept": found <= 3,
+    }
+    assert tau == reported["measures.events.tau"]["found"]
+    main(command)
+    said = f"contributions.delta_0 3: no member has more than {found} elements of {columns}"
+    assert said in " ".join(capsys.readouterr().out.split())
+    asked = parse_policy(ASSUMED)
+    with closing(DuckDBEngine({"visits": data})) as engine:
+        report = counted(engine, asked.tables[0], asked.currency)
+    assert {key: (each["found"], each["column"]) for key, each in reported.items()} == {
+        each.key: (each.found, each.column) for each in report.promises
+    }
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "(1, 'x', 5), (1, NULL, 5), (2, 'y', NULL), (2, 'y', 0), (NULL, 'x', 1), (NULL, 'y', 2), (NULL, 'x', 3)",
+        "(1, 'x', 5), (1, 'z', NULL), (2, 'y', 4), (2, 'y', 4), (2, 'y', 4), (3, 'x', 1)",
+        "(NULL, 'x', 5)",
+    ],
+)
+def test_an_engine_finds_what_the_files_own_count_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: str
+) -> None:
+    """By queries as they are asked of Pinot and Spark; how many members break a promise is not counted there."""
+    _, promises, _ = _promises(tmp_path, rows, capsys)
+    policy = parse_policy(PROMISES)
+    (table,) = policy.tables
+    with closing(DuckDBEngine({"visits": tmp_path / "visits.parquet"})) as engine:
+        report = counted(engine, table, policy.currency)
+    assert {key: (each["found"], each["is_kept"]) for key, each in promises.items()} == {
+        each.key: (each.found, each.is_kept) for each in report.promises
+    }
+    assert [None if not each.is_kept else 0 for each in report.promises] == [
+        each.members for each in report.promises
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (("--pinot-broker", "http://localhost:1"), "--pinot-broker needs --pinot"),
+        (("--spark", "local[1]"), "--spark needs --data TABLE=PATH"),
+        (
+            ("--spark", "local[1]", "--data", "others=x"),
+            "--data expects TABLE=PATH with a table of the policy",
+        ),
+        (("--data", "visits=x", "--data", "visits=y"), "--data names the table visits twice"),
+    ],
+)
+def test_flags_that_count_nothing_are_refused(
+    written: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: str
+) -> None:
+    """Each says what it needs."""
+    assert main(["policy", "check", str(written), *flags]) == 2
+    assert expected in " ".join(capsys.readouterr().err.split())
+
+
 TIMES = {
     "a timestamp declared as a date": (
         "type: date",
@@ -405,7 +593,7 @@ def test_timestamps_as_they_are_declared_are_sound(
     [
         ("'infinity'::TIMESTAMP", "a timestamp outside the years 1700 to 2261"),
         ("TIMESTAMPTZ '1650-01-01 00:00:00+00'", "a timestamp outside the years 1700 to 2261"),
-        ("TIMESTAMP '1970-01-01 00:00:00'", "NULL, which is dropped"),
+        ("TIMESTAMP '1970-01-01 00:00:00'", "1970-01-01T00:00:00+00:00, the null_value"),
         ("NULL::TIMESTAMP", "NULL, which is dropped"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -87,16 +88,26 @@ def test_a_draft_is_the_same_whatever_the_rows_hold(
 @pytest.mark.parametrize(
     ("columns", "flags", "expected"),
     [
-        ("1 AS a, 'x' AS b", (), "it is one of a (INTEGER), b (VARCHAR)"),
+        (
+            "1 AS a, 'x' AS b, 1.5::DOUBLE AS c, true AS d",
+            (),
+            "no column's name says that it holds the person who is to be protected, with all their rows; --member "
+            "COLUMN says which of these does: a (INTEGER), b (VARCHAR)",
+        ),
         (
             "1 AS user_id, 2 AS customer_id",
             (),
-            "several could be it: user_id (INTEGER), customer_id (INTEGER)",
+            "several columns could hold the person who is to be protected: user_id (INTEGER), customer_id (INTEGER)",
         ),
         ("1 AS user_id", ("--member", "person"), "there is no column person"),
-        ("now() AS at", ("--member", "at"), "--member at: members need a column of texts, integers or days"),
+        ("now() AS at", ("--member", "at"), "column at: members need a column of texts, integers or days"),
         ("true AS yes", ("--member", "yes"), "this one is BOOLEAN"),
-        ('1 AS "us er"', ("--member", "us er"), "a name of ASCII letters, digits and underscores"),
+        (
+            '1 AS "us er"',
+            ("--member", "us er"),
+            'without spaces; rename it in the data, in DuckDB by SELECT * RENAME ("us er" AS us_er) FROM ..',
+        ),
+        ('1 AS "\u540d"', ("--member", "\u540d"), '("\u540d" AS another_name)'),
     ],
 )
 def test_a_member_that_is_in_doubt_is_asked_for(
@@ -105,6 +116,108 @@ def test_a_member_that_is_in_doubt_is_asked_for(
     """A wrong member protects nobody, so it is never a guess between two."""
     data = str(write(tmp_path / "t.parquet", columns))
     assert expected in refused(capsys, "--data", data, *flags)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (
+            '1 AS "Customer ID", 2 AS x',
+            'the member column "Customer ID": a policy names columns by ASCII letters',
+        ),
+        ("[1] AS user_id, 2 AS customer", None),
+        (
+            "TIME '12:00:00' AS customer_id",
+            "the person who is to be protected, with all their rows; --member COLUMN",
+        ),
+    ],
+)
+def test_a_flag_that_was_not_given_is_not_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, expected: str | None
+) -> None:
+    """A member that was chosen by its name, and cannot be one: the column is named, and what is wrong with it."""
+    data = str(write(tmp_path / "t.parquet", columns))
+    if expected is None:
+        assert "customer" == drafted(capsys, "--data", data)[0].tables[0].member
+        return
+    said = refused(capsys, "--data", data)
+    assert expected in said
+    assert "--member Customer" not in said
+
+
+def test_a_truth_value_tells_nobody_apart_whatever_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has two values: names such as is_mobile and has_email are about a person and not of one."""
+    columns = (
+        "1 AS user_id, true AS is_mobile, true AS has_email, true AS is_customer, true AS id, 'x' AS mobile"
+    )
+    policy, _, reported = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns)))
+    offered = [column.name for column in policy.tables[0].usable_columns]
+    assert ["has_email", "id", "is_customer", "is_mobile"] == offered
+    assert [("user_id", "member"), ("mobile", "withheld")] == [
+        (each["name"], each["role"]) for each in reported["columns"] if each["role"] != "asked about"
+    ]
+
+
+def test_a_list_is_not_called_by_the_type_of_its_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A list of texts is left out because it is a list, and texts can be read."""
+    columns = "1 AS user_id, ['a'] AS tags, [1]::INTEGER[1] AS sizes"
+    _, text, reported = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns)))
+    reasons = {each["name"]: each["reason"] for each in reported["columns"]}
+    assert reasons["tags"].startswith("LIST: questions read texts")
+    assert reasons["sizes"].startswith("LIST: questions read texts")
+    assert "VARCHAR" not in text
+
+
+def test_a_file_without_its_flag_is_given_the_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    """gris policy check takes a file so, and draft does not."""
+    assert "--data events.parquet names a table's file" in refused(capsys, "events.parquet")
+
+
+def test_integers_that_count_time_are_not_offered_as_elements(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By their names; the draft says how questions can take ranges of them, also as the table's time."""
+    clocks = "1767225600000 AS event_ts, 1767225600 AS createdAt_s, 1767225600000000 AS clicked_us"
+    columns = f"1 AS user_id, {clocks}, 5 AS response_time, 3 AS attempts, 70 AS load_ms"
+    policy, text, reported = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns)))
+    (table,) = policy.tables
+    assert ["attempts", "load_ms", "response_time"] == [column.name for column in table.usable_columns]
+    assert {"event_ts", "createdAt_s", "clicked_us"} == {
+        each["name"] for each in reported["columns"] if each["reason"]
+    }
+    assert "# time: {column: event_ts, type: timestamp, unit: milliseconds}" in text
+    assert "# event_ts: {type: timestamp, unit: milliseconds, filter: [range]}" in text
+    assert "# createdAt_s: {type: timestamp, unit: seconds, filter: [range]}" in text
+    assert "# clicked_us: {type: timestamp, unit: microseconds, filter: [range]}" in text
+    proposed = text.replace("# time: {column: event", "time: {column: event")
+    assert parse_policy(proposed).tables[0].time is not None
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected", "unsaid"),
+    [
+        ("1 AS user_id, 'x' AS page", "the text 'null', the integer -9223372036854775808.", "1970"),
+        (
+            "DATE '2026-01-01' AS user_id, true AS paid",
+            "A missing value counts as false.",
+            "Pinot stores for it",
+        ),
+        ("1 AS user_id, now()::TIMESTAMP AS seen", "-9223372036854775808, 1970-01-01T00:00:00Z.", "'null'"),
+    ],
+)
+def test_a_draft_says_what_counts_as_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, expected: str, unsaid: str
+) -> None:
+    """Rows with Pinot's values for NULL are left out, whatever engine has the data: of the types that are offered."""
+    _, text, _ = drafted(capsys, "--data", str(write(tmp_path / "t.parquet", columns)))
+    said = " ".join(text.replace("#", " ").split())
+    assert expected in said
+    assert unsaid not in said
+    assert "rows in which a column has no value (NULL) are left out" in said
 
 
 def test_the_owner_names_another_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,6 +371,54 @@ def test_a_table_of_pinot_is_drafted_by_its_schema(capsys: pytest.CaptureFixture
     assert ("userId", "day") == (table.member, table.time.name)
     assert "tags cannot be asked about: one row has several values in it" in text
     assert "score cannot be asked about: DOUBLE" in text
+
+
+def _with_timestamp(null: object) -> dict[str, object]:
+    """Return the schema with a TIMESTAMP column that has a default of its own."""
+    seen = {"name": "seen", "dataType": "TIMESTAMP", "format": "TIMESTAMP", "granularity": "1:MILLISECONDS"}
+    return SCHEMA | {"dateTimeFieldSpecs": [seen | {"defaultNullValue": null}]}
+
+
+@pytest.mark.parametrize(
+    ("null", "stated"),
+    [
+        (0, "1970-01-01T00:00:00+00:00"),
+        ("1577836800123", "2020-01-01T00:00:00.123000+00:00"),
+        (-1, "1969-12-31T23:59:59.999000+00:00"),
+        ("-62135596800000", "0001-01-01T00:00:00+00:00"),
+        (253402300799999, "9999-12-31T23:59:59.999000+00:00"),
+    ],
+)
+def test_a_timestamp_of_pinot_is_drafted_with_its_own_null_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], null: object, stated: str
+) -> None:
+    """As a time that the policy can state, and that the schema is found to have."""
+    fake = FakePinot()
+    fake.replies["/tables/visits/schema"] = _with_timestamp(null)
+    path = tmp_path / "policy.yaml"
+    with fake.serving():
+        policy, text, _ = drafted(capsys, "--pinot", fake.url, "--table", "visits")
+        path.write_text(text)
+        assert main(["policy", "check", str(path), "--pinot", fake.url]) == 0
+    column = policy.table("visits").column("seen")
+    assert isinstance(column.null_value, datetime.datetime)
+    assert stated == column.null_value.isoformat()
+
+
+@pytest.mark.parametrize("null", ["2020-01-01 00:00:00.0", "253402300800000", str(-(2**63)), ""])
+def test_a_timestamp_whose_null_value_no_policy_can_state_is_left_out(
+    capsys: pytest.CaptureFixture[str], null: str
+) -> None:
+    """A text is a time of the controller's own zone, which nobody else knows; the rest of the table is drafted."""
+    fake = FakePinot()
+    fake.replies["/tables/visits/schema"] = _with_timestamp(null)
+    with fake.serving():
+        policy, text, _ = drafted(capsys, "--pinot", fake.url, "--table", "visits")
+    table = policy.table("visits")
+    assert "seen" not in {column.name for column in table.columns}
+    assert table.time is None
+    said = " ".join(text.replace("#", " ").split())
+    assert "seen cannot be asked about: its defaultNullValue is no time that a policy can state" in said
 
 
 def test_a_policy_is_compared_with_the_schemas_of_pinot(

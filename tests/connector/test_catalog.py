@@ -20,8 +20,8 @@ from pinot_connector.catalog import (
 from pinot_connector.engines.base import TimeUnit
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, RefusedByPolicy, ServiceRefused
+from pinot_connector.parameters import Mechanism
 from pinot_connector.questions import Measure
-from pinot_connector.results import Mechanism
 from tests.support.catalog_calls import DOMAIN, POLICY, calls_to, content
 from tests.support.world import World, new_account
 

@@ -23,11 +23,18 @@ async def test_members_with_many_events_count_no_more_than_tau(world: World, tmp
     copy("SELECT range % 400 AS member_id, 'a' AS element FROM range(4000)", path)
     engine = DuckDBEngine({"orders": path})
     async with asking_client(world, engine) as client:
-        (row,) = (await client.histogram("orders", "element", measure="events")).rows
+        result = await client.histogram("orders", "element", measure="events")
+        (row,) = result.rows
+        (total,) = (await client.total("orders", measure="events")).rows
     engine.close()
-    assert row.noisy_count is not None
-    # Noise of scale 2 * 3 / 8 is farther away than 30 with a probability below 1e-17.
-    assert 1170 <= row.noisy_count <= 1230
+    for each in (row, total):
+        assert each.noisy_count is not None
+        # Noise of scale 2 * 3 / 8 is farther away than 30 with a probability below 1e-17.
+        assert 1170 <= each.noisy_count <= 1230
+    # A reader of 1,200 would otherwise think that there are so many rows, and there are 4,000.
+    assert result.parameters.left_out == (
+        "counts and intervals are of at most 3 rows of a member in each element, and leave out the others",
+    )
 
 
 @pytest.fixture
@@ -56,6 +63,8 @@ async def test_an_old_pinot_is_not_asked_and_nothing_is_reserved(world: World, o
         async with asking_client(world, engine, dp=relay.address, budget=relay.address) as client:
             with pytest.raises(EngineRefused, match=r"Pinot 0\.11 cannot answer the measure events"):
                 await client.histogram("orders", "element", measure="events")
+            with pytest.raises(EngineRefused, match=r"Pinot 0\.11 cannot answer the measure events"):
+                await client.total("orders", measure="events")
             assert await untouched(client)
         assert "ReserveBudget" not in relay.methods
     assert old_pinot.queries == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from gris_api.dp.v1 import question_pb2
 from pinot_connector import AsyncPrivateClient, sql_question, structured_question
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import IncompleteAnswer, InvalidQuestion, RefusedByPolicy
+from pinot_connector.errors import BudgetExhausted, IncompleteAnswer, InvalidQuestion, RefusedByPolicy
 from tests.support.clients import asking_client, untouched
 from tests.support.relay import relayed
 from tests.support.world import COFACTS, World, new_account, write_small
@@ -87,6 +88,26 @@ async def test_the_budget_is_asked_before_an_engine_that_is_to_be_spared(world: 
         "engine.confirm",
         "UpdateBudget",
     ] == relay.methods[3:]
+
+
+async def test_a_refusal_by_the_budget_does_not_wait_for_the_engine(world: World) -> None:
+    """How long a refused question takes says nothing of how long the query for it does, nor of its rows."""
+    finished = threading.Event()
+
+    class Held(DuckDBEngine):
+        def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+            assert finished.wait(60)
+            return super().run(query, data_version)
+
+    engine = Held({"feedback": COFACTS})
+    account = new_account("poor")
+    try:
+        async with asking_client(world, engine, account=account) as client, asyncio.timeout(30):
+            with pytest.raises(BudgetExhausted):
+                await client.top_k("feedback", "article_id", 5)
+    finally:
+        finished.set()
+    engine.close()
 
 
 async def test_an_answer_that_the_engine_does_not_confirm_is_neither_shown_nor_charged(world: World) -> None:

@@ -159,6 +159,31 @@ async def test_the_clock_of_the_machine_removes_nothing(store: ReleaseStore, clo
     assert Found(kept(fixed=False), in_month(0)) == await store.find("q", ANA)
 
 
+async def test_the_clock_of_the_machine_removes_no_receipt(store: ReleaseStore, clock: Clock) -> None:
+    """Whatever is noted while it is ten years ahead: back again, all that was shown is listed, and found by its id."""
+    await store.keep("q", kept())
+    await store.mark_paid("q", ANA, in_month(0))
+    await store.add_receipt(ANA, receipt(request_id="mine", k=1))
+    clock.now += 3650 * DAY
+    await store.add_receipt(ANA, receipt(k=2, at=clock.now))
+    await store.add_receipt(BOB, receipt(k=3, at=clock.now))
+    assert await store.receipt(ANA, "mine") is None
+    clock.now -= 3650 * DAY
+    assert [2, 1] == [each.question.structured.k for each in (await store.receipts(ANA, 9, None)).releases]
+    assert await store.receipt(ANA, "mine") is not None
+
+
+async def test_receipts_are_removed_by_the_ledgers_time(store: ReleaseStore, clock: Clock) -> None:
+    """Once their days are over before its window began, and something else is noted."""
+    await store.keep("q", kept())
+    await store.add_receipt(ANA, receipt(request_id="mine", k=1))
+    clock.now = MONTHS[1] + DAY
+    await store.mark_paid("q", ANA, in_month(1))
+    await store.add_receipt(ANA, receipt(k=2, at=clock.now))
+    clock.now = MONTHS[0]
+    assert await store.receipt(ANA, "mine") is None
+
+
 async def test_an_unpaid_release_is_kept_for_as_long_as_a_ledger_may_name_it(store: ReleaseStore) -> None:
     """Longer than any window slides."""
     await store.keep("q", kept(fixed=False))

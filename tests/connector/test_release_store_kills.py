@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,9 @@ async def ask():
 asyncio.run(ask())
 """
 
+# A hundred reloads on a busy machine are no sign of a dead ledger.
+UNHURRIED = replace(SHORT, budget_attempt=5.0, budget=10.0)
+
 
 class Counted(DuckDBEngine):
     """DuckDB that counts its queries."""
@@ -79,7 +83,7 @@ async def asked(world: World, account: str, engine: DuckDBEngine, store: Release
 def client_of(world: World, account: str, engine: DuckDBEngine, store: ReleaseStore) -> AsyncPrivateClient:
     """Make a client."""
     return AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=account, engine=engine, timeouts=SHORT, releases=store
+        dp=world.dp, budget=world.budget, account=account, engine=engine, timeouts=UNHURRIED, releases=store
     )
 
 
@@ -166,30 +170,6 @@ async def test_a_hundred_reloads_cost_one_query_and_one_charge(world: World, tmp
     assert 1 == await spent(world, account, engine)
     assert [1] * 10 == [each.charged.information for each in paid]
     assert 1 == len({(each.release_id, each.rows) for each in (*at_once, *later, *paid)})
-    engine.close()
-
-
-async def test_in_another_window_an_account_pays_again_and_gets_the_same_release(
-    world: World, tmp_path: Path
-) -> None:
-    """Once the window of its payment is over, the ledger decides; here it says that the window still lasts."""
-
-    class Elapsed(MemoryReleaseStore):
-        async def mark_paid(self, query_id: str, account: tuple[str, ...], payment: Payment) -> None:
-            await super().mark_paid(
-                query_id, account, Payment(payment.window_start, payment.window_start + 1)
-            )
-
-    data, account = tmp_path / "growing.parquet", new_account()
-    write_growing(data, members=1000)
-    engine, store = Counted({"growing": data}), Elapsed()
-    first = await asked(world, account, engine, store)
-    write_growing(data, members=999)
-    second = await asked(world, account, engine, store)
-    assert (first.release_id, first.rows) == (second.release_id, second.rows)
-    # The ledger was asked: it says what is left.
-    assert (0, first.remaining) == (second.charged.information, second.remaining)
-    assert 1 == engine.runs
     engine.close()
 
 

@@ -71,7 +71,7 @@ async def test_a_repeat_of_closed_periods_asks_the_policy_and_no_engine(world: W
                 again = await client.histogram("growing", "element")
                 assert ["TranslateQuery", "GetBudget"] == relay.methods[before:]
                 await asyncio.gather(*(client.histogram("growing", "element") for _ in range(3)))
-                assert ["TranslateQuery"] * 3 == relay.methods[before + 2 :]
+                assert ["TranslateQuery"] == relay.methods[before + 2 :]
                 other = client.on_behalf_of(new_account().split("/"))
                 await other.histogram("growing", "element")
     assert asked == engine.asked == ["version", "run"]

@@ -11,7 +11,7 @@ import pytest
 from pinot_connector import AsyncPrivateClient, Cost, Mechanism, PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion, ServiceRefused
-from pinot_connector.results import IntervalKind
+from pinot_connector.parameters import IntervalKind
 from tests.support.relay import relayed
 from tests.support.world import WIDE_ELEMENTS, World, new_account
 
@@ -53,6 +53,30 @@ async def test_a_known_restricted_domain_is_counted_by_known_lap(client: AsyncPr
     result = await client.histogram("feedback", "app")
     assert (result.mechanism, len(result.rows)) == (Mechanism.KNOWN_LAP, 4)
     assert (result.cost.information, result.cost.calls) == (4, 0)
+
+
+async def test_a_total_is_one_row_of_no_columns(client: AsyncPrivateClient) -> None:
+    """Structured and in SQL it is one release for one unit, and free the second time."""
+    result = await client.total("feedback", where={"score": 1})
+    (row,) = result.rows
+    assert (result.mechanism, result.columns, row.element) == (Mechanism.KNOWN_LAP, (), ())
+    assert row.noisy_count is not None
+    assert row.interval is not None
+    assert row.interval[0] <= row.noisy_count <= row.interval[1]
+    assert (result.cost.information, result.cost.calls) == (1, 0)
+    sql = "SELECT COUNT(DISTINCT member_id) AS n FROM feedback WHERE score = 1 ORDER BY n DESC LIMIT 9"
+    again = await client.sql(sql)
+    assert (result.rows, result.release_id) == (again.rows, again.release_id)
+    assert (again.charged.information, again.charged.calls, again.count_alias) == (0, 0, "n")
+
+
+async def test_a_total_of_nothing_is_shown_and_paid_like_any_other(client: AsyncPrivateClient) -> None:
+    """Nobody's rows decide whether there is an answer; an interval ends at 0 at the lowest."""
+    result = await client.total("feedback", where={"article_id": "no such article"})
+    (row,) = result.rows
+    assert row.interval is not None
+    assert row.interval[0] == 0
+    assert result.charged == result.cost == Cost(1, 0, result.cost.unit_id)
 
 
 async def test_the_same_question_gets_the_identical_answer_for_nothing(client: AsyncPrivateClient) -> None:

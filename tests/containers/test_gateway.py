@@ -22,6 +22,7 @@ from tests.containers.conftest import TABLE
 from tests.containers.images import build_service
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed
 from tests.support.pki import Authority, uri
+from tests.support.release_stores import key_file
 
 GATEWAY_PORT = 50054
 CONFIGURATION = f"""
@@ -33,7 +34,7 @@ engine: {{pinot: {{broker: "http://pinot:8000", controller: "http://pinot:9000"}
 identity:
   certificates:
     "uri:spiffe://example.org/gina": [demo, gina]
-history: {{file: /var/lib/gris/history.sqlite}}
+releases: {{file: /var/lib/gris/releases.sqlite, key_file: /etc/gris/releases.key}}
 limits: {{per_second: 100, burst: 100}}
 """
 BACK_SECONDS = 60.0
@@ -58,23 +59,24 @@ class Reached:
 def gateway(
     services: Services, pinot_container: Placed, network: Network, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Reached]:
-    """Start the gateway; its history is on this machine."""
-    folder, history = tmp_path_factory.mktemp("gateway"), tmp_path_factory.mktemp("history")
+    """Start the gateway; what is paid for is kept on this machine."""
+    folder, releases = tmp_path_factory.mktemp("gateway"), tmp_path_factory.mktemp("releases")
     authority = Authority.new(folder)
     authority.server()
     gina, stranger = (
         authority.client(uri(f"spiffe://example.org/{name}"), file=name) for name in ("gina", "eve")
     )
     (folder / "gateway.yaml").write_text(CONFIGURATION)
+    key_file(folder)
     user = os.getuid() or IMAGE_USER
-    for each in (folder, history, *folder.iterdir()):
+    for each in (folder, releases, *folder.iterdir()):
         os.chown(each, user, user if os.getuid() == 0 else os.getgid())
     container = DockerContainer(build_service("gateway")).with_command("--config /etc/gris/gateway.yaml")
     container.with_kwargs(
         user=str(user), read_only=True, cap_drop=["ALL"], security_opt=["no-new-privileges:true"]
     )
     container.with_volume_mapping(str(folder), "/etc/gris", "ro")
-    container.with_volume_mapping(str(history), "/var/lib/gris", "rw")
+    container.with_volume_mapping(str(releases), "/var/lib/gris", "rw")
     container.waiting_for(LogMessageWaitStrategy('"address"'))
     with placed(container, network, "gateway", GATEWAY_PORT) as made:
         yield Reached(made, gina, stranger)

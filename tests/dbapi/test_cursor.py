@@ -174,6 +174,15 @@ def test_names_that_meet_are_kept_apart(connection: Connection) -> None:
     ] == described_names
 
 
+def test_a_total_is_one_row_of_its_count(connection: Connection) -> None:
+    """As any database gives it: no column beside the count, under its alias, and the ends of its interval."""
+    cursor = connection.execute("SELECT COUNT(DISTINCT member_id) AS members FROM feedback WHERE score = 1")
+    assert ["members", "members_lower", "members_upper"] == names(cursor)
+    ((members, lower, upper),) = cursor.fetchall()
+    assert lower <= members <= upper
+    assert (1, ()) == (cursor.rowcount, released(cursor).rows[0].element)
+
+
 @pytest.mark.parametrize("text", ["SELECT 1", "select 1;", " SELECT\n1 ; "])
 def test_the_check_that_a_connection_lives_asks_nothing(engine: DuckDBEngine, text: str) -> None:
     """SQLAlchemy and BI tools send it when they connect: one row, no release, and no service that could refuse it."""

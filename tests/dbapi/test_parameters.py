@@ -18,6 +18,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import Filter, HistogramQuery, In, NotIn, Range, Value
 from pinot_connector.dbapi.parameters import bound
 from pinot_connector.errors import InvalidQuestion
+from tests.support.examples import examples
 from tests.support.world import POLICY as POLICY_TEXT
 
 POLICY = parse_policy(POLICY_TEXT)
@@ -294,7 +295,7 @@ _Fragments = st.lists(st.sampled_from(FRAGMENTS), max_size=3).map("".join)
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(_Fragments, _Fragments, _Texts, st.sampled_from(TEXTS))
 def test_no_text_changes_the_structure_of_any_question(
     before: str, after: str, first: str, second: str

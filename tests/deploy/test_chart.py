@@ -17,6 +17,7 @@ from deploy.kubernetes.chart import (
     CHART,
     EVERYTHING,
     PRODUCTION,
+    SEVERAL,
     TRIAL,
     HelmError,
     Values,
@@ -80,7 +81,9 @@ def gateway_configuration(made: Objects, folder: Path) -> GatewayConfiguration:
 
 
 @pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
-@pytest.mark.parametrize(("overlay", "values"), [("local", TRIAL), ("production", PRODUCTION)])
+@pytest.mark.parametrize(
+    ("overlay", "values"), [("local", TRIAL), ("production", PRODUCTION), ("several-gateways", SEVERAL)]
+)
 def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) -> None:
     """Containers, options, probes, rights, volumes, network policies, everything: object by object, key by key."""
     wanted = objects([each for each in rendered(FOLDER) if each.source == f"rendered {overlay}"])
@@ -100,10 +103,11 @@ def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) ->
     [
         (TRIAL, FOLDER.parents[1] / "examples" / "gateway.yaml"),
         (PRODUCTION, FOLDER / "overlays" / "production" / "gateway.yaml"),
+        (SEVERAL, FOLDER / "overlays" / "several-gateways" / "gateway.yaml"),
     ],
 )
 def test_the_gateway_is_configured_as_by_its_file(values: Values, file: Path, tmp_path: Path) -> None:
-    """Whatever the chart writes out is what the file leaves to the defaults; a trial's history may end with its pod."""
+    """Whatever the chart writes out is what the file leaves to the defaults."""
     assert gateway_configuration(charted(values), tmp_path) == read_document(file, GatewayConfiguration)
 
 
@@ -260,6 +264,15 @@ def test_without_a_gateway_there_is_none() -> None:
     assert ("Deployment", "dp-service") in made
 
 
+def test_only_a_trial_may_forget_what_was_paid_for() -> None:
+    """Then its file ends with its pod; the other volumes and the key are what they were."""
+    made = charted(TRIAL.but("gateway.volume.keep=false"))
+    assert ("PersistentVolumeClaim", "gateway-history") not in made
+    volumes = {each["name"]: each for each in pod_of(made, "gateway")["volumes"]}
+    assert volumes["history"] == {"name": "history", "emptyDir": {"sizeLimit": "16Gi"}}
+    assert volumes["releases"]["secret"] == {"secretName": "gris-releases", "defaultMode": 0o440}
+
+
 def test_a_policy_with_domains_is_a_configmap_of_ones_own() -> None:
     """It takes the place of the text."""
     made = charted(TRIAL.but("policy.text=", "policy.configMap=own-policy"))
@@ -316,7 +329,25 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
     "certificates that nobody checks": (TRIAL, ("gateway.tls.clientCa=false",), "gateway.tls.clientCa"),
     "an issuer without keys": (PRODUCTION, ("gateway.identity.jwt.keys=",), "gateway.identity.jwt.keys"),
     "a shared secret as a key": (PRODUCTION, ("gateway.identity.jwt.algorithms={HS256}",), "algorithms"),
-    "two gateways with one volume": (PRODUCTION, ("gateway.replicas=2",), "one volume is for one gateway"),
+    "two gateways with one file": (PRODUCTION, ("gateway.replicas=2",), "is for one gateway: set 1"),
+    "a gateway that forgets what was paid for": (
+        PRODUCTION,
+        ("gateway.volume.keep=false",),
+        "gateway.volume.keep=false: releases would be drawn anew",
+    ),
+    "a database of releases that is everywhere": (
+        PRODUCTION,
+        ("gateway.releases.kind=postgresql",),
+        "gateway.releases.network.to: say where",
+    ),
+    "releases in memory": (PRODUCTION, ("gateway.releases.kind=memory",), "kind"),
+    "releases without a key": (PRODUCTION, ("gateway.releases.secret=",), "secret"),
+    "releases by another key of gateway.yaml": (
+        PRODUCTION,
+        ("gateway.settings.releases.file=/tmp/x",),
+        "releases",
+    ),
+    "a key of releases outside the Secret": (PRODUCTION, ("gateway.releases.previous={../x}",), "previous"),
     "a file outside the Secret": (TRIAL, ("noiseKey.previous={../x}",), "previous"),
     "fewer than no replicas": (TRIAL, ("dpService.replicas.min=11",), "min is above max"),
 }

@@ -44,6 +44,11 @@ def test_a_lock_has_every_package_that_its_image_needs(image: str, extras: list[
     assert set(asked_for([*PROJECT["dependencies"], *own])) - locked == set()
 
 
+def test_a_gateway_can_use_every_store_of_its_releases() -> None:
+    """The library of a database is loaded where the configuration names one, so nothing else would miss it."""
+    assert {"gateway", "postgres"} <= set(image_extras()["gateway"])
+
+
 def test_every_image_has_a_lock() -> None:
     """One for each."""
     assert {f"{name}.txt" for name in image_extras()} == {

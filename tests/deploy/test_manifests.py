@@ -117,13 +117,17 @@ def test_secrets_are_read_from_files_that_nobody_else_can_read() -> None:
     [("dp-service", DP_GRACE), ("budget-service", BUDGET_GRACE), ("gateway", DEFAULT_LIMITS.grace_seconds)],
 )
 def test_a_service_is_drained_before_it_is_killed(name: str, grace: float) -> None:
-    """A pod is given longer than it drains and its last calls may run, and its successor is found before it leaves."""
+    """A pod is given longer than it drains and its last calls may run, and its successor is found before it leaves.
+
+    A gateway's successor begins after it: both would have the file of releases.
+    """
     (found,) = (each.content for each in written(FOLDER) if each.title.endswith(f": Deployment {name}"))
     pod = found["spec"]["template"]["spec"]
     options = dict(each.split("=") for each in pod["containers"][0]["args"] if "=" in each)
     drain = float(options["--drain-seconds"])
     assert drain + grace < pod["terminationGracePeriodSeconds"]
-    assert found["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    by_turns, at_once = {"type": "Recreate"}, {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+    assert found["spec"]["strategy"] == (by_turns if name == "gateway" else at_once)
     assert found["spec"]["minReadySeconds"] > 0
     # Connections live about half as long, and a client that lost one asks for names once a second.
     assert connection_options(drain)[0][1] < 1000 * drain - 5000

@@ -67,6 +67,8 @@ EXPECTED: dict[str, Reach] = {
         **{("prometheus", name): tcp(9464) for name in ("dp-service", "budget-service", "gateway")},
     },
 }
+# They reach the database of their releases, which is on the store's network here, and an application does not.
+EXPECTED["several-gateways"] = {**EXPECTED["production"], ("gateway", "store"): tcp(5432)}
 DIRECTIONS = pytest.mark.parametrize("direction", ["Ingress", "Egress"])
 OVERLAYS = pytest.mark.parametrize("overlay", list(EXPECTED))
 
@@ -74,13 +76,14 @@ OVERLAYS = pytest.mark.parametrize("overlay", list(EXPECTED))
 @pytest.fixture(scope="module")
 @needs("process")
 def manifests() -> dict[str, list[Manifest]]:
-    """What each overlay makes; with production's goes the policy for the namespace that Pinot is in."""
+    """What each overlay makes; where Pinot is in a namespace of its own, with the policy for that."""
     made: dict[str, list[Manifest]] = {overlay: [] for overlay in EXPECTED}
     for each in rendered(FOLDER):
         made[each.source.removeprefix("rendered ")].append(each)
     access = yaml.safe_load((FOLDER / "pinot-access.yaml").read_text())
     access["metadata"]["namespace"] = PINOT
-    made["production"].append(Manifest("pinot-access.yaml", access))
+    for overlay in set(EXPECTED) - {"local"}:
+        made[overlay].append(Manifest("pinot-access.yaml", access))
     return made
 
 
@@ -167,14 +170,20 @@ def test_the_networks_outside_are_those_that_are_named(
 ) -> None:
     """Of a wider one the addresses that are tried might not tell."""
     named = {each for policy in policies(manifests[overlay]) for each in policy.networks()}
-    assert named == ({STORE, ANALYSTS} if overlay == "production" else set())
+    assert named == (set() if overlay == "local" else {STORE, ANALYSTS})
 
 
 def rule_of(manifests: list[Manifest], name: str, direction: str) -> dict[str, Any]:
     """Return the first rule of a policy, to be changed."""
-    (found,) = (each.content for each in manifests if each.title.endswith(f" NetworkPolicy {name}"))
-    first: dict[str, Any] = found["spec"][direction][0]
+    first: dict[str, Any] = spec_of(manifests, name)[direction][0]
     return first
+
+
+def spec_of(manifests: list[Manifest], name: str) -> dict[str, Any]:
+    """Return what a policy says, to be changed."""
+    (found,) = (each.content for each in manifests if each.title.endswith(f" NetworkPolicy {name}"))
+    spec: dict[str, Any] = found["spec"]
+    return spec
 
 
 def without(manifests: list[Manifest], name: str) -> None:
@@ -210,6 +219,10 @@ WIDER: dict[str, tuple[str, Callable[[list[Manifest]], object]]] = {
         lambda made: rule_of(made, "redis", "ingress").update(
             {"from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/part-of": "gris"}}}]}
         ),
+    ),
+    "the database of releases for every application": (
+        "several-gateways",
+        lambda made: spec_of(made, "gateway-to-releases").update(podSelector=APPLICATIONS),
     ),
     "Pinot for every pod of Gris": (
         "production",

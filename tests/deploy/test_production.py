@@ -10,8 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -25,12 +26,14 @@ from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
-from tests.kubernetes.cluster import NAMESPACE
-from tests.kubernetes.production import VOLUMES, objects, write
+from tests.kubernetes.cluster import NAMESPACE, VOLUMES
+from tests.kubernetes.production import Production, write
+from tests.kubernetes.several_gateways import SeveralGateways
 from tests.support.budget_process import SERVING, health_becomes
 from tests.support.pki import Authority, Issuer
 from tests.support.processes import process
 from tests.support.redis_server import redis_server
+from tests.support.release_stores import key_file
 
 PRODUCTION = FOLDER / "overlays" / "production"
 EXAMPLES = FOLDER.parents[1] / "examples"
@@ -45,7 +48,8 @@ def gateway(tmp_path: Path) -> Path:
     # What it shows the services: the Secret gris-gateway-client.
     for name, copied in (("client.pem", "gateway.pem"), ("client.key", "gateway.key")):
         shutil.copy(tmp_path / copied, tmp_path / name)
-    for folder in ("/run/gris", "/run/services", "/etc/gris", "/var/lib/gris"):
+    key_file(tmp_path)
+    for folder in ("/run/gris", "/run/services", "/run/releases", "/etc/gris", "/var/lib/gris"):
         assert folder in text
         text = text.replace(folder, str(tmp_path))
     (tmp_path / "gateway.yaml").write_text(text)
@@ -90,9 +94,7 @@ def test_its_services_start_with_the_options_that_they_are_given(
     tmp_path: Path, name: str, main: Callable[[list[str]], int]
 ) -> None:
     """TLS, roles and the high-water mark are asked for, with files that are mounted; plain text is not."""
-    made = {
-        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
-    }
+    made = deployments("production")
     pod = made[name]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     words = " ".join(container["args"])
@@ -109,9 +111,7 @@ def test_its_services_start_with_the_options_that_they_are_given(
 @pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path) -> None:
     """The Job opens the same store, by the same configuration, with the same mark."""
-    made = {
-        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
-    }
+    made = deployments("production")
     service = made["budget-service"]["spec"]["template"]["spec"]
     (job,) = yaml.safe_load_all((FOLDER / "confirm-restored.yaml").read_text())
     pod = job["spec"]["template"]["spec"]
@@ -133,11 +133,15 @@ def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path
 
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_what_is_tried_on_a_cluster_is_this_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [Production, SeveralGateways])
+def test_what_is_tried_on_a_cluster_is_this_overlay(
+    kind: type[Production], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`make kubernetes-test` changes where things are and whose; pods, options and mounts stay what they are."""
     monkeypatch.setenv(VOLUMES, str(tmp_path))
-    write(tmp_path, EXAMPLES / "budget.yaml", EXAMPLES / "policy.yaml")
-    tried = [Manifest("tried", each) for each in objects(tmp_path)]
+    tested = kind(tmp_path)
+    write(tested.overlay, tmp_path, EXAMPLES / "budget.yaml", EXAMPLES / "policy.yaml")
+    tried = [Manifest("tried", each) for each in tested.objects()]
     assert list(faults(tried)) == []
     assert {each.content["metadata"].get("namespace", NAMESPACE) for each in tried} == {NAMESPACE}
     pods = {
@@ -145,9 +149,7 @@ def test_what_is_tried_on_a_cluster_is_this_overlay(tmp_path: Path, monkeypatch:
         for each in tried
         if each.content["kind"] == "Deployment"
     }
-    made = {
-        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
-    }
+    made = deployments(tested.overlay.name)
     for name, deployment in made.items():
         for container in (tried_pod := pods[name])["containers"]:
             assert container.pop("image") == f"gris-{name}:local"
@@ -161,9 +163,7 @@ def test_what_is_tried_on_a_cluster_is_this_overlay(tmp_path: Path, monkeypatch:
 @pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path: Path) -> None:
     """With exactly the options of its pod, but for addresses and folders; nothing is warned of."""
-    made = {
-        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
-    }
+    made = deployments("production")
     (container,) = made["budget-service"]["spec"]["template"]["spec"]["containers"]
     options = located(tmp_path, container["args"])
     options = [re.sub(r"=(0.0.0.0|127.0.0.1):\d+$", "=127.0.0.1:0", each) for each in options]
@@ -179,9 +179,13 @@ async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path:
     assert "WARNING" not in (tmp_path / "log").read_text()
 
 
-def is_deployment(manifest: Manifest) -> bool:
-    """Tell whether an object is a Deployment of the overlay."""
-    return manifest.title.startswith("rendered production: Deployment ")
+def deployments(overlay: str) -> dict[str, Mapping[str, Any]]:
+    """Return the Deployments that an overlay makes, by their names."""
+    return {
+        each.content["metadata"]["name"]: each.content
+        for each in rendered(FOLDER)
+        if each.title.startswith(f"rendered {overlay}: Deployment ")
+    }
 
 
 def located(folder: Path, arguments: Sequence[str]) -> list[str]:

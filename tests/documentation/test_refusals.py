@@ -35,6 +35,7 @@ STATUSES = [
     rpc_errors.accounts_without_end("acme/*"),
     rpc_errors.ledger_differs(),
     rpc_errors.archive_missing(7),
+    rpc_errors.archive_unwritable("No space left on device"),
     rpc_errors.ledger_damaged("balances", "acme/ann"),
     rpc_errors.store_unavailable(),
     rpc_errors.overloaded(),

@@ -9,6 +9,7 @@ import pytest
 from tests.documentation.commands import run
 from tests.support.pages import DOCS, ROOT, blocks, section
 from tests.support.redis_server import free_port
+from tests.support.world import copy
 
 PAGE = "your-own-data.md"
 
@@ -61,6 +62,18 @@ def test_csv_becomes_parquet_as_the_page_says(folder: Path) -> None:
     (folder / "purchases.csv").write_text("customer_number,product\n1,a\n2,b\n")
     (convert,) = commands("## What if my data are CSV?")
     assert "member: customer_number" in run(convert, folder)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_columns_are_renamed_as_the_page_says(tmp_path: Path) -> None:
+    """The draft then names all of them."""
+    names = '1 AS "Customer No.", \'a\' AS "Größe", true AS paid'
+    copy(f"SELECT {names}", tmp_path / "sales 2026.parquet")
+    (rename,) = commands("## What if names of columns have spaces?")
+    printed = run(rename, tmp_path)
+    assert "member: customer_number" in printed
+    assert "size: {type: string" in printed
+    assert "paid: {type: bool" in printed
 
 
 def test_the_page_states_the_ports_that_serve_takes() -> None:

@@ -12,6 +12,7 @@ import pytest
 from dp_service.queries.elements import elements_of_domain
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram, over_domain, within
 from dp_service.terms import ColumnType
+from dp_service.values.bounds import Clamp
 
 TEXT = (ColumnType.STRING,)
 
@@ -53,6 +54,42 @@ def test_what_cannot_be_the_answer_is_refused(columns: Any, counts: Any, complai
     """Every malformed histogram is named as such, without an element or a count in the text."""
     with pytest.raises(HistogramError, match=complaint):
         checked_histogram(TEXT, columns, counts, row_limit=3)
+
+
+CLAMP = Clamp(2, 5)
+"""A member adds -3, -1, 1 or 3 to a sum."""
+
+
+@pytest.mark.parametrize(
+    ("sums", "complaint"),
+    [
+        ([], "sums of 1 columns"),
+        ([[1, 0], [1, 0]], "sums of 1 columns"),
+        ([[1]], "as many sums"),
+        ([[7, 1]], "so many members can have"),
+        ([[-7, 1]], "so many members can have"),
+        ([[0, 2]], "so many members can have"),
+        ([[1, 1]], "so many members can have"),
+        ([[0.0, 1]], "whole numbers"),
+        ([[True, 1]], "whole numbers"),
+        ([[2**60, 1]], "whole numbers within"),
+    ],
+)
+def test_sums_that_the_counted_members_cannot_have_are_refused(sums: Any, complaint: str) -> None:
+    """Of two members a sum is even and within 6; another one would move more than its noise was priced for."""
+    with pytest.raises(HistogramError, match=complaint):
+        checked_histogram(TEXT, [["a", "b"]], [2, 1], sums, row_limit=3, clamps=[CLAMP])
+
+
+def test_sums_stay_with_their_elements() -> None:
+    """Through sorting, the smallest count, and a domain, whose absent elements have sums of 0; the digest has them."""
+    found = checked_histogram(TEXT, [["c", "a", "b"]], [3, 2, 1], [[9, -2, 3]], row_limit=3, clamps=[CLAMP])
+    assert [column.tolist() for column in found.sums] == [[-2, 3, 9]]
+    assert [column.tolist() for column in found.with_count(2).sums] == [[-2, 9]]
+    whole = over_domain(found, [("a",), ("c",), ("d",)], row_limit=4)
+    assert (whole.counts.tolist(), whole.sums[0].tolist()) == ([2, 3, 0], [-2, 9, 0])
+    other = checked_histogram(TEXT, [["c", "a", "b"]], [3, 2, 1], [[9, 0, 3]], row_limit=3, clamps=[CLAMP])
+    assert other.digest() != found.digest()
 
 
 def test_an_answer_may_have_as_many_rows_as_the_plan_asks_for() -> None:

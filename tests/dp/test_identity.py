@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.release_parameters import BoundedContributions, NamesLook, ReleaseParameters
 from dp_service.releases.identity import (
     keyed_data_version,
     query_id,
@@ -16,7 +17,7 @@ from dp_service.releases.identity import (
     release_seed,
     release_specification,
 )
-from dp_service.terms import Consistency, CountNoise, MechanismName
+from dp_service.terms import BoundedBy, Consistency, CountNoise, MechanismName
 from tests.dp.identities import GUMBEL, KEY, OTHER_KEY
 
 LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismName.UNK_LAP, delta_l0=1)
@@ -58,6 +59,47 @@ def test_k_and_counts_are_no_part_of_a_laplace_release() -> None:
     """The Laplace mechanisms release one list; any k of it is free after the first."""
     other = dataclasses.replace(LAPLACE, k=3, with_counts=False)
     assert specification(LAPLACE) == specification(other)
+
+
+BOUNDED = dataclasses.replace(
+    GUMBEL,
+    mechanism=MechanismName.BOUND_GAUSS,
+    delta_l0=32,
+    d_bar=None,
+    count_noise=CountNoise.GAUSSIAN,
+    contributions=BoundedContributions(
+        BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=1, salt="5a17"
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bounded_by": BoundedBy.ASSUMED},
+        {"delta_0": 31},
+        {"periods": 2},
+        {"of_events": True},
+        {"units": 21},
+        {"min_count": 2},
+        {"min_count": None},
+        {"salt": "5a18"},
+        {"shifted": True},
+        {"names": NamesLook(delta_1=4, units=Fraction(7), most_names=75)},
+    ],
+)
+def test_everything_about_a_bound_is_part_of_the_specification(change: dict[str, Any]) -> None:
+    """Releases that are bounded otherwise share no noise, and k is no part of them."""
+    assert BOUNDED.contributions is not None
+    changed = dataclasses.replace(BOUNDED.contributions, **change)
+    assert specification(BOUNDED) != specification(dataclasses.replace(BOUNDED, contributions=changed))
+    assert specification(BOUNDED) == specification(dataclasses.replace(BOUNDED, k=3, with_counts=False))
+
+
+def test_releases_without_a_bound_keep_the_specification_that_they_had() -> None:
+    """Whatever was paid for before there were bounds is free after it: these are digests of that time."""
+    digests = [hashlib.sha256(specification(each)).hexdigest()[:16] for each in (GUMBEL, LAPLACE)]
+    assert digests == ["437b872908d4de76", "099931523014ce84"]
 
 
 def test_the_domain_is_part_of_the_specification_by_value_and_type() -> None:

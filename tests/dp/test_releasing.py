@@ -17,6 +17,7 @@ from dp_service.mechanisms.intervals import (
 )
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
+from dp_service.mechanisms.mechanism import Mechanism
 from dp_service.mechanisms.parameters import Currency
 from dp_service.mechanisms.selection import Selection
 from dp_service.mechanisms.unk_gumb import UnkGumb
@@ -29,7 +30,6 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import (
-    ResolvedMechanism,
     UnusableParametersError,
     mechanism_of,
     require_usable,
@@ -79,7 +79,7 @@ def histogram() -> Histogram:
     return checked_histogram((ColumnType.STRING,), [NAMES], COUNTS, row_limit=21)
 
 
-def drawn(plan: Plan, mechanism: ResolvedMechanism) -> tuple[list[str], Selection]:
+def drawn(plan: Plan, mechanism: Mechanism) -> tuple[list[str], Selection]:
     """Return the names of the domain, and what the mechanism itself draws from the plan's seed."""
     names, counts = list(NAMES), list(COUNTS)
     whole = histogram()
@@ -91,14 +91,24 @@ def drawn(plan: Plan, mechanism: ResolvedMechanism) -> tuple[list[str], Selectio
     return names, mechanism.run(Counts.from_element_order(counts), KeyedNoise(KeyedStream(seed)))
 
 
-MECHANISMS: list[tuple[MechanismName, dict[str, Any], ResolvedMechanism]] = [
+LaplaceOrGumbel = KnownLap | KnownGumb | UnkLap | UnkGumb
+
+
+def scale_of(plan: Plan) -> Fraction:
+    """Return one over the scale of the noise in the counts of a plan."""
+    mechanism = mechanism_of(plan.parameters)
+    assert isinstance(mechanism, LaplaceOrGumbel)
+    return mechanism.count_inverse_scale
+
+
+MECHANISMS: list[tuple[MechanismName, dict[str, Any], LaplaceOrGumbel]] = [
     (MechanismName.KNOWN_LAP, {}, KnownLap(CURRENCY, delta_l0=3, tau=2)),
     (MechanismName.KNOWN_GUMB, {"k": 4}, KnownGumb(CURRENCY, k=4, tau=2)),
     (MechanismName.UNK_LAP, {}, UnkLap(CURRENCY, delta_l0=3, d_bar=20, tau=2)),
     (MechanismName.UNK_GUMB, {"k": 4}, UnkGumb(CURRENCY, k=4, d_bar=20, tau=2)),
 ]
 GAUSSIAN_COUNTS: dict[str, Any] = {"k": 4, "count_noise": CountNoise.GAUSSIAN}
-GAUSSIAN: list[tuple[MechanismName, dict[str, Any], ResolvedMechanism]] = [
+GAUSSIAN: list[tuple[MechanismName, dict[str, Any], LaplaceOrGumbel]] = [
     (
         MechanismName.KNOWN_GUMB,
         GAUSSIAN_COUNTS,
@@ -114,7 +124,7 @@ GAUSSIAN: list[tuple[MechanismName, dict[str, Any], ResolvedMechanism]] = [
 
 @pytest.mark.parametrize(("kind", "changes", "mechanism"), [*MECHANISMS, *GAUSSIAN])
 def test_a_release_is_what_the_mechanism_draws_with_every_parameter(
-    kind: MechanismName, changes: dict[str, Any], mechanism: ResolvedMechanism
+    kind: MechanismName, changes: dict[str, Any], mechanism: LaplaceOrGumbel
 ) -> None:
     """Mechanism, epsilon, delta, tau, Delta, d_bar and k of the plan are those of the draw."""
     plan = plan_of(kind, **changes)
@@ -150,7 +160,7 @@ def test_counts_that_did_not_select_have_plain_intervals(
     plan = plan_of(kind, **changes)
     found = release(plan, histogram(), KEY, confidence=CONFIDENCE)
     assert found.noisy_counts is not None
-    inverse_scale = mechanism_of(plan.parameters).count_inverse_scale
+    inverse_scale = scale_of(plan)
     plain = fresh_noise_interval(found.noisy_counts, inverse_scale, alpha=ALPHA, minimum=minimum)
     assert IntervalKind.PLAIN is found.interval_kind
     assert list(zip(plain.lower.tolist(), plain.upper.tolist(), strict=True)) == intervals_of(found)
@@ -174,7 +184,7 @@ def test_counts_that_selected_have_intervals_given_that_they_are_shown(
     expected = thresholded_interval(
         found.noisy_counts,
         np.array(needed, dtype=np.int64),
-        mechanism_of(plan.parameters).count_inverse_scale,
+        scale_of(plan),
         alpha=ALPHA,
         minimum=minimum,
     )
@@ -184,7 +194,7 @@ def test_counts_that_selected_have_intervals_given_that_they_are_shown(
 
 @pytest.mark.parametrize(("kind", "changes", "mechanism"), GAUSSIAN)
 def test_gaussian_counts_have_intervals_of_their_own_law(
-    kind: MechanismName, changes: dict[str, Any], mechanism: ResolvedMechanism
+    kind: MechanismName, changes: dict[str, Any], mechanism: LaplaceOrGumbel
 ) -> None:
     """The variance is 4 tau^2 / e^2 = 256; Laplace intervals of the same zCDP would be wider."""
     found = release(plan_of(kind, **changes), histogram(), KEY, confidence=CONFIDENCE)

@@ -65,6 +65,7 @@ class GatewayWorld:
     issuer: Issuer
     folder: Path
     services: World
+    metrics_address: str = ""
     _nobody: list[Credentials] = field(default_factory=list)
 
     @property
@@ -117,8 +118,9 @@ def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     (folder / "wide.parquet").symlink_to(world.tables["wide"])
     authority, issuer = Authority.new(folder), Issuer(folder)
     config = write_configuration(folder, authority, issuer, world.dp, world.budget)
-    with process("gris_gateway", ["--config", config], folder / "gateway.log") as ready:
-        yield GatewayWorld(ready["address"], authority, issuer, folder, world)
+    options = ["--config", config, "--metrics-listen", "127.0.0.1:0"]
+    with process("gris_gateway", options, folder / "gateway.log") as ready:
+        yield GatewayWorld(ready["address"], authority, issuer, folder, world, ready["metrics_address"])
 
 
 def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:

@@ -84,6 +84,25 @@ async def test_sql_goes_the_same_way(gateway: GatewayWorld) -> None:
     assert ("members", 4) == (result.count_alias, len(result.rows))
 
 
+async def test_a_total_arrives_as_one_row_of_no_columns_and_is_listed(gateway: GatewayWorld) -> None:
+    """Drawn, given again from what is kept, and in the history: always the same count."""
+    sql = "SELECT COUNT(DISTINCT member_id) FROM feedback WHERE score = 1"
+    async with asking(gateway, gateway.analyst("totals")) as client:
+        first = await client.total("feedback", where={"score": 1})
+        again = await client.sql(sql)
+        price = await client.explain(sql_question(sql))
+        listed = [release async for release in client.releases()]
+    (row,) = first.rows
+    assert ((), ()) == (first.columns, row.element)
+    assert row.noisy_count is not None
+    assert first.rows == again.rows
+    assert (1, 0) == (first.charged.information, again.charged.information)
+    assert (1, 0) == (price.worst_case_cost.information, price.worst_case_cost.calls)
+    assert {(1, (row.noisy_count,))} == {
+        (each.result.element_count, tuple(each.elements.noisy_counts)) for each in listed
+    }
+
+
 async def test_a_price_is_told_without_asking(gateway: GatewayWorld) -> None:
     """Nothing is spent by Explain, and no query for an engine is shown."""
     async with asking(gateway, gateway.analyst()) as client:

@@ -31,7 +31,7 @@ async def asked(address: str, authority: Authority) -> None:
 async def test_an_outsiders_trace_ends_at_the_gateway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """dp_service's span belongs to the gateway's, whose trace is its own and links to the outsider's."""
+    """dp_service's span belongs to the gateway's call, whose trace is its own and links to the outsider's."""
     authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
     for name in ("small", "wide"):
         write_small(tmp_path / f"{name}.parquet", 10)
@@ -46,9 +46,11 @@ async def test_an_outsiders_trace_ends_at_the_gateway(
             config = write_configuration(tmp_path, authority, issuer, dp, budget)
             ready = opened.enter_context(process("gris_gateway", ["--config", config], log))
             await asked(ready["address"], authority)
-    (outer,) = (span for span in collector.spans("gateway") if span.name.endswith("/GetCatalog"))
+    (outer,) = (each for each in collector.spans("gateway") if each.name.endswith("QueryService/GetCatalog"))
     (inner,) = (span for span in collector.spans("dp_service") if span.name.endswith("/GetCatalog"))
+    (between,) = (span for span in collector.spans("gateway") if span.span_id == inner.parent_span_id)
     assert (b"", [THEIRS]) == (outer.parent_span_id, [link.trace_id.hex() for link in outer.links])
     assert THEIRS != outer.trace_id.hex()
-    assert (outer.trace_id, outer.span_id) == (inner.trace_id, inner.parent_span_id)
-    assert ["", ""] == [outer.links[0].trace_state, inner.trace_state]
+    assert {outer.trace_id} == {between.trace_id, inner.trace_id}
+    assert outer.span_id == between.parent_span_id
+    assert ["", "", ""] == [outer.links[0].trace_state, between.trace_state, inner.trace_state]

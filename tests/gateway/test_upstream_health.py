@@ -35,11 +35,15 @@ def test_whatever_is_named_is_the_callers_own_or_refused(path: list[str], below:
     assert "*" not in account
 
 
-def release(k: int, *, request_id: str = "", payload: int = 0) -> app_pb2.PastRelease:
-    """Return a kept result."""
+def release(
+    k: int, *, request_id: str = "", payload: int = 0, charged_from: int | None = None
+) -> app_pb2.PastRelease:
+    """Return a kept result; `charged_from` is when the window began that it was charged in, in microseconds."""
     past = app_pb2.PastRelease(request_id=request_id)
     past.question.structured.k = k
     past.result.release_id = "r"
+    if charged_from is not None:
+        past.result.remaining.add().window_start.FromMicroseconds(charged_from)
     past.elements.CopyFrom(dp_pb2.ReleasedElements(noisy_counts=[2**40] * payload))
     return past
 
@@ -67,7 +71,7 @@ async def kept(history: History, account: tuple[str, ...] = ANA) -> list[int]:
 
 
 async def test_an_account_keeps_its_newest_results_for_so_many_days(tmp_path: Path) -> None:
-    """Beyond the number and beyond the time they are gone, from the file too."""
+    """Beyond the number they are gone, and beyond the time too: from the file once the ledger has reached it."""
     days, file = Days(), tmp_path / "history.sqlite"
     history = History(str(file), KEEPING, days)
     for k in (1, 2, 3, 4, 2):
@@ -77,11 +81,30 @@ async def test_an_account_keeps_its_newest_results_for_so_many_days(tmp_path: Pa
     days.day += 10.5
     assert [] == await kept(history)
     assert None is await history.find(("app", "acme", "bob"), "id")
-    await history.add(ANA, release(5))
+    await history.add(ANA, release(5, charged_from=days()))
     await history.close()
     with sqlite3.connect(file) as db:
         assert [(1,)] == db.execute("SELECT count(*) FROM releases").fetchall()
     db.close()
+
+
+async def test_a_clock_that_jumps_ahead_removes_nothing(tmp_path: Path) -> None:
+    """Ten years ahead by the machine and not by the ledger: less is listed, and back again all of it is."""
+    days, file = Days(), tmp_path / "history.sqlite"
+    window = days()
+    history = History(str(file), KEEPING, days)
+    await history.add(ANA, release(1, request_id="id", charged_from=window))
+    days.day += 3650
+    await history.add(ANA, release(2, charged_from=window))
+    # Nor does a gateway that was started meanwhile and has heard nothing of the ledger.
+    await history.close()
+    history = History(str(file), KEEPING, days)
+    await history.add(ANA, release(3))
+    assert [3, 2] == await kept(history)
+    days.day -= 3650
+    assert [3, 2, 1] == await kept(history)
+    assert None is not await history.find(ANA, "id")
+    await history.close()
 
 
 async def test_accounts_and_request_ids_are_never_mixed_up(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
-"""A deployment in a namespace of its own: of the overlay `local` or `production` by kubectl, or of the chart by helm.
+"""A deployment in a namespace of its own: of one of the overlays by kubectl, or of the chart by helm.
 
-GRIS_TEST_DEPLOYMENT says which: `overlay`, `production` or `chart`.
+GRIS_TEST_DEPLOYMENT says which: `overlay` (that is `local`), `production`, `several-gateways` or `chart`.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import secrets
+import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +26,8 @@ OVERLAY = ROOT / "deploy" / "kubernetes" / "overlays" / "local"
 CONFIGURATION = ("configmap",)
 PODS = ROOT / "deploy" / "kubernetes"
 NAMESPACE = "gris-test"
+VOLUMES = "GRIS_TEST_VOLUMES"
+RELEASES = ("gateway-history",)
 TIMEOUT_SECONDS = 300
 
 
@@ -67,6 +72,10 @@ class Namespace:
         made = self.kubectl("create", *kind, name, *sources, "--dry-run=client", "--output=yaml")
         self.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", given=made)
 
+    def decoded(self, name: str) -> dict[str, bytes]:
+        """Return what is in a Secret."""
+        return {key: base64.b64decode(value) for key, value in self.get("secret", name)["data"].items()}
+
     def wait_for(self, *arguments: str) -> None:
         """Wait for a condition of something."""
         self.kubectl("wait", f"--timeout={TIMEOUT_SECONDS}s", *arguments)
@@ -79,6 +88,59 @@ class Namespace:
     def python(self, pod: str, *arguments: str) -> str:
         """Run Python in a pod of one of the project's images."""
         return self.kubectl("exec", pod, "--", "python", *arguments)
+
+
+@dataclass(frozen=True)
+class Volumes:
+    """Volumes for these claims in folders of the node, below GRIS_TEST_VOLUMES; none where it is not set."""
+
+    claims: tuple[str, ...]
+    run: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    def make(self) -> None:
+        """Make them."""
+        for each in self._described():
+            folder = Path(each["spec"]["hostPath"]["path"])
+            folder.mkdir(parents=True, exist_ok=True)
+            # A folder of a node belongs to root, and fsGroup changes nothing there.
+            folder.chmod(0o777)
+            kubectl("apply", "--filename=-", given=json.dumps(each))
+
+    def remove(self) -> None:
+        """Remove them and what is in them."""
+        for each in self._described():
+            kubectl("delete", "--ignore-not-found", "persistentvolume", each["metadata"]["name"])
+            shutil.rmtree(each["spec"]["hostPath"]["path"], ignore_errors=True)
+
+    def _described(self) -> Iterator[dict[str, Any]]:
+        if (volumes := os.environ.get(VOLUMES)) is None:
+            return
+        for claim in self.claims:
+            # Of this run alone: the mark of an earlier one is that of another ledger, and rightly refused.
+            yield volume(claim, Path(volumes) / f"{NAMESPACE}-{self.run}-{claim}")
+
+
+def volume(claim: str, folder: Path) -> dict[str, Any]:
+    """Return a PersistentVolume in a folder of the node, for one claim."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"{NAMESPACE}-{claim}"},
+        "spec": {
+            "capacity": {"storage": "16Gi"},
+            "accessModes": ["ReadWriteOnce", "ReadWriteMany"],
+            "storageClassName": "",
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": {"namespace": NAMESPACE, "name": claim},
+            "hostPath": {"path": str(folder)},
+        },
+    }
+
+
+def claims_without_class() -> list[dict[str, Any]]:
+    """Return the patches by which claims take the volumes of GRIS_TEST_VOLUMES, if there are any."""
+    none = '- {op: add, path: /spec/storageClassName, value: ""}'
+    return [{"target": {"kind": "PersistentVolumeClaim"}, "patch": none}] if VOLUMES in os.environ else []
 
 
 class Deployment(Protocol):
@@ -109,12 +171,14 @@ class Overlay:
     folder: Path
     secret: str | None = None
     shown: tuple[str, ...] = ()
+    volumes: Volumes = field(default_factory=lambda: Volumes(RELEASES))
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
         """Make the ConfigMaps and apply the overlay."""
         namespace.put(CONFIGURATION, "gris-gateway", **{"gateway.yaml": ROOT / "examples" / "gateway.yaml"})
         namespace.put(CONFIGURATION, "gris-budget", **{"budget.yaml": budgets})
         self.change_policy(namespace, ROOT / "examples" / "policy.yaml")
+        self.volumes.make()
         kubectl("apply", "--filename", "-", given=self._rendered())
 
     def change_policy(self, namespace: Namespace, policy: Path) -> None:
@@ -124,6 +188,7 @@ class Overlay:
     def uninstall(self, namespace: Namespace) -> None:
         """Remove every object of the overlay; its namespace is one of them."""
         kubectl("delete", "--ignore-not-found", "--filename", "-", given=self._rendered())
+        self.volumes.remove()
 
     def _rendered(self) -> str:
         return kubectl("kustomize", str(kustomization(self.folder)))
@@ -136,6 +201,7 @@ class Chart:
     folder: Path
     secret: str | None = None
     shown: tuple[str, ...] = ()
+    volumes: Volumes = field(default_factory=lambda: Volumes(RELEASES))
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
         """Apply Redis and Pinot, and install the chart."""
@@ -145,6 +211,7 @@ class Chart:
             kubectl("apply", "--filename", "-", given=json.dumps(each))
         for key, value in _RESTRICTED.items():
             kubectl("label", "namespace", namespace.name, f"{key}={value}")
+        self.volumes.make()
         self._upgrade(namespace, {"budget.text": budgets})
 
     def change_policy(self, namespace: Namespace, policy: Path) -> None:
@@ -152,10 +219,12 @@ class Chart:
         self._upgrade(namespace, {"policy.text": policy}, "--reuse-values")
 
     def uninstall(self, namespace: Namespace) -> None:
-        """Uninstall the release, after which none of its objects is left."""
+        """Uninstall the release, after which nothing is left of it but what was paid for."""
         helm("uninstall", "gris", f"--namespace={namespace.name}", "--wait")
         left = namespace.get(_KINDS, "--selector=app.kubernetes.io/managed-by=Helm")["items"]
-        assert [each["metadata"]["name"] for each in left] == []
+        assert [each["metadata"]["name"] for each in left] == list(RELEASES)
+        namespace.kubectl("delete", "persistentvolumeclaim", *RELEASES)
+        self.volumes.remove()
 
     def _upgrade(self, namespace: Namespace, texts: Mapping[str, Path], *more: str) -> None:
         prefix, tag = _images()
@@ -200,6 +269,7 @@ def kustomization(folder: Path) -> Path:
         "namespace": NAMESPACE,
         "resources": [os.path.relpath(OVERLAY, folder.resolve())],
         "images": images,
+        "patches": claims_without_class(),
     }
     (folder / "kustomization.yaml").write_text(json.dumps(document))
     return folder

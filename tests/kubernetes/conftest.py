@@ -1,8 +1,9 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
 Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. GRIS_TEST_DEPLOYMENT=chart takes the
-Helm chart instead of the overlay `local`, and `production` takes that overlay. The images must be where the cluster
-finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
+Helm chart instead of the overlay `local`; `production` and `several-gateways` take these overlays. The images must be
+where the cluster finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names
+(PREFIX:TAG).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from examples import certificates
 from tests.kubernetes.application import BUDGETS
 from tests.kubernetes.cluster import NAMESPACE, ROOT, Chart, Deployment, Namespace, Overlay, kubectl, pod
 from tests.kubernetes.production import Production
+from tests.kubernetes.several_gateways import SeveralGateways
 from tests.support.rings import needs
 
 collect_ignore_glob = [] if "GRIS_TEST_KUBERNETES" in os.environ else ["test_*.py"]
@@ -27,6 +29,7 @@ SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"
 SECRET = ("secret", "generic")
 CHOSEN = "GRIS_TEST_DEPLOYMENT"
 KNOWN: dict[str, type[Overlay] | type[Chart] | type[Production]] = {
+    "several-gateways": SeveralGateways,
     "overlay": Overlay,
     "chart": Chart,
     "production": Production,
@@ -62,6 +65,7 @@ def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> It
         made.put(SECRET, "gris-noise-key", **{"noise.key": secrets / "noise.key"})
         made.put(SECRET, "gris-store", address=secrets / "store.address")
         made.put(SECRET, "gris-redis", **{"redis.conf": secrets / "redis.conf"})
+        made.put(SECRET, "gris-releases", **{"releases.key": secrets / "releases" / "releases.key"})
         made.put(SECRET, "gris-gateway", **files(shown / "gateway", "gateway"))
         made.put(SECRET, "gris-analyst", **files(shown / "ana", "ana") | files(shown / "eve", "eve"))
         deployment.install(made, folder / "budget.yaml")

@@ -7,13 +7,12 @@ of one node they can be folders below GRIS_TEST_VOLUMES instead, which has to be
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +26,20 @@ from tests.kubernetes.cluster import (
     PODS,
     ROOT,
     Namespace,
+    Volumes,
+    claims_without_class,
     image,
     kubectl,
     kustomization,
 )
 
 PRODUCTION = PODS / "overlays" / "production"
-VOLUMES = "GRIS_TEST_VOLUMES"
 CLAIMS = ("gateway-history", "ledger-mark")
 CLIENT = "gris-gateway-client"
 FOLDER = "/run/services"
 IMAGES = ("dp-service", "budget-service", "gateway")
 # The two policies of the overlay that say where the store and Pinot are.
-_PLACES = ("budget-service-to-store", "application-to-pinot")
+PLACES = ("budget-service-to-store", "application-to-pinot")
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class Production:
     """The overlay `production`, as docs/deploying.md has it; an application shows the gateway's certificate."""
 
     folder: Path
+    overlay: Path = PRODUCTION
+    volumes: Volumes = field(default_factory=lambda: Volumes(CLAIMS))
+    places: tuple[str, ...] = PLACES
     secret: str | None = CLIENT
     shown: tuple[str, ...] = (
         *("--ca-file", f"{FOLDER}/ca.pem"),
@@ -57,9 +60,8 @@ class Production:
     def install(self, namespace: Namespace, budgets: Path) -> None:
         """Make Secrets and volumes, and apply the overlay, with the store and Pinot beside it."""
         self._make_secrets(namespace)
-        for each in self._volumes():
-            kubectl("apply", "--filename=-", given=json.dumps(each))
-        write(self.folder, budgets, ROOT / "examples" / "policy.yaml")
+        self.volumes.make()
+        write(self.overlay, self.folder, budgets, ROOT / "examples" / "policy.yaml")
         self._apply()
 
     def change_policy(self, namespace: Namespace, policy: Path) -> None:
@@ -70,14 +72,24 @@ class Production:
     def uninstall(self, namespace: Namespace) -> None:
         """Remove every object; the namespace is one of them."""
         kubectl("delete", "--ignore-not-found", "--filename=-", given=self._rendered())
-        for each in self._volumes():
-            kubectl("delete", "--ignore-not-found", "persistentvolume", each["metadata"]["name"])
+        self.volumes.remove()
 
     def _apply(self) -> None:
         kubectl("apply", "--filename=-", given=self._rendered())
 
     def _rendered(self) -> str:
-        return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects(self.folder))})
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(self.objects())})
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield what `write` has described, with Redis and Pinot, and where these are, from the overlay `local`."""
+        beside = self.folder / "beside"
+        beside.mkdir(exist_ok=True)
+        for each in yaml.safe_load_all(kubectl("kustomize", str(self.folder))):
+            if each["metadata"]["name"] not in self.places:
+                yield each
+        for each in yaml.safe_load_all(kubectl("kustomize", str(kustomization(beside)))):
+            if each["metadata"]["name"] in ("redis", "pinot", *PLACES):
+                yield each
 
     def _make_secrets(self, namespace: Namespace) -> None:
         made = self.folder / "secrets"
@@ -89,20 +101,9 @@ class Production:
             namespace.put(("secret", "generic"), f"gris-{name}-tls", **files, **{"ca.pem": given / "ca.pem"})
         client = {each: made / "client" / each for each in ("client.pem", "client.key", "ca.pem")}
         namespace.put(("secret", "generic"), CLIENT, **client)
-        noise = namespace.get("secret", "gris-noise-key")["data"]["noise.key"]
-        (made / "noise.key").write_bytes(base64.b64decode(noise))
+        (made / "noise.key").write_bytes(namespace.decoded("gris-noise-key")["noise.key"])
         (made / "noise.key").chmod(0o400)
         namespace.put(("secret", "generic"), "gris-ticket-key", **{"ticket.key": ticket_key(made)})
-
-    def _volumes(self) -> Iterator[dict[str, Any]]:
-        if (volumes := os.environ.get(VOLUMES)) is None:
-            return
-        for claim in CLAIMS:
-            folder = Path(volumes) / f"{NAMESPACE}-{claim}"
-            folder.mkdir(parents=True, exist_ok=True)
-            # A folder of a node belongs to root, and fsGroup changes nothing there.
-            folder.chmod(0o777)
-            yield volume(claim, folder)
 
 
 def make_certificates(folder: Path) -> None:
@@ -122,41 +123,22 @@ def ticket_key(folder: Path) -> Path:
     return made
 
 
-def volume(claim: str, folder: Path) -> dict[str, Any]:
-    """Return a PersistentVolume in a folder of the node, for one claim."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": f"{NAMESPACE}-{claim}"},
-        "spec": {
-            "capacity": {"storage": "2Gi"},
-            "accessModes": ["ReadWriteOnce", "ReadWriteMany"],
-            "storageClassName": "",
-            "persistentVolumeReclaimPolicy": "Retain",
-            "claimRef": {"namespace": NAMESPACE, "name": claim},
-            "hostPath": {"path": str(folder)},
-        },
-    }
-
-
-def write(folder: Path, budgets: Path, policy: Path) -> None:
-    """Write a kustomization of the overlay with what is the tests' own."""
+def write(overlay: Path, folder: Path, budgets: Path, policy: Path) -> None:
+    """Write a kustomization of an overlay with what is the tests' own."""
     demanded = yaml.safe_load((PRODUCTION / "budget.yaml").read_text())["charge_tickets"]
     (folder / "budget.yaml").write_text(f"charge_tickets: {json.dumps(demanded)}\n{budgets.read_text()}")
     (folder / "policy.yaml").write_text(policy.read_text())
-    gateway = yaml.safe_load((PRODUCTION / "gateway.yaml").read_text())
+    gateway = yaml.safe_load((overlay / "gateway.yaml").read_text())
     example = yaml.safe_load((ROOT / "examples" / "gateway.yaml").read_text())
     (folder / "gateway.yaml").write_text(
         json.dumps(gateway | {key: example[key] for key in ("tls", "engine", "identity")})
     )
     cpu = "/spec/template/spec/containers/0/resources/requests/cpu"
     patches = [{"target": {"kind": "Deployment"}, "patch": f"- {{op: replace, path: {cpu}, value: 50m}}"}]
-    if VOLUMES in os.environ:
-        none = '- {op: add, path: /spec/storageClassName, value: ""}'
-        patches.append({"target": {"kind": "PersistentVolumeClaim"}, "patch": none})
+    patches += claims_without_class()
     document = {
         "namespace": NAMESPACE,
-        "resources": [os.path.relpath(PRODUCTION, folder.resolve())],
+        "resources": [os.path.relpath(overlay, folder.resolve())],
         "images": [
             {"name": f"registry.example/gris-{name}", "newName": image(name)[0], "newTag": image(name)[1]}
             for name in IMAGES
@@ -169,15 +151,3 @@ def write(folder: Path, budgets: Path, policy: Path) -> None:
         "patches": patches,
     }
     (folder / "kustomization.yaml").write_text(json.dumps(document))
-
-
-def objects(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what `write` has described, with Redis and Pinot, and where these are, from the overlay `local`."""
-    beside = folder / "beside"
-    beside.mkdir(exist_ok=True)
-    for each in yaml.safe_load_all(kubectl("kustomize", str(folder))):
-        if each["metadata"]["name"] not in _PLACES:
-            yield each
-    for each in yaml.safe_load_all(kubectl("kustomize", str(kustomization(beside)))):
-        if each["metadata"]["name"] in ("redis", "pinot", *_PLACES):
-            yield each

@@ -23,7 +23,9 @@ def main() -> None:
     for gaussian in UNKNOWN:
         for slack in SLACKS:
             promised = float(DELTA) + slack
-            _print_gaussian(gaussian, promised, f"{gaussian.worst_delta(slack):.2e} at the epsilon of rho")
+            _print_gaussian(
+                gaussian, promised, f"{gaussian.worst_excess((slack,)) + slack:.2e} at the epsilon of rho"
+            )
 
 
 def _print_gaussian(promise: GaussianPromise, delta: float, found: str) -> None:

@@ -159,7 +159,8 @@ def certain_hockey_stick(first: Law[Outcome], second: Law[Outcome], epsilon: flo
 
 
 def _excess(first: Law[Outcome], second: Law[Outcome], epsilon: float) -> float:
+    ratio = math.exp(epsilon)
     return math.fsum(
-        max(0.0, probability - math.exp(epsilon) * second.mass.get(outcome, 0.0))
+        max(0.0, probability - ratio * second.mass.get(outcome, 0.0))
         for outcome, probability in first.mass.items()
     )

@@ -97,7 +97,7 @@ PROMISES = [
     Promise(StrictLimitDom(currency(1), 3, 3, 1), 4, 2, 1, 4),
     Promise(StrictLimitDom(currency(1), 2, 2, 2), 4, 2, 2, 4),
     Promise(LaplaceLimitDom(currency(2, delta_hat_of(2)), 1, 1, 1, 1), 3, 3, 1, 1, radius=12),
-    Promise(LaplaceLimitDom(currency(3, delta_hat_of(3)), 2, 2, 1, 1), 3, 3, 1, 1, radius=5),
+    Promise(LaplaceLimitDom(currency(3, delta_hat_of(3)), 2, 2, 1, 1), 3, 2, 1, 1, radius=5),
     Promise(LaplaceLimitDom(currency(6, delta_hat_of(6)), 1, 2, 2, 1), 3, 2, 1, 2, radius=5),
     Promise(LaplaceLimitDom(currency(4, delta_hat_of(4)), 1, 1, 1, 2), 3, 3, 2, 1, radius=12),
     Promise(FixedThreshold(currency(1), 1, 1), 3, 3, 1, 3, radius=25),
@@ -107,6 +107,6 @@ PROMISES = [
     Promise(Peeling(currency(1), 2, 1), 3, 3, 1, 3),
     Promise(Peeling(currency(1), 2, 2), 3, 3, 2, 3),
     Promise(PermuteAndFlip(currency(1), 1, 1), 2, 3, 1, 2, radius=20),
-    Promise(PermuteAndFlip(currency(4), 1, 1), 3, 2, 1, 3, radius=4),
+    Promise(PermuteAndFlip(currency(6), 1, 1), 3, 2, 1, 3, radius=3),
     Promise(PermuteAndFlip(currency(4), 1, 2), 2, 3, 2, 2, radius=12),
 ]

@@ -30,17 +30,24 @@ from dp_service.mechanisms.comparison.standard_deviations import epsilon_of_all_
 from dp_service.mechanisms.unk_gumb import choose_threshold_index
 from dp_service.mechanisms.unk_lap import threshold_shift
 from dp_service.noise import KeyedNoise, KeyedStream, LogWeights, NoiseSource
+from tests.support.examples import long_but
 
 from .enumeration import Law, output_law
 from .neighbours import Counts, Release, all_histograms, laws_over, neighbouring_pairs, over_whole_histogram
 from .promises import DELTA, PROMISES, Promise, currency, laws_of
+
+FIRST = {promise.mechanism.label: promise for promise in reversed(PROMISES)}
 
 TRUNCATION = 1e-6
 """What a promise of delta = 0 may miss for the mass beyond the radius."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: str(promise.mechanism.label))
+@pytest.mark.parametrize(
+    "promise",
+    long_but(lambda promise: promise in FIRST.values(), PROMISES),
+    ids=lambda promise: str(promise.mechanism.label),
+)
 def test_every_mechanism_keeps_its_promise(promise: Promise) -> None:
     """At the promised epsilon no more than delta is left over, the mass beyond the radius counted against it."""
     assert promise.worst_delta() <= promise.mechanism.guarantee().delta + TRUNCATION
@@ -130,8 +137,8 @@ def test_permute_and_flip_is_no_bounded_range_mechanism() -> None:
 def test_permute_and_flip_never_does_worse_than_the_exponential_mechanism() -> None:
     """McKenna and Sheldon, theorem 2: the expected count of what is chosen is at least as large."""
     for counts in all_histograms(2, 3):
-        flipped = output_law(over_whole_histogram(PermuteAndFlip(currency(1), 1, 1), counts), radius=20)
-        peeled = output_law(over_whole_histogram(Peeling(currency(1), 1, 1), counts), radius=0)
+        flipped = output_law(over_whole_histogram(PermuteAndFlip(currency(2), 1, 1), counts), radius=10)
+        peeled = output_law(over_whole_histogram(Peeling(currency(2), 1, 1), counts), radius=0)
         assert expected_count(flipped, counts) >= expected_count(peeled, counts) - 1e-6
 
 

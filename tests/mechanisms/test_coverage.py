@@ -29,6 +29,7 @@ from dp_service.mechanisms.intervals import (
 )
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise import NoiseSource
+from tests.support.examples import long_but
 
 from .enumeration import output_law
 from .neighbours import Counts
@@ -113,7 +114,9 @@ def test_known_lap_covers_when_two_of_three_are_shown(counts: Counts) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("counts", [(1, 0), (3, 0), (6, 1), (9, 3), (4, 4)])
+@pytest.mark.parametrize(
+    "counts", long_but(lambda counts: max(counts) < 4, [(1, 0), (3, 0), (6, 1), (9, 3), (4, 4)])
+)
 @pytest.mark.parametrize("shown", [1, EVERYTHING])
 def test_unk_lap_covers_around_its_threshold(counts: Counts, shown: int) -> None:
     """Below, at and above h_(d_bar+1) + C, given the bottom that is released."""

@@ -18,6 +18,8 @@ from dp_service.mechanisms import (
     UnkGumb,
     UnkLap,
 )
+from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
+from dp_service.mechanisms.bounded.contribution_bound import Counted
 from dp_service.noise import KeyedNoise, KeyedStream
 
 from ..noise import from_the_page as page
@@ -28,6 +30,7 @@ AGAIN = {
     "KnownGumb": page.known_gumb,
     "UnkLap": page.unk_lap,
     "UnkGumb": page.unk_gumb,
+    "BoundGauss": page.bound_gauss,
 }
 
 
@@ -41,6 +44,11 @@ def mechanism_of(name: str, p: page.Parameters) -> Mechanism:
     """The package's own mechanism with these parameters."""
     currency, with_counts = Currency(p.e, p.delta), p.count_noise is not None
     law = CountNoise(p.count_noise.removeprefix("discrete_")) if p.count_noise else CountNoise.LAPLACE
+    if name == "BoundGauss":
+        bound = ContributionBound(
+            p.delta_0, p.tau, p.periods, Counted.EVENTS if p.of_events else Counted.MEMBERS
+        )
+        return BoundGauss(currency, Fraction(p.units), bound, p.min_count)
     known: dict[str, Mechanism] = {
         "KnownLap": KnownLap(currency, p.delta_l0, p.tau),
         "KnownGumb": KnownGumb(currency, p.k, p.tau, with_counts, law),

@@ -1,7 +1,7 @@
 """Promises of mechanisms with Gaussian counts, which are kept in zCDP: what is promised and the worst that is found."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -59,13 +59,17 @@ class GaussianPromise:
             for order in self.orders
         )
 
-    def worst_delta(self, slack: float) -> float:
-        """Return the largest hockey-stick divergence at the epsilon of rho and `slack`; `slack` comes on top of delta.
+    def worst_excess(self, slacks: Sequence[float]) -> float:
+        """Return the largest hockey-stick divergence at the epsilon of rho and a slack, above that slack.
 
         The epsilon is the one that the accounting promises, by its tight conversion.
         """
-        epsilon = epsilon_of_zcdp(Fraction(self.rho), Fraction(slack)).value
-        return max(hockey_stick(first, second, epsilon) for first, second in self.neighbouring_laws())
+        epsilons = {slack: epsilon_of_zcdp(Fraction(self.rho), Fraction(slack)).value for slack in slacks}
+        return max(
+            hockey_stick(first, second, epsilon) - slack
+            for first, second in self.neighbouring_laws()
+            for slack, epsilon in epsilons.items()
+        )
 
     def neighbouring_laws(self) -> Iterator[tuple[Law[Release], Law[Release]]]:
         """Yield the exact laws of each pair of neighbours, in both orders."""

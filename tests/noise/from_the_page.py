@@ -30,6 +30,11 @@ class Parameters:
     d_bar: int = 1
     delta_l0: int = 1
     count_noise: str | None = None
+    units: int = 1
+    delta_0: int = 1
+    periods: int = 1
+    of_events: bool = False
+    min_count: int | None = None
 
 
 class Release(NamedTuple):
@@ -210,3 +215,35 @@ def unk_gumb(seed: bytes, counts: list[int], p: Parameters) -> Release:
     before = order[: order.index(len(true))] if met else order
     noisy = fresh_counts(seed, [true[position] for position in before], p)
     return Release([elements[position] for position in before], noisy, ended_in_bottom=met, bottom=None)
+
+
+def bound_gauss(seed: bytes, counts: list[int], p: Parameters) -> Release:
+    """The elements above the threshold with their noisy counts, or all of a known domain."""
+    distance = p.periods * p.delta_0 * (p.periods * p.tau**2 if p.of_events else 1)
+    v = distance / (2 * p.units * p.e**2 / 8)
+    elements, true = rows(seed, counts, len(counts))
+    drawn = gaussian(seed, ["counts"], v, len(counts))
+    threshold = hiding_threshold(p, v)
+    noisy = {
+        element: true[i] + drawn[i]
+        for i, element in enumerate(elements)
+        if threshold is None or (true[i] >= (p.min_count or 0) and true[i] + drawn[i] > threshold)
+    }
+    shown = by_value(noisy)
+    return Release(shown, [noisy[element] for element in shown], ended_in_bottom=False, bottom=threshold)
+
+
+def hiding_threshold(p: Parameters, v: Fraction) -> int | None:
+    """T, tried upwards, with a tail that is added up until it is too small to matter."""
+    if p.min_count is None:
+        return None
+    reach = 40 * (isqrt(int(v)) + 1)
+    weights = [real(-Fraction(n * n) / (2 * v)).exp() for n in range(reach)]
+    whole = 2 * sum(weights) - weights[0]
+    found = 0
+    for s in range(1, p.periods + 1) if p.of_events else [1]:
+        allowed = real(p.delta * s / (p.periods * p.delta_0)) * whole
+        largest = p.min_count - 1 + (s * p.tau if p.of_events else 1)
+        excess = next(n for n in range(reach) if sum(weights[n + 1 :]) <= allowed)
+        found = max(found, largest + excess)
+    return found

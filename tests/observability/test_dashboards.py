@@ -37,7 +37,9 @@ def existing() -> dict[str, set[str]]:
     registry = CollectorRegistry()
     CallMetrics(registry).of("s", "m").failed(CallOutcome("c", "r", 1))
     Readiness(registry).report("c", serving=True)
-    LedgerMetrics(registry).recorders()
+    ledger = LedgerMetrics(registry)
+    ledger.recorders()
+    ledger.administrator_recorders()
     reader = PrometheusMetricReader()
     provider = MeterProvider(metric_readers=[reader], shutdown_on_exit=False)
     meters = Meters(provider)
@@ -145,3 +147,23 @@ def test_panels_have_places_of_their_own() -> None:
     for panel in panels:
         assert panel["title"]
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+
+
+def test_what_is_kept_and_what_waits_is_shown_and_alerted() -> None:
+    """Hits of the release store, its size and what nobody has paid for, and waits for held budget."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    row = [panel for panel in panels if "gris_release_" in json.dumps(panel.get("targets", ""))]
+    assert len({panel["gridPos"]["y"] for panel in row}) == 1
+    shown = "\n".join(target["expr"] for panel in panels for target in panel.get("targets", ()))
+    for name in (
+        "gris_release_lookups_total",
+        "gris_release_store_releases",
+        "gris_release_store_bytes",
+        "gris_budget_wait_seconds",
+    ):
+        assert name in shown
+    alerts = {rule["alert"]: rule["expr"] for rule in rules()}
+    assert "gris_release_store_up" in alerts["GrisReleaseStoreDead"]
+    assert "gris_release_store_bytes" in alerts["GrisReleaseStoreGrows"]
+    assert 'gris_release_store_releases{state="unpaid"}' in alerts["GrisReleasesUnpaid"]
+    assert 'outcome="budget_held"' in alerts["GrisBudgetHeld"]

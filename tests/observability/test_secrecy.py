@@ -15,6 +15,7 @@ LABELS = {
     "gris_rpc_failures": {"grpc_service", "grpc_method", "code", "reason"},
     "gris_component_serving": {"component"},
     "gris_budget_units": {"operation", "outcome", "unit"},
+    "gris_budget_administrator_acts": {"act", "outcome"},
     "gris_budget_open_reservations": set(),
     "gris_budget_commit_requests": {"le"},
     "gris_budget_commit_seconds": {"le"},
@@ -27,7 +28,8 @@ VALUES = {
     },
     "component": {"server", "store", "ledger", "policy_file"},
     "operation": {"reserve", "charge", "release"},
-    "outcome": {"granted", "refused", "held", "replayed", "already_paid"},
+    "act": {"set_limits", "refund", "close", "reopen", "move"},
+    "outcome": {"granted", "refused", "held", "replayed", "already_paid", "done"},
     "unit": {"information", "calls"},
     "reason": {"BUDGET_EXHAUSTED", "INVALID_ARGUMENT", "REFUSED_BY_POLICY", ""},
 }

@@ -17,6 +17,7 @@ from dp_service.partitions import Method, Parameters, Round, adaptive, rounds
 from dp_service.partitions.grid import Grid
 from dp_service.partitions.schedule import Grids
 from dp_service.partitions.weighting import weigh
+from tests.support.examples import examples
 
 from .data import Member, contributions
 
@@ -59,7 +60,7 @@ def first_round(method: Method, grids: Grids, enough: float) -> Round:
 
 
 @pytest.mark.parametrize("method", [m for m in Method if m not in (Method.SIPS, Method.MAD2R)], ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(scene=scenes(), grids=st.sampled_from([FINE, COARSE]), enough=st.floats(1, 4, exclude_min=True))
 def test_one_more_member_moves_the_weights_by_at_most_the_sensitivity(
     method: Method, scene: Scene, grids: Grids, enough: float

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import datetime
+import math
+import random
 from dataclasses import dataclass
+from itertools import islice
 from subprocess import CalledProcessError
 
 import duckdb
 import pytest
 
-from dp_service.queries.policy import parse_policy
+from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
-from dp_service.queries.resolution import resolve
+from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.terms import Element
+from tests.support.queries import summing
+from tests.support.queries.reference import Row, bounded_answer
+from tests.support.queries.summing import NUMBERS, WHOLES, policy
 from tests.support.rings import needs
 
 from .planner import Planned, Table, is_there, planned
@@ -54,6 +63,55 @@ QUESTIONS = (
     "AND day BETWEEN DATE '2024-01-02' AND DATE '2024-01-05' GROUP BY score ORDER BY 2 DESC LIMIT 3",
     "SELECT page, COUNT(*) FROM visits WHERE seen >= DATE '2024-01-02' AND seen <= TIMESTAMP '2024-01-05 00:30:00' "
     "GROUP BY page ORDER BY 2 DESC LIMIT 3",
+    "SELECT COUNT(DISTINCT visitor) FROM visits WHERE score >= 1",
+    "SELECT COUNT(*) FROM visits WHERE page IN ('a', '--')",
+    "SELECT COUNT(*) FROM visits WHERE score = 77",
+)
+
+BOUNDS = """
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    contributions: {bound: in_query, delta_0: 3, units: 20, min_count: 2%s}
+    columns:
+      text: {type: string, group_by: true}
+      number: {type: int64, group_by: true}
+      flag: {type: bool, group_by: true, domain: [false, true]}
+      day: {type: date, group_by: true}
+"""
+BOUNDING = parse_policy(BOUNDS % ", shift: true")
+TWO_LOOKS = parse_policy(BOUNDS % ", names: {delta_1: 2, share: 0.35, max_names: 75}")
+DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), ("day", "flag", "text"))
+BOUNDED = tuple(
+    HistogramQuery("t", dimensions, measure, k=3) for dimensions in DIMENSIONS for measure in Measure
+)
+# A second look counts these alone; days are numbers since 1970, as in what a first look has found.
+NAMES: dict[tuple[str, ...], tuple[Element, ...]] = {
+    ("text",): (("",), ("it's",), ("\\x41",), ("\U0001f600" * 128,)),
+    ("number",): ((-(2**63) + 1,), (0,), (2**63 - 1,)),
+    ("text", "number"): (("a", -1), ("\uffff", 0), ("--", 2**63 - 1)),
+    ("day", "flag", "text"): ((18_728, False, "a"), (19_723, True, "--"), (19_723, False, 'c"c')),
+}
+SECOND = tuple(
+    (HistogramQuery("t", by, measure, k=3), names) for by, names in NAMES.items() for measure in Measure
+)
+ODD_TEXTS = (
+    "",
+    "a",
+    "\x01",
+    "\x7f",
+    "it's",
+    'c"c',
+    "\\x41",
+    "--",
+    "\u00df" * 300,
+    "\ud7ff",
+    "\uffff",
+    "\U0001f600" * 128,
 )
 
 
@@ -63,6 +121,16 @@ class Asked:
 
     pinot: Planned
     duckdb: list[tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What each of these questions came to on Pinot's side, by the name of the questions."""
+
+    questions: list[Planned]
+    bounded: list[Planned]
+    second: list[Planned]
+    sums: list[Planned]
 
 
 def _rows() -> list[tuple[object, ...]]:
@@ -79,6 +147,33 @@ def _rows() -> list[tuple[object, ...]]:
         )
         for i in range(600)
     ]
+
+
+def _odd_rows() -> list[Row]:
+    """Return 900 rows with texts, numbers and days at the ends of what there is, of members with many of them."""
+    chosen = random.Random(22)
+    numbers = (-(2**63) + 1, 2**63 - 1, 0, -1, *(chosen.randrange(-(2**62), 2**62) for _ in range(4)))
+    days = (
+        datetime.date.min,
+        datetime.date.max,
+        *(FIRST_DAY - datetime.timedelta(1000 * i) for i in range(6)),
+    )
+    return [
+        Row(
+            chosen.choice(("m", "\u00e9", "\U0001f600" * 200, "0")) + str(chosen.randrange(9)),
+            chosen.choice(ODD_TEXTS),
+            chosen.choice(numbers),
+            chosen.choice((True, False)),
+            chosen.choice(days),
+        )
+        for _ in range(900)
+    ]
+
+
+def _odd_table() -> Table:
+    types = ("VARCHAR", "VARCHAR", "BIGINT", "BOOLEAN", "INTEGER")
+    rows = [tuple(map(_as_in_pinot, row)) for row in _odd_rows()]
+    return Table(dict(zip(Row._fields, types, strict=True)), rows)
 
 
 def _on_duckdb(sql: str) -> list[tuple[object, ...]]:
@@ -104,14 +199,64 @@ def _table() -> Table:
     return Table(dict(zip(names, types, strict=True)), rows)
 
 
+SUMMED = {
+    "dropped": policy(table="dropped"),
+    "kept": policy(whole=WHOLES[1], number=NUMBERS[1], delta_0=3, table="kept"),
+    "doubled": policy(whole=WHOLES[2], number=NUMBERS[2], min_count=2, table="doubled"),
+}
+SUMS = tuple(
+    summing.asked(*columns, by=by, table=table)
+    for table in SUMMED
+    for columns in (("whole",), ("number", "whole"))
+    for by in ((), ("text",))
+)
+
+
+def _summed_table(policy: Policy, table: str) -> Table:
+    """Return the odd rows as Pinot stores them: a number of the policy, or an infinity, where a value is missing."""
+    whole, number = (policy.table(table).value(name).null_value for name in ("whole", "number"))
+    rows = [
+        (
+            row.member,
+            row.text,
+            int(whole or 0) if row.whole is None else row.whole,
+            _double((-math.inf if number is None else float(number)) if row.number is None else row.number),
+        )
+        for row in summing.odd_rows(500)
+    ]
+    types = ("VARCHAR", "VARCHAR", "BIGINT", "DOUBLE")
+    return Table(dict(zip(summing.Row._fields, types, strict=True)), rows)
+
+
+def _double(number: float) -> str:
+    """Return a number as Java reads it."""
+    return (
+        str(number)
+        if math.isfinite(number)
+        else {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(number)]
+    )
+
+
 @pytest.fixture(scope="module")
 @needs("pinot")
-def asked() -> list[Asked]:
-    """Every question, asked of both."""
+def found() -> Found:
+    """What every question came to on Pinot's side."""
     resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
-    found = planned({"visits": _table()}, [render(each, "pinot") for each in resolutions])
+    resolutions += [resolve(query, BOUNDING, now=0) for query in BOUNDED]
+    resolutions += [second_look(resolve(query, TWO_LOOKS, now=0), names) for query, names in SECOND]
+    resolutions += [resolve(query, SUMMED[query.table], now=0) for query in SUMS]
+    tables = {"visits": _table(), "t": _odd_table()}
+    tables |= {name: _summed_table(policy, name) for name, policy in SUMMED.items()}
+    answers = iter(planned(tables, [render(each, "pinot") for each in resolutions]))
+    return Found(*(list(islice(answers, len(group))) for group in (QUESTIONS, BOUNDED, SECOND, SUMS)))
+
+
+@pytest.fixture(scope="module")
+def asked(found: Found) -> list[Asked]:
+    """Every question of `QUESTIONS`, asked of both."""
+    resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
     wanted = [_on_duckdb(render(each, "duckdb")) for each in resolutions]
-    return [Asked(pinot, duck) for pinot, duck in zip(found, wanted, strict=True)]
+    return [Asked(pinot, duck) for pinot, duck in zip(found.questions, wanted, strict=True)]
 
 
 def test_every_option_is_one_that_pinot_knows(asked: list[Asked]) -> None:
@@ -140,6 +285,56 @@ def test_a_query_means_the_same_to_calcite_and_to_duckdb(asked: list[Asked]) -> 
 def test_counts_are_whole_numbers_of_64_bits(asked: list[Asked]) -> None:
     """A clipped sum is no float, as LEAST would make it."""
     assert {("gris_count", "BIGINT")} == {each.pinot.columns[-1] for each in asked}
+
+
+def test_a_bounded_query_counts_what_the_reference_counts(found: Found) -> None:
+    """Pinot's own functions order a member's elements as the reference does, whatever values they are."""
+    rows = _odd_rows()
+    for query, answer in zip(BOUNDED, found.bounded, strict=True):
+        bound = in_query_bound(resolve(query, BOUNDING, now=0))
+        assert bound is not None
+        wanted = bounded_answer(query, BOUNDING, rows, bound, now=0)
+        assert wanted
+        assert sorted(tuple(map(_as_in_pinot, row)) for row in wanted) == sorted(answer.rows)
+
+
+def test_a_second_look_counts_the_names_alone(found: Found) -> None:
+    """Members are bounded within the names, however these are written, and no count is too small."""
+    for (query, names), answer in zip(SECOND, found.second, strict=True):
+        bound = in_query_bound(second_look(resolve(query, TWO_LOOKS, now=0), names))
+        assert bound is not None
+        assert (bound.delta_0, bound.min_count) == (3, None)
+        rows = [row for row in _odd_rows() if _element(row, query) in names]
+        wanted = bounded_answer(query, TWO_LOOKS, rows, bound, now=0)
+        assert sorted(tuple(map(_as_in_pinot, row)) for row in wanted) == sorted(answer.rows)
+        assert wanted
+
+
+def _element(row: Row, query: HistogramQuery) -> tuple[object, ...]:
+    return tuple(_as_in_pinot(getattr(row, name)) for name in query.dimensions)
+
+
+def test_a_bounded_query_fails_rather_than_leave_rows_out(found: Found) -> None:
+    """Pinot knows the options by which a window that is too large is an error, and counts are integers."""
+    for answer in (*found.bounded, *found.second):
+        assert not answer.unknown_options
+        assert ("THROW", "100000000") == (
+            answer.options["windowOverflowMode"],
+            answer.options["maxRowsInWindow"],
+        )
+        assert {("gris_count", "BIGINT")} <= {*answer.columns}
+    # Flags are known, so that counts of members are released relative to the total, and members are counted besides.
+    shifted = [answer for answer in found.bounded if ("gris_first_count", "BIGINT") in answer.columns]
+    assert len(shifted) == 2
+
+
+def test_a_query_sums_what_the_reference_sums(found: Found) -> None:
+    """Halves, NaN, infinities and 2^53 + 1 become the same whole numbers, of the same members that are counted."""
+    for query, answer in zip(SUMS, found.sums, strict=True):
+        assert not answer.unknown_options
+        assert {"BIGINT"} == {kind for name, kind in answer.columns if name != "text"}
+        wanted = summing.reference(query, SUMMED[query.table], summing.odd_rows(500))
+        assert wanted == answer.rows
 
 
 @pytest.mark.usefixtures("starts_pinot")

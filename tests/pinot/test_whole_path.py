@@ -85,6 +85,8 @@ QUESTIONS: dict[str, Question] = {
         "SELECT article_id, COUNT(DISTINCT member_id) FROM cofacts_feedback WHERE app <> 'WEBSITE' AND score = 1 "
         "AND day BETWEEN '2019-01-01' AND '2019-03-31' GROUP BY article_id ORDER BY 2 DESC LIMIT 10"
     ),
+    "a total": lambda client: client.total(COFACTS, where={"score": 1}),
+    "a total of nothing": lambda client: client.total(COFACTS, where={"article_id": "nowhere"}),
     "two columns": lambda client: client.top_k(COFACTS, ["article_id", "score"], 5),
     "groups that Pinot would trim": lambda client: client.histogram("nasty", "article_id"),
 }

@@ -269,3 +269,20 @@ def test_a_version_changes_with_every_name_and_checksum() -> None:
     ]
     assert len({state.data_version for state in states}) == len(states)
     assert TableState({"b": segment, "a": segment}).data_version == states[-1].data_version
+
+
+@pytest.mark.parametrize(("count", "segments", "is_answer"), [(5, 3, True), (0, 0, True), (5, 0, False)])
+def test_a_total_counts_rows_of_segments_alone(count: int, segments: int, *, is_answer: bool) -> None:
+    """Without a segment there is nothing to count: such an answer is 0, or none."""
+    table = {"dataSchema": {"columnNames": ["gris_count"], "columnDataTypes": ["LONG"]}, "rows": [[count]]}
+    response = whole_response() | {
+        "resultTable": table,
+        "numSegmentsQueried": segments,
+        "totalDocs": segments,
+    }
+    query = EngineQuery("t", "", (), row_limit=1)
+    if is_answer:
+        assert [count] == judge(response, query, "v").counts
+    else:
+        with pytest.raises(IncompleteAnswer, match="counts rows of no data"):
+            judge(response, query, "v")

@@ -47,7 +47,7 @@ def test_a_pinot_from_one_on_has_the_multi_stage_engine(version: str) -> None:
 def test_an_older_pinot_is_refused_with_the_measure_that_it_cannot_answer(version: str) -> None:
     """The message names the measure, the version there is and the one that is needed."""
     with pytest.raises(
-        EngineRefused, match=r"Pinot 0\.1\d cannot answer the measure events .* Pinot 1\.0 or later"
+        EngineRefused, match=r"Pinot 0\.1\d cannot .* measure events .* in_query.* Pinot 1\.0 or later"
     ):
         require_multistage_version({"pinot-controller": version})
 

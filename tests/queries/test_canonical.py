@@ -24,6 +24,7 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
+from tests.support.examples import examples
 from tests.support.queries.meanings import COUNTRIES, HEAD, MEANINGS, TAIL
 from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved
 from tests.support.queries.reference import holds
@@ -215,7 +216,7 @@ def fingerprint_of_filters(filters: list[Filter]) -> bytes:
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=examples(200))
 @given(st.lists(small_filters(), max_size=2), st.lists(small_filters(), max_size=2))
 def test_filters_share_a_fingerprint_exactly_if_the_same_rows_meet_them(
     left: list[Filter], right: list[Filter]

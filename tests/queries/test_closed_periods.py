@@ -18,6 +18,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
 from dp_service.queries.times import ClosedPeriods, Refresh, TimeColumn, TimeUnit
+from tests.support.examples import examples
 
 POLICY_TEXT = """
 epsilon_per: 1
@@ -109,7 +110,7 @@ def test_periods_begin_with_the_zones_own_midnight(zone: str, now: str, day: str
     assert seconds(start) == column(TimeUnit.SECONDS, zone).closed_before(seconds(now))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     zone=st.sampled_from(sorted(available_timezones())),
     now=st.integers(0, 4 * 10**9),

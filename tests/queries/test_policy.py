@@ -322,6 +322,36 @@ def test_the_offline_part_of_a_pinot_table_has_no_default_delay(name: str, state
         parse_policy(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:\n\tb: 1\n", "policy:2: a tab is not allowed here: indent with spaces"),
+        ("a:\n  b: 1\n c: 2\n", "policy:3: this line does not continue what is above it"),
+        ("a b\nc: d\n", "policy:2: this colon follows no key"),
+        ("a: b: c\n", "policy:1: this colon follows no key"),
+        (
+            "a: {b: 1\nc: d\n",
+            "policy:2: a mapping in braces needs a comma between its keys, and a } at its end",
+        ),
+        (
+            "a: [b, c\nd: e\n",
+            "policy:2: a list in brackets needs a comma between its values, and a ] at its end",
+        ),
+        ("a: 'b\n", "policy:2: quotes that are opened here or above are not closed"),
+        ("a: b\nc\nd: e", "policy:3: expected a key, a colon and its value"),
+        ("a: b\n---\nc: d", "policy:2: expected one document"),
+        ('a: "\\d"', "policy:1: a backslash in double quotes means something else"),
+        ("a: %b", "policy:1: no text begins with this character: put it into quotes"),
+        ("a: &\n", "policy:1: expected YAML"),
+    ],
+)
+def test_what_is_wrong_with_the_form_of_a_file_is_told_to_who_writes_it(text: str, expected: str) -> None:
+    """By its line, and without the words of the parser, such as '\\t' and <block end>."""
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(text)
+    assert str(refusal.value).startswith(expected)
+
+
 def test_all_faults_are_told_at_once() -> None:
     """An operator corrects a file in one go."""
     with pytest.raises(PolicyError) as refusal:

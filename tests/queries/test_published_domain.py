@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dp_service.queries.errors import PolicyError
+from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.policy import read_policy
 from dp_service.queries.publications import publication_of
 from dp_service.queries.published import (
@@ -24,9 +24,10 @@ from dp_service.queries.published import (
 )
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure, Value
+from dp_service.queries.structured import HistogramQuery, In, Measure, Value
 from dp_service.queries.tables import Column
 from dp_service.terms import ColumnType, MechanismName
+from tests.support import publishing
 
 DOMAIN = DomainFile(
     table="t",
@@ -221,3 +222,20 @@ def test_elements_out_of_order_repeated_or_of_another_type_are_refused(elements:
     """Even with a hash that fits."""
     with pytest.raises(DomainFileError, match="elements"):
         read_published(written(replace(DOMAIN, elements=elements)))
+
+
+@pytest.mark.parametrize("values", [("a", "unknown"), ("unknown",)])
+def test_a_value_that_was_not_published_cannot_be_asked_for_by_name(
+    tmp_path: Path, values: tuple[str, ...]
+) -> None:
+    """The data may have it, and the answer would not; where only other columns are shown, it counts."""
+    path = publishing.policy_of(tmp_path, *(publishing.domain_file(each, "1/10", "1e-9") for each in "cd"))
+    policy = read_policy(path.read_bytes(), str(path)).policy
+    query = HistogramQuery("t", ("c",), Measure.DISTINCT_MEMBERS, (In("c", values),), k=3)
+    with pytest.raises(
+        QuestionError, match=r"c: 1 of \d values are not .*; the domain has a, b, c"
+    ) as refusal:
+        resolve(query, policy, now=0)
+    assert "unknown" not in str(refusal.value)
+    counted = render(resolve(replace(query, dimensions=("d",)), policy, now=0), "duckdb")
+    assert "'unknown'" in counted

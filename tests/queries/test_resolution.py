@@ -399,6 +399,27 @@ def test_values_outside_a_listed_domain_are_refused_before_they_cost_anything(
     assert "Germany" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        (
+            In("country", ("AT", "Germany", "Germany")),
+            "country: 1 of 2 values are not in the column's domain",
+        ),
+        (In("score", (7, 8, 0)), "score: 2 of 3 values .*; the domain has -1, 0, 1"),
+    ],
+)
+def test_values_that_no_answer_could_show_are_refused_where_the_column_is_grouped_by(
+    condition: In, message: str
+) -> None:
+    """The answer would not have them, as if their count were 0; as a mere condition they mean what they say."""
+    with pytest.raises(QuestionError, match=message) as refusal:
+        ask(condition.column, "cohort", filters=(condition,), k=3)
+    assert "Germany" not in str(refusal.value)
+    ask("cohort", filters=(condition,), k=3)
+    ask(condition.column, filters=(NotIn(condition.column, condition.values),), k=3)
+
+
 def test_a_question_in_sql_without_limit_is_told_what_to_add() -> None:
     """Who asks in SQL knows LIMIT, and not the field of a message."""
     text = "SELECT article_id, COUNT(*) FROM engagement GROUP BY article_id"

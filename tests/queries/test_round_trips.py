@@ -19,13 +19,20 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In
-from tests.support.queries.drawing import NOW, policies, questions
+from tests.support.examples import examples
+from tests.support.queries.drawing import NOW, policies, questions_and_totals
 from tests.support.queries.mutating import mutated
 from tests.support.queries.reading import read
 from tests.support.queries.spelling import spelled
 
-QUESTIONS = questions().flatmap(
-    lambda query: st.builds(replace, st.just(query), omit_counts=st.booleans(), k=st.integers(1, 3))
+QUESTIONS = questions_and_totals().flatmap(
+    # A total has nothing but its count.
+    lambda query: st.builds(
+        replace,
+        st.just(query),
+        omit_counts=st.booleans() if query.dimensions else st.just(False),
+        k=st.integers(1, 3),
+    )
 )
 
 
@@ -35,10 +42,12 @@ def outcome(query: HistogramQuery, policy: Policy) -> Resolution | str:
         return resolve(query, policy, now=NOW)
     except QuestionError as error:
         return f"{error.field}: {error}"
+    except RefusedByPolicyError as error:
+        return f"{error.rule}: {error}"
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(policy=policies(), query=QUESTIONS, random=st.randoms(use_true_random=False))
 def test_any_two_spellings_of_a_question_share_a_fingerprint(
     policy: Policy, query: HistogramQuery, random: Random
@@ -51,7 +60,7 @@ def test_any_two_spellings_of_a_question_share_a_fingerprint(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(policy=policies(), query=QUESTIONS)
 def test_what_engines_are_asked_reads_back_as_the_question(policy: Policy, query: HistogramQuery) -> None:
     """A parser finds in the rendered query the same meaning, clipping and row limit, for every engine."""
@@ -116,7 +125,7 @@ tables:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(query=QUESTIONS, random=st.randoms(use_true_random=False))
 def test_a_text_means_to_an_engine_what_it_means_to_us(
     engine: duckdb.DuckDBPyConnection, query: HistogramQuery, random: Random
@@ -136,7 +145,7 @@ def test_a_text_means_to_an_engine_what_it_means_to_us(
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(query=QUESTIONS, random=st.randoms(use_true_random=False))
 def test_a_text_that_is_no_sql_is_refused(
     engine: duckdb.DuckDBPyConnection, query: HistogramQuery, random: Random

@@ -20,7 +20,7 @@ def question(**changes: object) -> HistogramQuery:
 @pytest.mark.parametrize(
     ("build", "field"),
     [
-        (lambda: question(dimensions=()), "dimensions"),
+        (lambda: question(dimensions=(), omit_counts=True), "omit_counts"),
         (lambda: question(dimensions=tuple("abcde")), "dimensions"),
         (lambda: question(dimensions=("a", "a")), "dimensions"),
         (lambda: question(filters=(In("a", (1,)),) * 33), "filters"),

@@ -23,6 +23,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import Bound, Filter, HistogramQuery, In, Measure, Range, TimeRange
 from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit, instant_of
 from dp_service.terms import ColumnType
+from tests.support.examples import examples
 
 NOW = int(datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.UTC).timestamp())
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -359,7 +360,7 @@ SIGNS = {">=": lambda row, end: row >= end, ">": lambda row, end: row > end} | {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     rows=st.lists(INSTANTS, min_size=1, max_size=12),
     end=INSTANTS | st.dates(datetime.date(2018, 1, 1), datetime.date(2027, 1, 1)),

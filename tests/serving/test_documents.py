@@ -34,12 +34,15 @@ class _Schema(Strict):
         ("{name: a, inner: {port: 1}, shown: 'x'}", "shown: expected true or false"),
         ("{name: a, inner: {port: 1}, many: b}", "many: expected a list"),
         ("- a", "expected keys and their values"),
+        ("a:\n\tb: 1", "line 2: a tab is not allowed here: indent with spaces"),
+        ("a: {b: 1\nc: d", "line 2: a mapping in braces needs a comma between its keys, and a } at its end"),
+        ("a: &", "line 1: expected YAML"),
     ],
 )
 def test_a_fault_is_told_in_the_words_of_who_writes_the_document(
     text: str, problem: str, tmp_path: Path
 ) -> None:
-    """None of the schema library's own texts, which are about classes and inputs."""
+    """None of the libraries' own texts, which are about classes and inputs, tokens and blocks."""
     path = tmp_path / "document.yaml"
     path.write_text(text)
     with pytest.raises(SecurityError) as refusal:

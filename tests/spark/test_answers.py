@@ -12,17 +12,22 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from dp_service.bounding.order import table_salt
-from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy import Policy
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.render.statement import InQueryBound, bounded_statement
+from dp_service.queries.render.member_bounds import InQueryBound
+from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
+from gris_cli.policy_promises import counted
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
-from tests.support.queries.drawing import NOW, TYPES, VALUES, policies, questions
+from tests.support.engine_queries import engine_query
+from tests.support.examples import examples
+from tests.support.queries import summing
+from tests.support.queries.drawing import NOW, TYPES, VALUES, policies, questions, questions_and_totals
 
 Engines = tuple[SparkEngine, DuckDBEngine]
 ROWS = 400
@@ -52,13 +57,13 @@ def engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     duckdb_engine.close()
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(policy=policies(), query=questions())
+@settings(max_examples=examples(15), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(policy=policies(), query=questions_and_totals())
 def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, query: HistogramQuery) -> None:
     """Random policies and questions: the same elements in the same order with the same counts, NULLs and all."""
     try:
         resolution = resolve(query, policy, now=NOW)
-    except QuestionError:
+    except (QuestionError, RefusedByPolicyError):
         assume(False)
     on_spark, on_duckdb = (
         _answer(engine, resolution, render(resolution, engine.dialect), resolution.row_limit)
@@ -67,30 +72,105 @@ def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, que
     assert on_duckdb == on_spark
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(policy=policies(), query=questions(), delta_0=st.integers(1, 3))
 def test_spark_bounds_members_as_duckdb_does(
     engines: Engines, policy: Policy, query: HistogramQuery, delta_0: int
 ) -> None:
-    """The same elements of every member, by the same hash, so the same counts of bounded contributions."""
+    """The same elements of every member, by the same hash: the same counts, and the same first elements."""
     try:
         resolution = resolve(query, policy, now=NOW)
     except QuestionError:
         assume(False)
-    bound = InQueryBound(delta_0, 2, table_salt("t", "all"), None)
+    bound = InQueryBound(delta_0, 2, table_salt("t", "all"), None, counts_firsts=True)
     on_spark, on_duckdb = (
-        _answer(engine, resolution, bounded_statement(resolution, bound, DIALECTS[engine.dialect]), ROWS)
+        _answer(
+            engine,
+            resolution,
+            bounded_statement(resolution, bound, DIALECTS[engine.dialect]),
+            ROWS,
+            first_counts=True,
+        )
         for engine in engines
     )
     assert on_duckdb == on_spark
+    _, counts, first_counts, _ = on_spark
+    assert len(counts) == len(first_counts)
 
 
 def _answer(
-    engine: SparkEngine | DuckDBEngine, resolution: Resolution, sql: str, row_limit: int
-) -> tuple[object, ...]:
+    engine: SparkEngine | DuckDBEngine,
+    resolution: Resolution,
+    sql: str,
+    row_limit: int,
+    *,
+    first_counts: bool = False,
+) -> tuple[tuple[object, ...], tuple[int, ...], tuple[int, ...], list[list[str]]]:
     columns = tuple(ExpectedColumn(name, ColumnType(kind.value)) for name, kind in resolution.columns)
-    query = EngineQuery("t", sql, columns, row_limit)
+    query = EngineQuery("t", sql, columns, row_limit, first_counts=first_counts)
     answer = engine.run(query, engine.data_version("t"))
     engine.confirm(query, answer)
     kinds = [sorted({type(value).__name__ for value in column}) for column in answer.elements]
-    return answer.elements, answer.counts, kinds
+    return tuple(answer.elements), tuple(answer.counts), answer.first_counts, kinds
+
+
+@pytest.fixture(scope="module")
+def summing_engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    """Both engines over one file of values that are hard to sum."""
+    path = tmp_path_factory.mktemp("sums") / "t.parquet"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, whole BIGINT, number DOUBLE)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", summing.odd_rows(500))
+        connection.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+    spark_engine, duckdb_engine = SparkEngine(spark, {"t": str(path)}), DuckDBEngine({"t": path})
+    yield spark_engine, duckdb_engine
+    spark_engine.close()
+    duckdb_engine.close()
+
+
+@pytest.mark.parametrize("place", range(len(summing.WHOLES)))
+def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Engines, place: int) -> None:
+    """Halves, NaN, infinities, NULL and 2^53 + 1 become the same whole numbers, of the same bounded members."""
+    policy = summing.policy(whole=summing.WHOLES[place], number=summing.NUMBERS[place])
+    for query in (summing.asked("number", "whole"), summing.asked("number", by=())):
+        resolution = resolve(query, policy, now=NOW)
+        wanted = summing.reference(query, policy, summing.odd_rows(500))
+        for engine in summing_engines:
+            answer = engine.run(engine_query(resolution, engine.dialect), engine.data_version("t"))
+            assert wanted == list(zip(*answer.elements, answer.counts, *answer.sums, strict=True))
+
+
+PROMISES = """
+epsilon_per: 1
+delta: 1e-2
+tables:
+  t:
+    member: member
+    measures: {distinct_members: true, events: {tau: 3, tau_is: assumed}}
+    columns:
+      text: {type: string, group_by: true, delta: 2}
+      number: {type: int64, group_by: true, delta: 1000, nulls: keep, null_value: 1}
+      flag: {type: bool, group_by: true, delta: 1}
+      day: {type: date, group_by: true, delta: 1}
+"""
+
+
+def test_spark_finds_the_promises_that_duckdb_finds(engines: Engines) -> None:
+    """The most values and rows of any member, with NULLs and odd texts left out or kept as questions do."""
+    policy = parse_policy(PROMISES)
+    (table,) = policy.tables
+    on_spark, on_duckdb = (counted(engine, table, policy.currency) for engine in engines)
+    assert on_duckdb == on_spark
+    assert {True, False} == {each.is_kept for each in on_spark.promises}
+
+
+def test_spark_counts_an_assumed_bound_as_duckdb_does(engines: Engines) -> None:
+    """Of several columns together, some of which keep NULL."""
+    header = "count_noise: gaussian\n" + PROMISES.replace(", delta: 2", "").replace(", delta: 1000", "")
+    bounded = header.replace(", delta: 1}", "}").replace(
+        "    columns:", "    contributions: {bound: assumed, delta_0: 3, units: 1}\n    columns:"
+    )
+    policy = parse_policy(bounded)
+    on_spark, on_duckdb = (counted(engine, policy.tables[0], policy.currency) for engine in engines)
+    assert on_duckdb == on_spark
+    assert "contributions.delta_0" in [each.key for each in on_spark.promises]

@@ -10,7 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pinot_connector.engines.spark import SparkEngine
-from tests.support.engine_conformance import OTHER_ROWS, ROWS, EngineConformance, HeldTable
+from tests.support.engine_conformance import (
+    OTHER_ROWS,
+    ROWS,
+    EngineConformance,
+    HeldTable,
+    TimestampConformance,
+)
 from tests.support.stored_rows import write_parquet
 
 
@@ -28,8 +34,8 @@ class TestSpark(EngineConformance):
 
 
 @pytest.mark.spark
-class TestSparkWithoutZones(EngineConformance):
-    """The same with timestamps that have no zone, which Spark keeps apart."""
+class TestSparkWithoutZones(TimestampConformance):
+    """What is about time, with timestamps that have no zone, which Spark keeps apart."""
 
     @pytest.fixture
     def held(self, spark: SparkSession, tmp_path: Path) -> Iterator[HeldTable]:

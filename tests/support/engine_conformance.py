@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -133,6 +134,19 @@ tables:
 """
 
 
+_TOTALS = """
+epsilon_per: 1
+delta: 1e-2
+tables:
+  {table}:
+    member: member_id
+    measures: {{distinct_members: true, events: {{tau: 4, tau_is: clipped}}}}
+    columns:
+      member_id: {{type: string}}
+      page: {{type: string, group_by: true, filter: [in]}}
+"""
+
+
 def members_seen(column: str, start: str, end: str) -> dict[str, int]:
     """Returns how many members have each page, of the rows from one instant to before another."""
     unit = {"seen_s": 1_000_000, "seen_ms": 1_000}.get(column, 1)
@@ -181,6 +195,13 @@ class HeldTable:
         sql = f"SELECT page, {count} FROM {self.table} WHERE {where} GROUP BY page ORDER BY 2 DESC LIMIT 5"
         return engine_query(resolve(parse_sql(sql, policy), policy, now=0), self.engine.dialect)
 
+    def total(self, where: str, *, rows: bool) -> EngineQuery:
+        """Returns dp_service's own query for the total of members or of rows."""
+        policy = parse_policy(_TOTALS.format(table=self.table))
+        count = "COUNT(*)" if rows else "COUNT(DISTINCT member_id)"
+        question = parse_sql(f"SELECT {count} FROM {self.table} {where}", policy)
+        return engine_query(resolve(question, policy, now=0), self.engine.dialect)
+
     def read(self, name: str, type_: ColumnType) -> ReadColumn:
         """Returns a column of texts as one that a query was written for."""
         return ReadColumn(name, type_, self.null_stand_in or "null")
@@ -205,13 +226,66 @@ class HeldTable:
         raise AssertionError("the engine goes on with the old version")
 
 
-class EngineConformance:
-    """The promises of `pinot_connector.engines.base.Engine`."""
+# A day of 23 hours, one of 25, and what is not before or after an instant.
+COMPARISONS = (
+    ("{} >= DATE '2026-03-29' AND {} < DATE '2026-03-30'", "2026-03-28T23:00Z", "2026-03-29T22:00Z"),
+    ("{} >= '2026-10-25' AND {} < '2026-10-26'", "2026-10-24T22:00Z", "2026-10-25T23:00Z"),
+    ("{} >= TIMESTAMP '2026-03-29 23:59:59.999'", "2026-03-29T21:59:59.999Z", "2100-01-01T00:00Z"),
+    ("{} > TIMESTAMP '2026-03-28T23:00:00Z'", "2026-03-28T23:00:00.000001Z", "2100-01-01T00:00Z"),
+    ("{} <= TIMESTAMP '2026-03-28T23:00:00Z'", "1900-01-01T00:00Z", "2026-03-28T23:00:00.000001Z"),
+    ("{} < TIMESTAMP '1970-01-01 01:00:00'", "1900-01-01T00:00Z", "1970-01-01T00:00Z"),
+)
+
+
+class TimestampConformance:
+    """The promises about time; alone for an engine that keeps timestamps in more than one way."""
 
     @pytest.fixture
     def held(self) -> HeldTable:
         """A table that holds `ROWS`; every engine has its own."""
         raise NotImplementedError
+
+    def test_timestamps_are_compared_exactly(self, held: HeldTable) -> None:
+        """Days begin where clocks of the policy's zone say so, whichever zone the engine or this machine is in."""
+        for column, (where, start, end) in product(TIMESTAMPS, COMPARISONS):
+            expected = members_seen(column, start, end)
+            assert expected
+            answer = held.answer(held.visits(column, where.replace("{}", column)))
+            assert expected == dict(zip(answer.elements[0], answer.counts, strict=True)), (column, where)
+
+    @pytest.mark.parametrize("column", TIMESTAMPS)
+    def test_timestamps_are_compared_inside_a_clipped_query_too(self, held: HeldTable, column: str) -> None:
+        """It has a query inside another one, which some engines plan by other rules."""
+        query = held.visits(
+            column, f"{column} >= DATE '2026-03-29' AND {column} < DATE '2026-03-30'", rows=True
+        )
+        if not query.requires <= held.features:
+            pytest.skip("this engine runs no query inside another one")
+        answer = held.answer(query)
+        expected = members_seen(column, "2026-03-28T23:00Z", "2026-03-29T22:00Z")
+        assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
+
+    @pytest.mark.parametrize(
+        ("name", "type_", "unit"),
+        [
+            ("seen", ColumnType.DATE, None),
+            ("seen", ColumnType.INT64, None),
+            ("seen", ColumnType.TIMESTAMP, TimeUnit.MILLISECONDS),
+            ("seen_ms", ColumnType.TIMESTAMP, None),
+            ("visited", ColumnType.TIMESTAMP, None),
+        ],
+    )
+    def test_a_timestamp_that_is_declared_as_something_else_is_refused(
+        self, held: HeldTable, name: str, type_: ColumnType, unit: TimeUnit | None
+    ) -> None:
+        """The error names the column, what the policy says and what the engine holds."""
+        read = ReadColumn(name, type_, None if type_ is ColumnType.DATE else 0, time_unit=unit)
+        with pytest.raises(EngineRefused, match=rf"column {name}\b.*holds [A-Za-z_ ]+, .*{read.declared}"):
+            held.answer(replace(held.query("page"), reads=(read,)))
+
+
+class EngineConformance(TimestampConformance):
+    """The promises of `pinot_connector.engines.base.Engine`."""
 
     def test_its_dialect_is_one_that_dp_service_renders(self, held: HeldTable) -> None:
         """Another name would get no query."""
@@ -319,57 +393,23 @@ class EngineConformance:
         with pytest.raises(EngineRefused, match=rf"\b{name}\b"):
             held.answer(replace(held.query("page"), reads=reads))
 
-    @pytest.mark.parametrize("column", TIMESTAMPS)
+    @pytest.mark.parametrize("rows", [False, True])
     @pytest.mark.parametrize(
-        ("where", "start", "end"),
-        [
-            # A day of 23 hours, one of 25, and what is not before or after an instant.
-            ("{} >= DATE '2026-03-29' AND {} < DATE '2026-03-30'", "2026-03-28T23:00Z", "2026-03-29T22:00Z"),
-            ("{} >= '2026-10-25' AND {} < '2026-10-26'", "2026-10-24T22:00Z", "2026-10-25T23:00Z"),
-            ("{} >= TIMESTAMP '2026-03-29 23:59:59.999'", "2026-03-29T21:59:59.999Z", "2100-01-01T00:00Z"),
-            ("{} > TIMESTAMP '2026-03-28T23:00:00Z'", "2026-03-28T23:00:00.000001Z", "2100-01-01T00:00Z"),
-            ("{} <= TIMESTAMP '2026-03-28T23:00:00Z'", "1900-01-01T00:00Z", "2026-03-28T23:00:00.000001Z"),
-            ("{} < TIMESTAMP '1970-01-01 01:00:00'", "1900-01-01T00:00Z", "1970-01-01T00:00Z"),
-        ],
+        ("where", "members", "events"),
+        [("", 6, 12), ("WHERE page = 'home'", 5, 6), ("WHERE page = 'nowhere'", 0, 0)],
     )
-    def test_timestamps_are_compared_exactly(
-        self, held: HeldTable, column: str, where: str, start: str, end: str
+    def test_a_total_is_counted_also_where_nothing_matches(
+        self, held: HeldTable, where: str, members: int, events: int, *, rows: bool
     ) -> None:
-        """Days begin where clocks of the policy's zone say so, whichever zone the engine or this machine is in."""
-        expected = members_seen(column, start, end)
-        assert expected
-        answer = held.answer(held.visits(column, where.replace("{}", column)))
-        assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
-
-    @pytest.mark.parametrize("column", TIMESTAMPS)
-    def test_timestamps_are_compared_inside_a_clipped_query_too(self, held: HeldTable, column: str) -> None:
-        """It has a query inside another one, which some engines plan by other rules."""
-        query = held.visits(
-            column, f"{column} >= DATE '2026-03-29' AND {column} < DATE '2026-03-30'", rows=True
-        )
+        """One row of one column, or none at all for 0; tau is enough for everyone's rows here, and its sum no NULL."""
+        query = held.total(where, rows=rows)
         if not query.requires <= held.features:
             pytest.skip("this engine runs no query inside another one")
         answer = held.answer(query)
-        expected = members_seen(column, "2026-03-28T23:00Z", "2026-03-29T22:00Z")
-        assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
-
-    @pytest.mark.parametrize(
-        ("name", "type_", "unit"),
-        [
-            ("seen", ColumnType.DATE, None),
-            ("seen", ColumnType.INT64, None),
-            ("seen", ColumnType.TIMESTAMP, TimeUnit.MILLISECONDS),
-            ("seen_ms", ColumnType.TIMESTAMP, None),
-            ("visited", ColumnType.TIMESTAMP, None),
-        ],
-    )
-    def test_a_timestamp_that_is_declared_as_something_else_is_refused(
-        self, held: HeldTable, name: str, type_: ColumnType, unit: TimeUnit | None
-    ) -> None:
-        """The error names the column, what the policy says and what the engine holds."""
-        read = ReadColumn(name, type_, None if type_ is ColumnType.DATE else 0, time_unit=unit)
-        with pytest.raises(EngineRefused, match=rf"column {name}\b.*holds [A-Za-z_ ]+, .*{read.declared}"):
-            held.answer(replace(held.query("page"), reads=(read,)))
+        assert () == answer.elements
+        assert (events if rows else members) == sum(answer.counts)
+        assert len(answer.counts) == 1 or not sum(answer.counts)
+        assert {int} >= set(map(type, answer.counts))
 
     def test_other_data_have_another_version_and_another_answer(self, held: HeldTable) -> None:
         """Also where there are as many rows as before."""

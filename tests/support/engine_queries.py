@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dp_service.queries.read_columns import ReadColumn
-from dp_service.queries.render import render, required_feature
+from dp_service.queries.read_columns import ReadColumn, values_read
+from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.server.messages import read_column
 from pinot_connector.engines import base
-from pinot_connector.results import COLUMN_TYPES, TIME_UNITS
+from pinot_connector.parameter_messages import COLUMN_TYPES, TIME_UNITS
 
 
 def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
     """Return the query for the engine of a dialect, with all that it has to check."""
-    feature = required_feature(resolution, dialect)
+    features = required_features(resolution, dialect)
+    copy = resolution.copy
     return base.EngineQuery(
         table=resolution.query.table,
         sql=render(resolution, dialect),
@@ -20,8 +21,16 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
             base.ExpectedColumn(name, base.ColumnType[kind.name]) for name, kind in resolution.columns
         ),
         row_limit=resolution.row_limit,
-        requires=frozenset() if feature is None else frozenset({base.Feature[feature.name]}),
+        requires=frozenset(base.Feature[each.name] for each in features if each is not Feature.FIRST_COUNTS),
         reads=tuple(map(_read, resolution.reads)),
+        bounded_copy=None
+        if copy is None
+        else base.BoundedCopy(copy.table, copy.member, copy.elements, copy.delta_0, copy.period),
+        first_counts=Feature.FIRST_COUNTS in features,
+        sums=tuple(
+            base.ReadValue(value.name, base.ValueType(value.type.value), value.null_value)
+            for value in values_read(resolution.query)
+        ),
     )
 
 

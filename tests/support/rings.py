@@ -19,9 +19,9 @@ PROCESS = "process"
 RINGS = (PROCESS, "redis", "postgres", "pinot", "spark", "containers", "kubernetes")
 STORES = ("redis", "postgres")
 # What takes much memory and long to start: the tests of a lane run one after the other in one worker, and share what
-# they start. A folder belongs to the first lane that names it.
+# they start. A folder belongs to the first lane that names it. Pinot has two lanes, for its tests mostly wait.
 LANES = {
-    "tests/pinot/failures": "pinot",
+    "tests/pinot/failures": "failures of pinot",
     "tests/pinot": "pinot",
     "tests/spark": "spark and containers",
     "tests/containers": "spark and containers",

@@ -13,6 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from budget_service.stores.interface import StoreUnusableError
+from budget_service.tuning import DEFAULTS, Tuning
 
 # So soon a server that says nothing is given up; `connect_timeout=SECONDS` in the address allows a far one more.
 CONNECT_TIMEOUT_SECONDS = 0.2
@@ -30,11 +31,9 @@ _ADDRESS = re.compile(
     rf"(?:\?{_PARAMETER}(?:&{_PARAMETER})*)?"
 )
 
-# What each session is set to. PostgreSQL gives up before the service does, so that most of what takes too long is known
-# to have had no effect. A service that is held up within a transaction loses it, and its lock, while others still wait.
-# Every statement finds its rows by key: no plan made for an empty table may scan a full one.
+# What each session is set to, beside its time-outs. Every statement finds its rows by key: no plan made for an empty
+# table may scan a full one.
 SETTINGS = (
-    "-c statement_timeout=1200 -c lock_timeout=1000 -c idle_in_transaction_session_timeout=1000 "
     "-c default_transaction_isolation=read\\ committed "
     "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off "
     "-c jit=off"
@@ -58,8 +57,11 @@ class Address:
     connect_timeout_seconds: float
 
 
-def parse_address(address: str) -> Address:
-    """Return how to connect to `postgresql://...`. Raises StoreUnusableError, which shows no part of the address."""
+def parse_address(address: str, tuning: Tuning = DEFAULTS) -> Address:
+    """Return how to connect to `postgresql://...`, with sessions that have the time-outs of `tuning`.
+
+    Raises StoreUnusableError, which shows no part of the address.
+    """
     if not _ADDRESS.fullmatch(address):
         raise StoreUnusableError(UNREADABLE)
     try:
@@ -68,7 +70,7 @@ def parse_address(address: str) -> Address:
     except (psycopg.Error, ValueError):
         raise StoreUnusableError(UNREADABLE) from None
     parts = ALIVE | parts
-    parts["options"] = f"{parts.get('options') or ''} {SETTINGS}"
+    parts["options"] = f"{parts.get('options') or ''} {_timeouts(tuning)} {SETTINGS}"
     parts |= {"fallback_application_name": "gris budget_service", "client_encoding": "UTF8"}
     hosts = str(parts.pop("host")).split(",")
     ports = str(parts.pop("port", "")).split(",")
@@ -78,3 +80,10 @@ def parse_address(address: str) -> Address:
         raise StoreUnusableError(UNREADABLE)
     each = (parts | {"host": host, "port": port} for host, port in zip(hosts, ports, strict=True))
     return Address(tuple(make_conninfo("", **those) for those in each), seconds)
+
+
+def _timeouts(tuning: Tuning) -> str:
+    # A service that is held up within a transaction loses it, and its lock, while others still wait.
+    lock = round(tuning.postgres_lock_seconds * 1000)
+    statement = round(tuning.postgres_statement_seconds * 1000)
+    return f"-c statement_timeout={statement} -c lock_timeout={lock} -c idle_in_transaction_session_timeout={lock}"

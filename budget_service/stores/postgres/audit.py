@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from operator import itemgetter
 from typing import Any
 
 import psycopg
@@ -14,14 +15,16 @@ from psycopg import AsyncConnection, sql
 
 from budget_service.ledger.balances import PastDay
 from budget_service.ledger.currency import Currency
+from budget_service.ledger.journal import demand_well_formed
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_currency, encode_currency
+from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
 from budget_service.stores.interface import BalancePage, StoreUnavailableError
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.connections import Session
+from budget_service.stores.reading_rows import reading_row, reads
 
 ROOTS = sql.SQL("SELECT root FROM gris.roots ORDER BY root")
 JOURNAL = sql.SQL(
@@ -65,14 +68,15 @@ DROP_CHECKPOINTED = sql.SQL(
 CHECKPOINT_TIMEOUT_SECONDS = 60.0
 
 _CHECKPOINT = sql.SQL(
-    "SELECT position, entries, digest, currency, coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
+    "SELECT position, entries, digest, currency, states, "
+    "coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
     "WHERE each.root = checkpoints.root), '[]') FROM gris.checkpoints WHERE root = %s"
 )
 # The row of the checkpoint stays locked until its sums are replaced too.
 _REPLACE = sql.SQL(
-    "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
+    "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
     "SET position = excluded.position, entries = excluded.entries, digest = excluded.digest, "
-    "currency = excluded.currency "
+    "currency = excluded.currency, states = excluded.states "
     "WHERE last.entries <= excluded.entries RETURNING root"
 )
 _FORGET_SUMS = sql.SQL("DELETE FROM gris.checkpoint_sums WHERE root = %s")
@@ -92,9 +96,10 @@ def balances_parameters(root: str, after: str, most: int) -> tuple[Any, ...]:
     return root, after, first, f"{root}0", most, root, root, root
 
 
+@reads("journal", itemgetter("entry"))
 def read_entry(row: dict[str, Any]) -> JournalEntry:
     """Return the entry of a row of its table."""
-    return JournalEntry(
+    entry = JournalEntry(
         kind=EntryKind(row["kind"]),
         account=text.read_account(row["account"]),
         cost=Cost(row["information"], row["calls"]),
@@ -108,6 +113,8 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
         shared_cost=_shared_cost(row["shared_information"], row["shared_calls"]),
         reason=text.unescaped(row["reason"]),
     )
+    demand_well_formed(entry)
+    return entry
 
 
 def _shared_cost(information: int | None, calls: int | None) -> Cost | None:
@@ -135,28 +142,32 @@ async def load_checkpoint(session: Session, root: str) -> Checkpoint:
     async with _at_length(session) as connection:
         found = await (await connection.execute(_CHECKPOINT, (root,))).fetchone()
     # To read it takes its time too, and a transaction that does nothing is ended.
-    return _read_checkpoint(found)
+    return _read_checkpoint(root, found)
 
 
 async def checkpoint_of(connection: AsyncConnection[Any], root: str) -> Checkpoint:
     """Return the checkpoint of a root's journal in a transaction that is open."""
-    return _read_checkpoint(await (await connection.execute(_CHECKPOINT, (root,))).fetchone())
+    return _read_checkpoint(root, await (await connection.execute(_CHECKPOINT, (root,))).fetchone())
 
 
-def _read_checkpoint(found: tuple[Any, ...] | None) -> Checkpoint:
+def _read_checkpoint(root: str, found: tuple[Any, ...] | None) -> Checkpoint:
     if found is None:
         return Checkpoint()
-    position, entries, digest, currency, sums = found
+    position, entries, digest, currency, states, sums = found
     spent: dict[Account, dict[Microseconds, Cost]] = {}
     for each in sums:
         level = spent.setdefault(text.read_account(each["level"]), {})
-        level[each["window_start"]] = Cost(each["information"], each["calls"])
-    return Checkpoint(str(position), entries, digest, spent, decode_currency(currency))
+        with reading_row("checkpoint_sums", each["level"]):
+            level[each["window_start"]] = Cost(each["information"], each["calls"])
+    with reading_row("checkpoints", root):
+        kept = decode_currency(currency), decode_states(states)
+    return Checkpoint(str(position), entries, digest, spent, *kept)
 
 
 async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint in one transaction. Raises StoreUnavailableError."""
-    summary = (checkpoint.entries, checkpoint.digest, encode_currency(checkpoint.currency))
+    texts = (encode_currency(checkpoint.currency), encode_states(checkpoint.states))
+    summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
     async with _at_length(session) as connection:
         if await (await connection.execute(_REPLACE, fields)).fetchone() is None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from msgspec import json
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import UNTOUCHED, parse_state, state_text
+from budget_service.ledger.account_states import UNTOUCHED, state_text
 from budget_service.ledger.balances import Balance, Day, PastDay
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
+from budget_service.ledger.limits import StoredLimits, limit_text
 from budget_service.ledger.outcomes import Outcome, Reserved
 from budget_service.ledger.state import (
     DayChange,
@@ -25,6 +26,7 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import decode_outcome, decode_rule, encode_outcome, encode_rule
+from budget_service.stores.reading_rows import read_limit, read_state, reads
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
@@ -63,8 +65,8 @@ def read_administered(found: str | bytes, wanted: Wanted, loaded: Loaded) -> Non
     row = json.decode(found)
     (root,) = wanted.roots
     loaded.stored_limits = {root: row["stored_limits"]}
-    loaded.limits = {read_account(level): parse_limit(each) for level, each in row["limits"] or ()}
-    loaded.states = {read_account(level): parse_state(each) for level, each in row["states"] or ()}
+    loaded.limits = {read_account(level): read_limit(level, each) for level, each in row["limits"] or ()}
+    loaded.states = {read_account(level): read_state(level, each) for level, each in row["states"] or ()}
     loaded.occupied = frozenset(map(read_account, row["occupied"] or ()))
 
 
@@ -87,7 +89,7 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
             loaded.past[read_account(each["level"])][each["day_start"]] = read_past_day(each)
         loaded.open = {root: tuple([read_reservation(each) for each in row["open"] or ()])}
     for request_id, fingerprint, outcome, keep_until in row["outcomes"] or ():
-        remembered = Remembered(fingerprint, _read_outcome(outcome), keep_until)
+        remembered = Remembered(fingerprint, _read_outcome(request_id, outcome), keep_until)
         loaded.outcomes[root, unescaped(request_id)] = remembered
     for payer, each in row["reservations"] or ():
         reservation = read_reservation(each)
@@ -144,8 +146,8 @@ def parse_limits(version: int, limits: dict[str, str], states: dict[str, str]) -
     """Return the stored limits and states of an account from their texts by level."""
     return StoredLimits(
         version,
-        {read_account(level): parse_limit(each) for level, each in limits.items()},
-        {read_account(level): parse_state(each) for level, each in states.items()},
+        {read_account(level): read_limit(level, each) for level, each in limits.items()},
+        {read_account(level): read_state(level, each) for level, each in states.items()},
     )
 
 
@@ -212,7 +214,8 @@ def _outcome_row(root: str, request_id: str, each: Remembered) -> dict[str, Any]
     }
 
 
-def _read_outcome(text: str) -> Outcome:
+@reads("outcomes")
+def _read_outcome(_request_id: str, text: str) -> Outcome:
     outcome = decode_outcome(text)
     if isinstance(outcome, Reserved):
         return replace(outcome, reservation_id=unescaped(outcome.reservation_id))
@@ -233,6 +236,7 @@ def _root_row(root: str, record: RootRecord) -> dict[str, Any]:
     }
 
 
+@reads("roots", itemgetter("root"))
 def _read_root(row: Mapping[str, Any]) -> RootRecord:
     return RootRecord(read_currency(row), row["last_time"], row["limits_version"], row["ahead"])
 
@@ -331,6 +335,7 @@ def _amounts(cost: Cost) -> tuple[int, int]:
     return cost.information, cost.calls
 
 
+@reads("balances", itemgetter("level"))
 def read_balance(row: Mapping[str, Any]) -> Balance:
     """Return the balance of a row of its table."""
     return Balance(
@@ -346,6 +351,7 @@ def read_balance(row: Mapping[str, Any]) -> Balance:
     )
 
 
+@reads("days", itemgetter("level"))
 def read_past_day(row: Mapping[str, Any]) -> PastDay:
     """Return the past day of a row of its table."""
     return PastDay(row["day_start"], row["day_end"], Cost(row["information"], row["calls"]))
@@ -360,6 +366,7 @@ def _day(row: Mapping[str, Any]) -> Day:
     return Day(row["start"], row["leaves_at"], Cost(row["information"], row["calls"]))
 
 
+@reads("reservations", itemgetter("reservation_id"))
 def read_reservation(row: Mapping[str, Any]) -> Reservation:
     """Return the reservation of a row of its table."""
     return Reservation(

@@ -93,8 +93,9 @@ class PostgresStore:
     ) -> None:
         self._tuning = tuning
         answer_seconds = tuning.postgres_answer_seconds
-        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS, answer_seconds)
-        self._heartbeat = Connections(parse_address(address), self._prove, 1, answer_seconds)
+        parsed = parse_address(address, tuning)
+        self._connections = Connections(parsed, self._prove, MAX_CONNECTIONS, answer_seconds)
+        self._heartbeat = Connections(parsed, self._prove, 1, answer_seconds)
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
         self._clock = clock

@@ -81,10 +81,11 @@ async def begin(
     if wanted.counted:
         lock_and_load.append((statements.LOAD_ADMINISTERED, administered_parameters(wanted)))
     _, locked, *found = await session.together((statements.BEGIN, {}), *lock_and_load)
-    is_new = not locked.ntuples
-    if is_new:
-        # Somebody else may make it at the same time, and change it.
-        _, _, *found = await session.together((statements.ADD_ROOT, parameters), *lock_and_load)
+    is_new = False
+    if not locked.ntuples:
+        # Somebody else may make it at the same time, and change it. Only who has added it may remove it again.
+        added, _, *found = await session.together((statements.ADD_ROOT, parameters), *lock_and_load)
+        is_new = added.command_tuples == 1
     return PostgresTransaction(session, root, _loaded(found, wanted, most_due), is_new=is_new)
 
 

@@ -22,9 +22,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import (
-    Request,
-)
+from budget_service.ledger.requests import Request
 from budget_service.ledger.state import HistoryNeededError, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -42,6 +40,7 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.mark_file import WHAT_TO_DO, Position
+from budget_service.stores.redis import arguments, layout
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
@@ -165,12 +164,12 @@ class RedisStore:
             raise StoreUnavailableError(LOST)
         if self._guard is not None:
             self._guard.charged()
-        script, keys = CHANGES[type(request)], text.request_keys(request, limits)
+        script, keys = CHANGES[type(request)], layout.request_keys(request, limits)
         guess = self._guess(request.account.root)
-        leaving: text.Leaving = {}
+        leaving: arguments.Leaving = {}
         attempts = 0
         while attempts < MAX_GUESSES:
-            argument = text.argument(
+            argument = arguments.argument(
                 request,
                 limits,
                 guess,
@@ -186,49 +185,50 @@ class RedisStore:
             if kind == "limits":
                 raise LimitsChangedError
             if kind == "leaving":
-                leaving = text.leaving_days(limits, answer)
+                leaving = arguments.leaving_days(limits, answer)
             elif kind == "clock":
                 guess = int(answer)
                 self._ahead[request.account.root] = guess - system_clock()
             elif kind != "again":
-                return text.parse_answer(kind, answer)
+                return text.parse_answer(request.request_id, kind, answer)
             # Each time more of what has lapsed is ended, which comes to an end by itself.
             attempts += kind != "again"
         raise StoreUnavailableError("the clock of Redis does not stand still")
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
-        names = [each.level.text for each in levels]
-        keys = text.reading_keys(account.root)
+        path = account.levels
+        names = [level.text for level in path]
+        keys = layout.reading_keys(account.root)
         bounds = (self._clock_argument(), str(self._tuning.expired_at_once))
         snapshot, now = text.parse_reading(
-            await self._ask(READ, keys, *bounds, "0", *names), levels, with_history=False
+            await self._ask(READ, keys, *bounds, "0", *names), path, with_history=False
         )
         try:
-            return statement(snapshot, levels, now)
+            return statement(snapshot, account, levels, now)
         except HistoryNeededError:
             reply = await self._ask(READ, keys, *bounds, "1", *names)
-            snapshot, now = text.parse_reading(reply, levels, with_history=True)
-            return statement(snapshot, levels, now)
+            snapshot, now = text.parse_reading(reply, path, with_history=True)
+            return statement(snapshot, account, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
-        keys = text.limits_keys(account.root)
+        keys = layout.limits_keys(account.root)
         version, *texts = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
         return text.parse_stored_limits(int(version), levels, texts)
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        return text.parse_all_limits(*await self._ask(ALL_LIMITS, text.limits_keys(root)))
+        return text.parse_all_limits(*await self._ask(ALL_LIMITS, layout.limits_keys(root)))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         try:
-            keys = [str(key) async for key in self._client.scan_iter(text.ROOT_KEYS, count=1000)]
+            keys = [str(key) async for key in self._client.scan_iter(layout.ROOT_KEYS, count=1000)]
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
-        return sorted({text.root_of(key) for key in keys if text.name_in_root(key) == "root"})
+        return sorted({layout.root_of(key) for key in keys if layout.name_in_root(key) == "root"})
 
     async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return entries of a root; see `Store`."""
@@ -241,9 +241,9 @@ class RedisStore:
     async def _entries(
         self, command: str, root: str, first: str, last: str, most: int
     ) -> list[tuple[str, JournalEntry]]:
-        bounds = (text.journal_key(root), first, last)
+        bounds = (layout.journal_key(root), first, last)
         found = await self._reading(self._pipeline.ask(command, *bounds, "COUNT", str(most)))
-        return [(position, text.parse_entry(fields)) for position, fields in found]
+        return [(position, text.parse_entry(position, fields)) for position, fields in found]
 
     async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
         """Return the newest entries of a root one by one; see `Store`."""
@@ -251,32 +251,32 @@ class RedisStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
-        reply = await self._ask(BALANCES, text.balances_keys(root), after or "0", str(most))
+        reply = await self._ask(BALANCES, layout.balances_keys(root), after or "0", str(most))
         return text.parse_balances(reply)
 
     async def checkpoint(self, root: str) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""
-        kept = await self._reading(self._pipeline.ask("HGETALL", text.checkpoint_key(root)))
-        return text.parse_checkpoint(kept)
+        kept = await self._reading(self._pipeline.ask("HGETALL", layout.checkpoint_key(root)))
+        return text.parse_checkpoint(root, kept)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; see `Store`."""
         # Another process may be writing one too. What an interrupted write leaves behind expires by itself.
-        written = text.new_checkpoint_key(root, secrets.token_hex(8))
+        written = layout.new_checkpoint_key(root, secrets.token_hex(8))
         for fields in text.checkpoint_fields(checkpoint):
             await self._reading(self._pipeline.ask("HSET", written, *fields))
             await self._reading(self._pipeline.ask("EXPIRE", written, str(WRITING_SECONDS)))
-        keys = [text.checkpoint_key(root), written]
+        keys = [layout.checkpoint_key(root), written]
         await self._reading(self._change(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
-        keys = [text.checkpoint_key(root), text.journal_key(root)]
+        keys = [layout.checkpoint_key(root), layout.journal_key(root)]
         return int(await self._reading(self._change(DROP_CHECKPOINTED, keys, str(most))))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
-        key = text.reading_keys(account.root)[2]
+        key = layout.reading_keys(account.root)[2]
         kept = await self._reading(self._pipeline.ask("HGET", key, reservation_id))
         if kept is None:
             return None
@@ -286,7 +286,7 @@ class RedisStore:
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
         asked = [
-            self._pipeline.ask("ZCOUNT", text.ends_key(root), f"({self._guess(root)}", "+inf")
+            self._pipeline.ask("ZCOUNT", layout.ends_key(root), f"({self._guess(root)}", "+inf")
             for root in roots
         ]
         return sum(map(int, await self._reading(_all(asked))))
@@ -329,7 +329,7 @@ class RedisStore:
             await pool.disconnect()
 
     async def _count(self, step: int) -> Count:
-        ledger_id, count = await self._ask(COUNT, [text.LEDGER_KEY], secrets.token_hex(16), str(step))
+        ledger_id, count = await self._ask(COUNT, [layout.LEDGER_KEY], secrets.token_hex(16), str(step))
         return Count(ledger_id, int(count))
 
     async def _demand_promises(self) -> None:
@@ -355,7 +355,7 @@ class RedisStore:
             raise StoreUnusableError(f"{LOST}; without --mark only this process knows it. {WHAT_TO_DO}")
         if not self._is_disowned:
             # So every service of this ledger refuses it until somebody confirms it, and this one after a restart too.
-            await self._reading(self._pipeline.ask("HSET", text.LEDGER_KEY, "count", str(LOST_COUNT)))
+            await self._reading(self._pipeline.ask("HSET", layout.LEDGER_KEY, "count", str(LOST_COUNT)))
             self._is_disowned = True
 
     async def _warn_of_losses(self) -> None:
@@ -383,11 +383,11 @@ class RedisStore:
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
 
-    async def _change(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
-        return await self._run(script, [*keys, SCHEMA_KEY], *arguments, SCHEMA)
+    async def _change(self, script: Script, keys: list[str], *values: str | bytes) -> Any:
+        return await self._run(script, [*keys, SCHEMA_KEY], *values, SCHEMA)
 
-    async def _run(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
-        parameters = (str(len(keys)), *keys, *arguments)
+    async def _run(self, script: Script, keys: list[str], *values: str | bytes) -> Any:
+        parameters = (str(len(keys)), *keys, *values)
         try:
             try:
                 return await self._pipeline.ask("EVALSHA", script.digest, *parameters)
@@ -398,8 +398,8 @@ class RedisStore:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(_safe_text(error)) from error
 
-    async def _ask(self, script: Script, keys: list[str], *arguments: str) -> Any:
-        return await self._reading(self._run(script, keys, *arguments))
+    async def _ask(self, script: Script, keys: list[str], *values: str) -> Any:
+        return await self._reading(self._run(script, keys, *values))
 
     async def _reading(self, exchange: Coroutine[Any, Any, Any]) -> Any:
         try:

@@ -11,8 +11,9 @@ from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_currency, encode_currency
+from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
 from budget_service.stores.interface import Alike, BalancePage
+from budget_service.stores.reading_rows import reading_row
 from budget_service.stores.sqlite import rows
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
@@ -43,7 +44,7 @@ def load_journal(
     query = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry > ? AND entry <= ? ORDER BY entry LIMIT ?"  # noqa: S608
     last = int(until) if until else 2**63 - 1
     found = connection.execute(query, (root, int(after or 0), last, most))
-    return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
+    return [(str(row[0]), rows.read_entry(*row)) for row in found]
 
 
 def load_latest(
@@ -52,7 +53,7 @@ def load_latest(
     """Return entries of a root before a position, newest first."""
     query = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?"  # noqa: S608
     found = connection.execute(query, (root, int(before) if before else 2**63 - 1, most))
-    return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
+    return [(str(row[0]), rows.read_entry(*row)) for row in found]
 
 
 def load_alike(
@@ -74,7 +75,7 @@ def load_alike(
     found = connection.execute(ALIKE, parameters).fetchall()
     count = sum(each[0] for each in found)
     return Alike(
-        entries=tuple(rows.read_entry(*fields) for _, _, _, *fields in found),
+        entries=tuple(rows.read_entry(*row) for _, _, *row in found),
         checkpointed=sum(each[1] for each in found),
         before=str(min(each[2] for each in found)) if count == most else "",
     )
@@ -100,16 +101,19 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
 
 def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
     """Return the checkpoint of a root's journal."""
-    query = "SELECT position, entries, digest, currency FROM checkpoints WHERE root = ?"
+    query = "SELECT position, entries, digest, currency, states FROM checkpoints WHERE root = ?"
     row = connection.execute(query, (root,)).fetchone()
     if row is None:
         return Checkpoint()
     spent: dict[Account, dict[Microseconds, Cost]] = {}
     query = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
     for level, start, *amounts in connection.execute(query, (root,)):
-        spent.setdefault(_account(level), {})[start] = Cost(*amounts)
-    position, entries, digest, currency = row
-    return Checkpoint(str(position), entries, digest, spent, decode_currency(currency))
+        with reading_row("checkpoint_sums", level):
+            spent.setdefault(_account(level), {})[start] = Cost(*amounts)
+    position, entries, digest, *texts = row
+    with reading_row("checkpoints", root):
+        currency, states = decode_currency(texts[0]), decode_states(texts[1])
+    return Checkpoint(str(position), entries, digest, spent, currency, states)
 
 
 def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
@@ -119,13 +123,14 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
         for level, spans in checkpoint.spent.items()
         for start, cost in spans.items()
     ]
-    summary = (checkpoint.entries, checkpoint.digest, encode_currency(checkpoint.currency))
+    texts = (encode_currency(checkpoint.currency), encode_states(checkpoint.states))
+    summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
     with _transaction(connection):
         query = "SELECT entries FROM checkpoints WHERE root = ?"
         last = connection.execute(query, (root,)).fetchone()
         if last is None or last[0] <= checkpoint.entries:
-            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", fields)
+            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)", fields)
             connection.execute("DELETE FROM checkpoint_sums WHERE root = ?", (root,))
             connection.executemany("INSERT INTO checkpoint_sums VALUES (?, ?, ?, ?, ?)", sums)
 
@@ -162,7 +167,8 @@ def load_past_days(connection: sqlite3.Connection, level: Account) -> list[PastD
     """Return what was charged at a level on days that are over."""
     query = "SELECT day_start, day_end, information, calls FROM days WHERE level = ?"
     found = connection.execute(query, (level.text,))
-    return [PastDay(start, end, Cost(*amounts)) for start, end, *amounts in found]
+    with reading_row("days", level.text):
+        return [PastDay(start, end, Cost(*amounts)) for start, end, *amounts in found]
 
 
 def load_reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:

@@ -17,7 +17,7 @@ from budget_service.stores.sqlite.integrity import demand_sound
 from budget_service.stores.sqlite.migration import count_by_day
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 COUNTS_BY_DAY = 9
 CACHE_KIBIBYTES = 192 * 1024
 
@@ -81,9 +81,9 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    # The checkpoint of each root's journal; the currency as `encode_currency` writes it.
+    # The checkpoint of each root's journal; the currency as `encode_currency` writes it, the states as `encode_states`.
     "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
-    "digest TEXT NOT NULL, currency TEXT NOT NULL) WITHOUT ROWID",
+    "digest TEXT NOT NULL, currency TEXT NOT NULL, states TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
     """CREATE TABLE checkpoint_sums (
         root TEXT NOT NULL, level TEXT NOT NULL, window_start INTEGER NOT NULL, information INTEGER NOT NULL,
         calls INTEGER NOT NULL, PRIMARY KEY (root, level, window_start)) WITHOUT ROWID""",
@@ -158,6 +158,7 @@ MIGRATIONS = {
         DAYS,
     ),
     9: (ACCOUNTS,),
+    10: ("ALTER TABLE checkpoints ADD COLUMN states TEXT NOT NULL DEFAULT ''",),
 }
 
 SYNCHRONOUS_FULL = 2

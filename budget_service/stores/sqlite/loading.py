@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from budget_service.ledger.account_states import AccountState, parse_state
+from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.limits import StoredLimits, parse_limit
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import PaidQuery, Remembered, Reservation, RootRecord
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_outcome
+from budget_service.stores.reading_rows import read_limit, read_state, reading_row
 from budget_service.stores.sqlite import audit, rows
 from budget_service.stores.transactions import Loaded, PaymentKey, RootKey, Wanted
 from budget_service.stores.view import held_levels
@@ -89,7 +90,8 @@ class Loader:
         held = [*named, *chain.from_iterable(loaded.due.values())]
         self._load_balances([*wanted.levels, *held_levels(held)] if held else wanted.levels)
         for key, row in self._rows(OUTCOME, KNOWN_OUTCOMES, wanted.outcomes):
-            loaded.outcomes[key] = Remembered(row[0], decode_outcome(row[1]), row[2])
+            with reading_row("outcomes", key[1]):
+                loaded.outcomes[key] = Remembered(row[0], decode_outcome(row[1]), row[2])
         self._load_payments(wanted.payments, loaded)
         loaded.stored_limits = {root: self._count_limits(root) for root in wanted.counted}
         loaded.limits = {level: limit for each in wanted.limits for level, limit in self._limit(each)}
@@ -130,9 +132,9 @@ class Loader:
     def all_limits(self, root: str) -> StoredLimits:
         """Return every limit and state that is set in a root."""
         found = self._connection.execute("SELECT level, limit_text FROM limits WHERE root = ?", (root,))
-        limits = {Account(tuple(level.split("/"))): parse_limit(text) for level, text in found}
+        limits = {Account(tuple(level.split("/"))): read_limit(level, text) for level, text in found}
         found = self._connection.execute("SELECT level, state FROM accounts WHERE root = ?", (root,))
-        states = {Account(tuple(level.split("/"))): parse_state(text) for level, text in found}
+        states = {Account(tuple(level.split("/"))): read_state(level, text) for level, text in found}
         return StoredLimits(self.root(root).limits_version, limits, states)
 
     def _load_due(self, root: str, loaded: Loaded) -> None:
@@ -195,12 +197,12 @@ class Loader:
     def _limit(self, level: Account) -> Iterator[tuple[Account, Limit]]:
         query = "SELECT limit_text FROM limits WHERE root = ? AND level = ?"
         for (text,) in self._connection.execute(query, (level.root, level.text)):
-            yield level, parse_limit(text)
+            yield level, read_limit(level.text, text)
 
     def _state(self, level: Account) -> Iterator[tuple[Account, AccountState]]:
         query = "SELECT state FROM accounts WHERE root = ? AND level = ?"
         for (text,) in self._connection.execute(query, (level.root, level.text)):
-            yield level, parse_state(text)
+            yield level, read_state(level.text, text)
 
     def _is_occupied(self, level: Account) -> bool:
         found = self._connection.execute(OCCUPIED, {"root": level.root, "level": level.text})

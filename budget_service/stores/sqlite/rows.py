@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
+from budget_service.ledger.journal import demand_well_formed
 from budget_service.ledger.state import DayChange, EntryKind, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Window
 from budget_service.stores.codec import decode_days, decode_rule, encode_days, encode_rule
-from budget_service.stores.interface import StoreDamagedError
-
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
+from budget_service.stores.reading_rows import reads
 
 RESERVATION = (
     "reservation_id, account, request_id, query_id, information, calls, "
@@ -30,22 +27,6 @@ JOURNAL = (
 )
 
 
-def _reads(table: str, key_column: int) -> Callable[[Callable[Arguments, Value]], Callable[Arguments, Value]]:
-    """Have a function that reads rows of a table raise StoreDamagedError, with its key, for one it cannot read."""
-
-    def reading(read: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-        @wraps(read)
-        def reading_row(*row: Arguments.args, **named: Arguments.kwargs) -> Value:
-            try:
-                return read(*row, **named)
-            except (ValueError, TypeError, LookupError) as error:
-                raise StoreDamagedError(table, str(row[key_column])) from error
-
-        return reading_row
-
-    return reading
-
-
 def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:
     """Return the row of a root account."""
     each = record.currency
@@ -53,7 +34,7 @@ def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:
     return (root, each.unit_id, record.last_time, record.limits_version, *currency, record.ahead)
 
 
-@_reads("roots", 0)
+@reads("roots")
 def read_root(_root: str, unit_id: str, last_time: int, limits_version: int, *more: Any) -> RootRecord:
     """Return the record of a row of its table."""
     *currency, ahead = more
@@ -66,7 +47,7 @@ def find_root(connection: sqlite3.Connection, root: str) -> RootRecord:
     return read_root(*row) if row else RootRecord()
 
 
-@_reads("balances", 0)
+@reads("balances")
 def read_balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
     """Return the balance of a row of its table."""
     spent, reserved, (reserved_since, leaves_at, earlier, rule, *day), today = (
@@ -102,7 +83,7 @@ def day_row(each: DayChange) -> tuple[Any, ...]:
     return (each.level.text, each.start, each.end, each.information, each.calls)
 
 
-@_reads("reservations", 0)
+@reads("reservations")
 def read_reservation(*row: Any) -> Reservation:
     """Return the reservation of the columns RESERVATION."""
     (
@@ -150,12 +131,12 @@ def journal_row(entry: JournalEntry) -> tuple[Any, ...]:
     return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared, entry.reason)
 
 
-@_reads("journal", 1)
-def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
-    """Return the entry of a row, without its number."""
+@reads("journal")
+def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEntry:
+    """Return the entry of a row."""
     information, calls, unit_id, request_id, release_id, query_id, time, holds, *more = fields
     policy_statement, *shared, reason = more
-    return JournalEntry(
+    entry = JournalEntry(
         kind=EntryKind(kind),
         account=Account(tuple(account.split("/"))),
         cost=Cost(information, calls),
@@ -169,6 +150,8 @@ def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
         shared_cost=None if shared[0] is None else Cost(*shared),
         reason=reason,
     )
+    demand_well_formed(entry)
+    return entry
 
 
 def holds_text(holds: Iterable[Hold]) -> str:

@@ -149,11 +149,24 @@ spec:
 {{- with $gateway.identity.jwt -}}
 {{- $_ := set $identity "jwt" (merge (dict "key_file" "/etc/gris/issuer.jwks") (omit . "keys")) -}}
 {{- end -}}
-{{- $history := merge (dict "file" "/var/lib/gris/history.sqlite") ($gateway.settings.history | default dict) -}}
+{{- $releases := dict "key_file" "/run/releases/releases.key" -}}
+{{- $history := deepCopy ($gateway.settings.history | default dict) -}}
+{{- if eq $gateway.releases.kind "sqlite" -}}
+{{- $_ := set $releases "file" "/var/lib/gris/releases.sqlite" -}}
+{{- /* A history that an earlier gateway has left here is moved into the release store. */ -}}
+{{- $_ := set $history "file" "/var/lib/gris/history.sqlite" -}}
+{{- else -}}
+{{- $_ := set $releases "connection_file" "/run/releases/connection" -}}
+{{- end -}}
+{{- $previous := list -}}
+{{- range $gateway.releases.previous }}{{ $previous = append $previous (printf "/run/releases/%s" .) }}{{ end -}}
+{{- with $previous }}{{ $_ := set $releases "previous_key_files" . }}{{ end -}}
 {{- $made := dict "listen" "0.0.0.0:50054" "tls" $tls "dp" $dp "budget" $budget -}}
 {{- $_ := set $made "engine" (dict "pinot" $pinot) -}}
 {{- $_ := set $made "identity" $identity -}}
-{{- toYaml (merge $made (dict "history" $history) (omit $gateway.settings "history")) -}}
+{{- $_ := set $made "releases" $releases -}}
+{{- with $history }}{{ $_ := set $made "history" . }}{{ end -}}
+{{- toYaml (merge $made (omit $gateway.settings "history")) -}}
 {{- end }}
 
 {{/* Stops with every fault of the values that their schema cannot see. */}}
@@ -226,8 +239,15 @@ spec:
 {{- if and $values.gateway.identity.jwt (not (default dict $values.gateway.identity.jwt).keys) -}}
 {{- $faults = append $faults "gateway.identity.jwt.keys: give the issuer's public keys (--set-file gateway.identity.jwt.keys=issuer.jwks)" -}}
 {{- end -}}
-{{- if and $values.gateway.volume.keep (gt (int $values.gateway.replicas) 1) -}}
-{{- $faults = append $faults "gateway.replicas: one volume is for one gateway: set 1, or volume.keep=false" -}}
+{{- if eq $values.gateway.releases.kind "sqlite" -}}
+{{- if gt (int $values.gateway.replicas) 1 -}}
+{{- $faults = append $faults "gateway.replicas: a release store in a file is for one gateway: set 1, or gateway.releases.kind=postgresql" -}}
+{{- end -}}
+{{- if not (or $values.gateway.volume.keep $values.trial) -}}
+{{- $faults = append $faults "gateway.volume.keep=false: releases would be drawn anew after each restart, which shows whether rows have changed: only for a trial (trial=true)" -}}
+{{- end -}}
+{{- else if not $values.gateway.releases.network.to -}}
+{{- $faults = append $faults "gateway.releases.network.to: say where the database of the release store is; the gateway does not reach it otherwise" -}}
 {{- end -}}
 {{- end -}}
 {{- if $faults -}}

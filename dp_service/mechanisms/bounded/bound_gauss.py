@@ -41,6 +41,7 @@ from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
 # Noise is within 2^62 and counts are not negative, so no noisy count is as low.
 _BELOW_ALL = np.iinfo(np.int64).min
@@ -67,6 +68,7 @@ class BoundGauss:
             from units, epsilon_per and the bound cannot be drawn.
     """
 
+    name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
     version: ClassVar[int] = 1
 
     currency: Currency

@@ -25,6 +25,8 @@ from dp_service.mechanisms.intervals import CountIntervals, gaussian_half_width
 
 # Covers what floats do to a tail; the interval grows by it.
 _SLACK = 1e-7
+# The probability of noise beyond so many standard deviations is 10^-23.
+_FAR_DEVIATIONS = 10
 
 
 def selected_gaussian_interval(
@@ -50,11 +52,17 @@ def selected_gaussian_interval(
     if np.any(noisy_counts < thresholds):
         raise ValueError("noisy_counts must not be below their thresholds")
     inversion = _Inversion(float(variance), float(alpha) / 2, minimum, half_width)
+    far = noisy_counts - thresholds >= inversion.far
+    # Far above its threshold an element would have been shown anyway: the ends lie where they do without one.
+    below, above = inversion.far_ends()
+    lower = np.maximum(noisy_counts + below, minimum)
+    upper = np.maximum(noisy_counts + above, minimum)
+    near = np.stack((noisy_counts[~far], thresholds[~far]), axis=1)
     # Many elements have the same noisy count, and most have the same threshold.
-    given, position = np.unique(np.stack((noisy_counts, thresholds), axis=1), axis=0, return_inverse=True)
+    given, position = np.unique(near, axis=0, return_inverse=True)
     ends = [inversion.interval(int(v), int(t)) for v, t in given]
-    found = np.array(ends, dtype=np.int64).reshape(-1, 2)[position.reshape(-1)]
-    return CountIntervals(found[:, 0], found[:, 1])
+    lower[~far], upper[~far] = np.array(ends, dtype=np.int64).reshape(-1, 2)[position.reshape(-1)].T
+    return CountIntervals(lower, upper)
 
 
 class _Inversion:
@@ -66,6 +74,14 @@ class _Inversion:
         self._log_rest_level = math.log1p(-tail * (1 - _SLACK))
         self._minimum = minimum
         self._half_width = half_width
+        # From here on no float can tell the law given that the element is shown from the law itself.
+        self.far = 2 * half_width + math.ceil(_FAR_DEVIATIONS * math.sqrt(variance)) + 1
+
+    def far_ends(self) -> tuple[int, int]:
+        """Return how far the ends of an interval lie from v, where v is far above t."""
+        v = self._minimum + 2 * self.far
+        first, last = self.interval(v, v - self.far)
+        return first - v, last - v
 
     def interval(self, v: int, t: int) -> tuple[int, int]:
         """Return the least and the largest h >= minimum that fit; the minimum alone if none does."""

@@ -34,6 +34,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.bounding import relative_counts
 from dp_service.mechanisms.bounded.bound_gauss import require_drawable_variance, rho_of
 from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
@@ -44,13 +45,17 @@ from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
     Currency,
+    require_outcome,
     require_positive_integer,
     require_rational,
 )
 from dp_service.mechanisms.rows import Rows
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
-_LARGEST_FACTOR = 16
+# The exact law of N_i + a N is added up where that takes no more steps than this; elsewhere both laws are taken apart.
+_MOST_STEPS = 2**26
 # How finely rho is divided between counts and total.
 _SHARE_BITS = 20
 
@@ -71,6 +76,7 @@ class Shift:
             names it.
     """
 
+    name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
     version: ClassVar[int] = 1
 
     currency: Currency
@@ -91,6 +97,10 @@ class Shift:
             raise ValueError(
                 f"delta_0 must be domain_size, {self.domain_size}, where events are counted, got {self.bound.delta_0}"
             )
+        if self.bound.tau > relative_counts.LARGEST_TAU:
+            raise ValueError(
+                f"tau must be at most {relative_counts.LARGEST_TAU} for the shift, got {self.bound.tau}"
+            )
         require_drawable_variance(self.count_variance)
         require_drawable_variance(self.total_variance)
 
@@ -99,7 +109,7 @@ class Shift:
         """a and b: counts are released as b x_i - a n."""
         if self.bound.counted is Counted.EVENTS:
             return self.bound.tau, 2
-        return _best_factors(self.domain_size, self.bound.delta_0)
+        return relative_counts.factors(self.domain_size, self.bound.delta_0)
 
     @property
     def squared_distance(self) -> int:
@@ -108,7 +118,7 @@ class Shift:
         if bound.counted is Counted.EVENTS:
             return d * bound.tau**2
         a, b = self.factors
-        return _squared_distance(d, bound.delta_0, a, b)
+        return relative_counts.squared_distance(d, bound.delta_0, a, b)
 
     @property
     def rho(self) -> Fraction:
@@ -136,6 +146,12 @@ class Shift:
         """Whether the error is smaller than that of `BoundGauss` with the same units and bound."""
         return self.error_variance < self.bound.squared_distance / (2 * self.rho)
 
+    @property
+    def has_exact_law(self) -> bool:
+        """Whether the law of N_i + a N is added up; it follows from the parameters alone."""
+        reaches = [24 * math.sqrt(each) + 3 for each in (self.count_variance, self.total_variance)]
+        return reaches[0] * reaches[1] <= _MOST_STEPS
+
     @cached_property
     def _count_share(self) -> Fraction:
         """About sqrt(W) / (sqrt(W) + a)."""
@@ -145,6 +161,11 @@ class Shift:
     def worst_case_cost(self) -> Cost:
         """Return the units, rounded up to a whole number."""
         return Cost(information=math.ceil(self.units), calls=0)
+
+    def cost(self, released: int, ended_in_bottom: bool) -> Cost:
+        """Return the same: all elements are released, whatever is shown."""
+        require_outcome(released == self.domain_size and not ended_in_bottom)
+        return self.worst_case_cost()
 
     def run(self, histogram: Histogram, total: int, noise: NoiseSource) -> ShiftedCounts:
         """Return the release.
@@ -187,6 +208,30 @@ class ShiftedCounts:
         a, b = self.shift.factors
         return [Fraction(moved + a * self.total, b) for moved in self.moved.tolist()]
 
+    @classmethod
+    def from_selection(cls, shift: Shift, selection: Selection, total: int) -> ShiftedCounts:
+        """Return what was released from the form in which it is sent: the inverse of `selection`.
+
+        Raises:
+            ValueError: It has other elements than the domain, or no such total can be released.
+        """
+        counts = selection.noisy_counts
+        if counts is None or sorted(selection.indices.tolist()) != list(range(shift.domain_size)):
+            raise ValueError(
+                f"selection must have the {shift.domain_size} elements of the domain, with counts"
+            )
+        if abs(total) > 2 * MAX_COUNT:
+            raise ValueError("total must be one that the mechanism can release")
+        moved = np.empty(shift.domain_size, dtype=np.int64)
+        moved[selection.indices] = counts - shift.factors[0] * total
+        return cls(shift, moved, total)
+
+    def selection(self) -> Selection:
+        """Return all elements, ranked, with the numerators A_i + a M of their estimates."""
+        ranking = np.array(self.ranking(), dtype=np.int64)
+        a, _ = self.shift.factors
+        return Selection(ranking, self.moved[ranking] + a * self.total, ended_in_bottom=False)
+
     def ranking(self) -> list[int]:
         """Return the elements by descending estimate, ties by element."""
         return sorted(range(self.moved.size), key=lambda element: (-int(self.moved[element]), element))
@@ -200,20 +245,29 @@ class ShiftedCounts:
     def intervals(self, shown: int, *, alpha: Fraction) -> list[CountInterval]:
         """Return the intervals of the first `shown` elements of the ranking, true given that they are shown.
 
-        Where all are shown, from the exact law of N_i + a N. Where some are cut off, an element is shown because of
-        its A_i, not of M: b x_i - a n lies in the interval of A_i given that it was not cut off and n in that of M,
-        each at alpha / 2, and so x_i lies in their sum.
+        Where all are shown, from the exact law of N_i + a N, unless that has too many values. Where some are cut off,
+        an element is shown because of its A_i, not of M: b x_i - a n lies in the interval of A_i given that it was not
+        cut off and n in that of M, each at alpha / 2, and so x_i lies in their sum.
 
         Raises:
             ValueError: alpha is out of range.
         """
         ranking = self.ranking()
         a, b = self.shift.factors
-        if shown >= len(ranking):
-            law = WeightedNoise((1, a), (self.shift.count_variance, self.shift.total_variance))
-            values = [int(self.moved[element]) + a * self.total for element in ranking]
-            return [sum_interval(law, value, b, alpha=alpha, minimum=0) for value in values]
-        return self._selected_intervals(ranking[:shown], ranking[shown], alpha)
+        if shown < len(ranking):
+            return self._selected_intervals(ranking[:shown], ranking[shown], alpha)
+        values = [int(self.moved[element]) + a * self.total for element in ranking]
+        if not self.shift.has_exact_law:
+            half_width = self._half_width(alpha)
+            return [_count_interval(value - half_width, value + half_width, b) for value in values]
+        law = WeightedNoise((1, a), (self.shift.count_variance, self.shift.total_variance))
+        return [sum_interval(law, value, b, alpha=alpha, minimum=0) for value in values]
+
+    def _half_width(self, alpha: Fraction) -> int:
+        """Return w with Pr[|N_i + a N| > w] <= alpha: each of both exceeds its part with at most alpha / 2."""
+        a, _ = self.shift.factors
+        of_count = gaussian_half_width(self.shift.count_variance, alpha / 2)
+        return of_count + a * gaussian_half_width(self.shift.total_variance, alpha / 2)
 
     def _selected_intervals(self, kept: list[int], cut_off: int, alpha: Fraction) -> list[CountInterval]:
         a, b = self.shift.factors
@@ -235,18 +289,3 @@ def _count_interval(lower: int, upper: int, denominator: int) -> CountInterval:
     """Return the whole counts h >= 0 with lower <= denominator h <= upper."""
     least = max(-(-lower // denominator), 0)
     return CountInterval(least, max(upper // denominator, least))
-
-
-def _best_factors(domain_size: int, delta_0: int) -> tuple[int, int]:
-    """Return a and b <= 16, 0 < a / b <= 1/2, with the smallest error; of equal ones the smallest b."""
-    candidates = [(a, b) for b in range(2, _LARGEST_FACTOR + 1) for a in range(1, b // 2 + 1)]
-    return min(candidates, key=lambda factors: _relative_error(domain_size, delta_0, *factors))
-
-
-def _relative_error(domain_size: int, delta_0: int, a: int, b: int) -> float:
-    # Rounded, so that a / b and 2a / 2b are equal.
-    return round((math.sqrt(_squared_distance(domain_size, delta_0, a, b)) + a) / b, 12)
-
-
-def _squared_distance(domain_size: int, delta_0: int, a: int, b: int) -> int:
-    return delta_0 * (b - a) ** 2 + (domain_size - delta_0) * a**2

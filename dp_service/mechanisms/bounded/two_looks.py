@@ -33,11 +33,13 @@ from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
     Currency,
+    require_outcome,
     require_positive_integer,
     require_rational,
 )
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class TwoLooks:
         ValueError: A parameter is out of range, or the noise of a look cannot be drawn; the message names it.
     """
 
+    name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
     version: ClassVar[int] = 1
 
     currency: Currency
@@ -89,6 +92,11 @@ class TwoLooks:
     def worst_case_cost(self) -> Cost:
         """Return all units and the call: what has to be reserved before the first look."""
         return Cost(information=self.units, calls=1)
+
+    def cost(self, released: int, ended_in_bottom: bool) -> Cost:
+        """Return the same, whatever was released; no threshold ends the second look's list."""
+        require_outcome(0 <= released <= self.most_names and not ended_in_bottom)
+        return self.worst_case_cost()
 
     def cost_of_names(self) -> Cost:
         """Return what was spent if it ended after the names were drawn: u_1, rounded up, and the call."""

@@ -4,10 +4,16 @@ Identifiers come from the policy, which allows only ASCII names; literals are qu
 """
 
 from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
+from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import Resolution
 
-__all__ = ["Feature", "UnknownDialectError", "render", "required_feature"]
+__all__ = [
+    "Feature",
+    "UnknownDialectError",
+    "render",
+    "required_features",
+]
 
 
 def render(resolution: Resolution, dialect: str) -> str:
@@ -18,8 +24,10 @@ def render(resolution: Resolution, dialect: str) -> str:
         dialect: "duckdb", "pinot" or "spark".
 
     Returns:
-        A query whose answer has the dimensions' columns in the question's order and then `gris_count`; rows come by
-        count descending, then by element, at most `resolution.row_limit` of them.
+        A query whose answer has the dimensions' columns in the question's order and then `gris_count`, with
+        `Feature.FIRST_COUNTS` also `gris_first_count`, and for each column that is summed `gris_sum_1` and so on; rows
+        come by count descending, then by element, at most `resolution.row_limit` of them. Without dimensions there is
+        one row, whether or not any row of the table counts.
 
     Raises:
         UnknownDialectError: There is no such dialect.
@@ -27,13 +35,19 @@ def render(resolution: Resolution, dialect: str) -> str:
     return statement(resolution, _dialect(dialect))
 
 
-def required_feature(resolution: Resolution, dialect: str) -> Feature | None:
+def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ...]:
     """Return what the engine must have, beyond the dialect, to run the query.
 
     Raises:
         UnknownDialectError: There is no such dialect.
     """
-    return None if resolution.query.clip is None else _dialect(dialect).nested_feature
+    engine = _dialect(dialect)
+    bound, query = in_query_bound(resolution), resolution.query
+    is_nested = query.clip is not None or bool(query.values) or bound is not None
+    nested = engine.nested_feature if is_nested else None
+    copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
+    firsts = Feature.FIRST_COUNTS if bound is not None and bound.counts_firsts else None
+    return tuple(each for each in (nested, copy, firsts) if each is not None)
 
 
 def _dialect(name: str) -> Dialect:

@@ -6,10 +6,12 @@ import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import reduce
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.structured import Value
+from dp_service.terms import ColumnType
 
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every
 # flag clean. numGroupsLimit has no value for "none". Of the ways to set an option (0.11 and later) only the last SET
@@ -30,10 +32,18 @@ _PINOT_NESTED = (
 )
 
 
+# A window holds one row for each member and element, on each server. Beyond a million it may leave rows out
+# (windowOverflowMode), or fail, as a cluster may be set up; at this many, as for groups, it fails.
+_PINOT_WINDOW = "SET maxRowsInWindow=100000000; SET windowOverflowMode='THROW'; "
+_LARGEST_DOUBLE = "1.7976931348623157E308"
+
+
 class Feature(Enum):
     """What an engine must have beyond its dialect to run a query."""
 
     PINOT_MULTISTAGE = "pinot multi-stage engine"
+    BOUNDED_COPY = "a bounded copy that says how it was made"
+    FIRST_COUNTS = "a client that reads of how many members an element is the first"
 
 
 class UnknownDialectError(ValueError):
@@ -54,18 +64,24 @@ class Dialect:
         well_formed: Writes the condition that a text is UTF-8; None: the engine holds no other texts.
         prefix: What precedes the query.
         nested_prefix: What precedes the prefix if the query has another one inside.
-        nested_feature: What the engine needs for that.
+        window_prefix: What precedes all of that if the query has a window.
+        nested_feature: What the engine needs for a query inside another one.
         day: Writes a day.
         timestamp: Writes the first timestamp that the engine's own type can hold and that is not before one.
         timestamp_key: Writes a column of that type in a query with another one inside, for comparisons with what
             `timestamp` writes.
         total: Writes a sum as a 64-bit integer.
+        finite: Writes the condition that a double is neither NaN nor infinite.
         stores_nulls: Whether NULL is a value of its own. Otherwise the engine stores the column's null value instead.
         stores_long_texts: Whether texts have no limit. Otherwise the engine cuts them when it stores them (Pinot: at
             512 characters).
-        text_type: The type of texts.
+        canonical_text: Writes an expression of a column type, or of a member that the policy does not list, as the
+            text that `dp_service.bounding.order` hashes.
+        needs_limit: Whether a query without a limit gets one of the engine's own.
+        tells_copies: Whether the engine sees what a bounded copy says of itself; into others its operator loads one.
+        together: Writes several columns as one value, different ones for different values.
         order_hash: Writes the hash by which a member's elements are ordered (`dp_service.bounding.order`), from the
-            salt and expressions that are texts; None: the engine cannot compute it.
+            salt and expressions that are texts.
     """
 
     quote: str
@@ -73,15 +89,20 @@ class Dialect:
     well_formed: Callable[[str], str] | None
     prefix: str
     nested_prefix: str
+    window_prefix: str
     nested_feature: Feature | None
     day: Callable[[datetime.date], str]
     timestamp: Callable[[datetime.datetime], str]
     timestamp_key: Callable[[str], str]
     total: Callable[[str], str]
+    finite: Callable[[str], str]
     stores_nulls: bool
     stores_long_texts: bool
-    text_type: str
-    order_hash: Callable[[bytes, Sequence[str]], str] | None
+    canonical_text: Callable[[str, ColumnType | None], str]
+    needs_limit: bool
+    tells_copies: bool
+    together: Callable[[Sequence[str]], str]
+    order_hash: Callable[[bytes, Sequence[str]], str]
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -159,6 +180,50 @@ def _pinot_total(expression: str) -> str:
     return f"SUM({expression})"
 
 
+def _duckdb_finite(number: str) -> str:
+    """Use a function: DuckDB drops comparisons that hold for the least and largest number of a file, NaN aside.
+
+    So whether a file has an infinity would decide whether rows with NaN count.
+    """
+    return f"isfinite({number})"
+
+
+def _standard_finite(number: str) -> str:
+    """Compare: NaN is above every number, or comparable with none."""
+    return f"{number} >= -{_LARGEST_DOUBLE} AND {number} <= {_LARGEST_DOUBLE}"
+
+
+def _standard_canonical_text(expression: str, _kind: ColumnType | None) -> str:
+    return f"CAST({expression} AS VARCHAR)"
+
+
+def _spark_canonical_text(expression: str, _kind: ColumnType | None) -> str:
+    return f"CAST({expression} AS STRING)"
+
+
+def _pinot_canonical_text(expression: str, kind: ColumnType | None) -> str:
+    """Write days, which Pinot stores as numbers, as `YYYY-MM-DD`, and truth values as words on every version."""
+    match kind:
+        case ColumnType.DATE:
+            return f"toDateTime(fromEpochDays({expression}), 'yyyy-MM-dd')"
+        case ColumnType.BOOL:
+            # Without a cast, Calcite may fill up the shorter text with a blank.
+            return f"CASE WHEN {expression} THEN CAST('true' AS VARCHAR) ELSE CAST('false' AS VARCHAR) END"
+        case _:
+            return f"CAST({expression} AS VARCHAR)"
+
+
+def _standard_together(names: Sequence[str]) -> str:
+    return f"({', '.join(names)})"
+
+
+def _pinot_together(names: Sequence[str]) -> str:
+    """Write a text, in hexadecimal but for what separates the columns: Pinot counts distinct values of one."""
+    spelt = [f"bytesToHex(toUtf8(CAST({name} AS VARCHAR)))" for name in names]
+    # Of two texts and what stands between them: Pinot 0.11 joins no two alone.
+    return reduce(lambda left, right: f"concat({left}, {right}, ':')", spelt)
+
+
 def _duckdb_order_hash(salt: bytes, texts: Sequence[str]) -> str:
     """Hash length-prefixed texts; hexadecimal texts are ordered as their bytes are."""
     fields = [f"unhex(printf('%016x', octet_length(encode({text})))) || encode({text})" for text in texts]
@@ -173,6 +238,24 @@ def _spark_order_hash(salt: bytes, texts: Sequence[str]) -> str:
     return f"sha2(concat({', '.join([_bytes(length_prefixed(salt)), *fields])}), 256)"
 
 
+def _pinot_order_hash(salt: bytes, texts: Sequence[str]) -> str:
+    """Hash the bytes that a hexadecimal text spells: `concat` joins two texts, and no bytes.
+
+    In Latin-1 a text has as many characters as bytes. `chr` and two bytes write its length: every character is below
+    0xD800, as a text that an answer can hold has at most 1024 characters.
+    """
+    fields = [_hexadecimal_field(f"toUtf8({text})") for text in texts]
+    joined = reduce(
+        lambda left, right: f"concat({left}, {right})", fields, f"'{length_prefixed(salt).hex()}'"
+    )
+    return f"sha256(hexToBytes({joined}))"
+
+
+def _hexadecimal_field(encoded: str) -> str:
+    length = f"length(fromBytes({encoded}, 'ISO-8859-1'))"
+    return f"concat(lpad(bytesToHex(toBytes(chr({length}), 'UTF-16BE')), 16, '0'), bytesToHex({encoded}))"
+
+
 def _bytes(value: bytes) -> str:
     return f"unhex('{value.hex()}')"
 
@@ -183,14 +266,19 @@ _STANDARD = Dialect(
     well_formed=None,
     prefix="",
     nested_prefix="",
+    window_prefix="",
     nested_feature=None,
     day=_standard_day,
     timestamp=_standard_timestamp,
     timestamp_key=str,
     total=_standard_total,
+    finite=_duckdb_finite,
     stores_nulls=True,
     stores_long_texts=True,
-    text_type="VARCHAR",
+    canonical_text=_standard_canonical_text,
+    needs_limit=False,
+    tells_copies=True,
+    together=_standard_together,
     order_hash=_duckdb_order_hash,
 )
 
@@ -202,22 +290,28 @@ DIALECTS = {
         well_formed=None,
         prefix=_PINOT_EXACT,
         nested_prefix=_PINOT_NESTED,
+        window_prefix=_PINOT_WINDOW,
         nested_feature=Feature.PINOT_MULTISTAGE,
         day=_pinot_day,
         timestamp=_pinot_timestamp,
         timestamp_key=_pinot_timestamp_key,
         total=_pinot_total,
+        finite=_standard_finite,
         stores_nulls=False,
         stores_long_texts=False,
-        text_type="VARCHAR",
-        order_hash=None,
+        canonical_text=_pinot_canonical_text,
+        needs_limit=True,
+        tells_copies=False,
+        together=_pinot_together,
+        order_hash=_pinot_order_hash,
     ),
     "spark": replace(
         _STANDARD,
         quote="`",
         text=_spark_text,
         well_formed=_spark_well_formed,
-        text_type="STRING",
+        finite=_standard_finite,
+        canonical_text=_spark_canonical_text,
         order_hash=_spark_order_hash,
     ),
 }

@@ -1,16 +1,26 @@
 """The statement for all engines: GROUP BY with a count, in a total order, with an explicit limit.
 
+Without dimensions there is no GROUP BY: the answer is one row, also where no row counts. A sum of nothing, which is
+NULL, is then 0.
+
 If events are clipped, it groups the result of an inner query: how many events each member has in each element. The
 inner query leaves out rows without a member.
 
 A bounded statement has one more query in between, which ranks each member's elements by a salted hash: only the first
-Delta_0 of a member count.
+Delta_0 of a member count. Where counts are released relative to their total, it also says of how many members each
+element is the first. Every member that is counted has exactly one first element, so these numbers add up to the number
+of members, of the very rows that the counts are of.
+
+Sums take the total of each member in each element in place of its events (`render.sums`): n and every sum are over the
+members of one inner query.
+
+The statement of a second look has one condition more, which leaves only the names of the first one. It acts where the
+question's own conditions do, so members are bounded within the names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dp_service.queries.canonical import (
     CanonicalQuery,
@@ -19,23 +29,32 @@ from dp_service.queries.canonical import (
     Restriction,
     TextRestriction,
 )
+from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
-from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
+from dp_service.queries.policy_schema import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
-from dp_service.queries.resolution import Resolution
+from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
+from dp_service.queries.render.sums import measured, measures, sums, usable_conditions
+from dp_service.queries.resolution import NAMES_TO_COME, Resolution
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Measure, Value
-from dp_service.terms import ColumnType
+from dp_service.terms import ColumnType, Element, Scalar
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query. It repeats expressions and uses no aliases: engines differ in what an alias may shadow."""
     query = resolution.query
+    if (bound := in_query_bound(resolution)) is not None:
+        return bounded_statement(resolution, bound, dialect)
+    if query.values:
+        source = f"({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
+        ranking = _ranking(resolution, _names(query, dialect), "COUNT(*)", source, dialect)
+        return dialect.nested_prefix + dialect.prefix + ranking
     if query.clip is not None:
         keys = _names(query, dialect)
         source = f"({_counts_of_members(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
-        count = dialect.total(_clipped(query.clip, dialect))
+        count = _total(_clipped(query.clip, dialect), query, dialect)
         return dialect.nested_prefix + dialect.prefix + _ranking(resolution, keys, count, source, dialect)
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
     source = f"{identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}"
@@ -46,26 +65,47 @@ def _ranking(resolution: Resolution, keys: list[str], count: str, source: str, d
     """Write the groups of a source in their total order, the count last."""
     names = _names(resolution.query, dialect)
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
+    named = f"{count} AS {identifier(COUNT_COLUMN, dialect)}"
+    selected = [*_selected(keys, names), named, *sums(resolution.query, dialect)]
     clauses = [
-        f"SELECT {', '.join(_selected(keys, names))}, {count} AS {identifier(COUNT_COLUMN, dialect)}",
+        f"SELECT {', '.join(selected)}",
         f"FROM {source}",
-        f"GROUP BY {', '.join(keys)}",
-        f"ORDER BY {order}",
-        f"LIMIT {resolution.row_limit}",
+        *([f"GROUP BY {', '.join(keys)}"] if keys else []),
+        *_having(count, min_count_of(resolution)),
+        *([f"ORDER BY {order}"] if keys else []),
+        *_limit(resolution, dialect),
     ]
     return " ".join(clauses)
+
+
+def _total(expression: str, query: CanonicalQuery, dialect: Dialect) -> str:
+    """Write a sum; a group has always something to add up, but all rows together may be none."""
+    total = dialect.total(expression)
+    return total if query.dimensions else f"COALESCE({total}, 0)"
+
+
+def _having(count: str, min_count: int | None) -> list[str]:
+    """Leave out elements below a count; no group counts less than 1."""
+    return [f"HAVING {count} >= {min_count}"] if min_count is not None and min_count > 1 else []
+
+
+def _limit(resolution: Resolution, dialect: Dialect) -> list[str]:
+    """Write the limit. Where all rows are wanted, an engine that needs none would only make room for so many."""
+    if resolution.row_limit == MAXIMUM_ROWS and not dialect.needs_limit:
+        return []
+    return [f"LIMIT {resolution.row_limit}"]
 
 
 def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
     """Write how many events each member has in each element."""
     query = resolution.query
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
-    selected = _selected(keys, _names(query, dialect))
+    count = f"COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}"
     clauses = [
-        f"SELECT {', '.join(selected)}, COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}",
+        f"SELECT {', '.join([*_selected(keys, _names(query, dialect)), count])}",
         f"FROM {identifier(query.table, dialect)}",
-        f"WHERE {_condition(resolution, dialect)}",
-        f"GROUP BY {', '.join(keys)}, {identifier(query.member, dialect)}",
+        f"WHERE {_condition(resolution, dialect, is_nested=True)}",
+        f"GROUP BY {', '.join([*keys, identifier(query.member, dialect)])}",
     ]
     return " ".join(clauses)
 
@@ -92,17 +132,45 @@ def _count(query: CanonicalQuery, dialect: Dialect) -> str:
             return "COUNT(*)"
 
 
-def _condition(resolution: Resolution, dialect: Dialect) -> str:
+def _condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool = False) -> str:
     conditions = [
         *_member_conditions(resolution.query, dialect),
         *(
             each
             for restriction in resolution.query.restrictions
-            for each in _conditions(restriction, dialect, is_nested=resolution.query.clip is not None)
+            for each in _conditions(restriction, dialect, is_nested=is_nested)
         ),
         *_text_conditions(resolution, dialect),
+        *_name_conditions(resolution, dialect),
+        *(each for value in resolution.query.values for each in usable_conditions(value, dialect)),
     ]
     return " AND ".join(conditions)
+
+
+def _name_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
+    """Leave only the names that a first look has found."""
+    names, columns = resolution.names, resolution.query.dimensions
+    if names is None:
+        return
+    keys = [_expression(column, dialect) for column in columns]
+    if names == NAMES_TO_COME:
+        yield f"{keys[0] if len(keys) == 1 else '(' + ', '.join(keys) + ')'} IN (:names)"
+    elif len(keys) == 1:
+        values = [_value_of(name[0], columns[0].type) for name in names]
+        yield _membership(keys[0], values, dialect, excluded=False)
+    else:
+        yield f"({' OR '.join(_equality(keys, columns, name, dialect) for name in names)})"
+
+
+def _equality(keys: list[str], columns: tuple[QueryColumn, ...], name: Element, dialect: Dialect) -> str:
+    """Write that the columns have the values of an element; not every engine compares tuples."""
+    values = [_value_of(value, column.type) for column, value in zip(columns, name, strict=True)]
+    return f"({' AND '.join(f'{key} = {literal(value, dialect)}' for key, value in zip(keys, values, strict=True))})"
+
+
+def _value_of(scalar: Scalar, kind: ColumnType) -> Value:
+    """Return a value of an element in the form that it has in questions."""
+    return scalar if isinstance(scalar, str) else _value(scalar, kind)
 
 
 def _expression(column: QueryColumn, dialect: Dialect) -> str:
@@ -226,78 +294,98 @@ def _value(number: int, kind: ColumnType) -> Value:
             return number
 
 
-class CannotBoundError(ValueError):
-    """The engine cannot bound members in the query."""
+def most_of_a_member(resolution: Resolution, dialect: Dialect, *, rows: bool) -> str:
+    """Write the query for the most that any member has, of the rows that a question counts.
 
+    Its answer is one count, or no row if there is no member. It is a true count, for the owner of the data alone: no
+    question is asked so.
 
-@dataclass(frozen=True)
-class InQueryBound:
-    """How a query bounds members before it counts.
-
-    Attributes:
-        delta_0: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`.
-        tau: How many events of a member count in an element; 1 where distinct members are counted.
-        salt: The public salt.
-        min_count: The least count of an element that is answered; None over a known domain.
+    Args:
+        resolution: A question that counts members of elements.
+        dialect: The engine's SQL.
+        rows: Count a member's rows in one element; otherwise a member's elements.
     """
-
-    delta_0: int
-    tau: int
-    salt: bytes
-    min_count: int | None
+    query = resolution.query
+    member = identifier(query.member, dialect)
+    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    element = keys[0] if len(keys) == 1 else dialect.together(keys)
+    count = "COUNT(*)" if rows else f"COUNT(DISTINCT {element})"
+    clauses = [
+        f"SELECT {count} AS {identifier(COUNT_COLUMN, dialect)}",
+        f"FROM {identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}",
+        f"GROUP BY {', '.join([member, *keys] if rows else [member])}",
+        f"ORDER BY {count} DESC LIMIT 1",
+    ]
+    return dialect.prefix + " ".join(clauses)
 
 
 def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
     """Write the query for the counts of bounded contributions, all of them, in the order of `statement`.
 
     The question's own filters act before bounding, and a member is bounded within the elements that they leave.
-
-    Raises:
-        CannotBoundError: The engine cannot compute the hash.
     """
     query = resolution.query
     names = _names(query, dialect)
     rank = identifier("gris_rank", dialect)
     distinct = query.measure is Measure.DISTINCT_MEMBERS
     count = "COUNT(*)" if distinct else dialect.total(_clipped(bound.tau, dialect))
-    having = [] if bound.min_count is None else [f"HAVING {count} >= {bound.min_count}"]
+    named = f"{count} AS {identifier(COUNT_COLUMN, dialect)}"
+    selected = [*names, named, *_firsts(bound, dialect), *sums(query, dialect)]
     clauses = [
-        f"SELECT {', '.join(names)}, {count} AS {identifier(COUNT_COLUMN, dialect)}",
+        f"SELECT {', '.join(selected)}",
         f"FROM ({_ranked(resolution, bound, dialect)}) AS {identifier('gris_ranked', dialect)}",
         f"WHERE {rank} <= {bound.delta_0}",
         f"GROUP BY {', '.join(names)}",
-        *having,
+        *_having(count, bound.min_count),
         f"ORDER BY {', '.join([f'{count} DESC', *(f'{name} ASC' for name in names)])}",
+        *_limit(resolution, dialect),
     ]
-    return dialect.prefix + " ".join(clauses)
+    return dialect.window_prefix + dialect.nested_prefix + dialect.prefix + " ".join(clauses)
+
+
+def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
+    """Write of how many members an element is the first; a count of an expression means other things on Pinot."""
+    if bound.counts_firsts:
+        rank = identifier("gris_rank", dialect)
+        # A rank has the type of counts, which a sum of ones would not have to Pinot's planner.
+        is_first = f"CASE WHEN {rank} = 1 THEN {rank} ELSE 0 END"
+        yield f"{dialect.total(is_first)} AS {identifier(FIRST_COUNT_COLUMN, dialect)}"
 
 
 def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
-    """Write how many events each member has in each element, and the element's rank among the member's."""
-    if dialect.order_hash is None:
-        raise CannotBoundError("the engine cannot compute the hash that orders a member's elements")
-    names = _names(resolution.query, dialect)
+    """Write what is measured of each member in each element, and the element's rank among the member's."""
+    selected = [*_names(resolution.query, dialect), *measured(resolution.query, dialect)]
     member = identifier("gris_member", dialect)
-    texts = [f"CAST({name} AS {dialect.text_type})" for name in (member, *names)]
+    texts = list(_canonical_texts(resolution, member, dialect))
     order = ", ".join([dialect.order_hash(bound.salt, texts), *texts[1:]])
     clauses = [
-        f"SELECT {', '.join(names)}, {identifier(MEMBER_COUNT_COLUMN, dialect)},",
+        f"SELECT {', '.join(selected)},",
         f"ROW_NUMBER() OVER (PARTITION BY {member} ORDER BY {order}) AS {identifier('gris_rank', dialect)}",
         f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
     ]
     return " ".join(clauses)
 
 
+def _canonical_texts(resolution: Resolution, member: str, dialect: Dialect) -> Iterator[str]:
+    """Write the member and then each value of the element as the texts that are hashed."""
+    yield dialect.canonical_text(member, resolution.member_type)
+    for dimension in resolution.query.dimensions:
+        yield dialect.canonical_text(identifier(dimension.name, dialect), dimension.type)
+
+
 def _contributions(resolution: Resolution, dialect: Dialect) -> str:
-    """Write how many events each member has in each element, with the member."""
+    """Write what is measured of each member in each element, with the member."""
     query = resolution.query
     member = identifier(query.member, dialect)
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
-    selected = _selected(keys, _names(query, dialect))
+    selected = [
+        *_selected(keys, _names(query, dialect)),
+        f"{member} AS {identifier('gris_member', dialect)}",
+        *measures(query, dialect),
+    ]
     clauses = [
-        f"SELECT {', '.join(selected)}, {member} AS {identifier('gris_member', dialect)},",
-        f"COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}",
-        f"FROM {identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}",
-        f"GROUP BY {', '.join(keys)}, {member}",
+        f"SELECT {', '.join(selected)}",
+        f"FROM {identifier(query.table, dialect)} WHERE {_condition(resolution, dialect, is_nested=True)}",
+        f"GROUP BY {', '.join([*keys, member])}",
     ]
     return " ".join(clauses)

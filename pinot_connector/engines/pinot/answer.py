@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinot_connector.engines.base import (
-    COUNT_COLUMN,
     ColumnType,
     Element,
     EngineAnswer,
     EngineQuery,
     ExpectedColumn,
+    ValueType,
 )
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
@@ -52,6 +52,10 @@ PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
     # A date is stored as its number of days since 1970.
     ColumnType.DATE: frozenset({"INT", "LONG"}),
     ColumnType.TIMESTAMP: frozenset({"TIMESTAMP"}),
+}
+SUMMED_TYPES: Mapping[ValueType, frozenset[str]] = {
+    ValueType.INT64: PINOT_TYPES[ColumnType.INT64],
+    ValueType.DECIMAL: frozenset({"FLOAT", "DOUBLE", "BIG_DECIMAL"}),
 }
 _VALUE_TYPES: Mapping[ColumnType, type] = {
     ColumnType.STRING: str,
@@ -98,13 +102,24 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
     elements = tuple(_values(rows, i, column) for i, column in enumerate(query.columns))
     if rows and query.columns and not coverage.segments_queried:
         raise IncompleteAnswer("Pinot's answer holds elements of no data")
-    counts = [row[-1] for row in rows]
-    # A Boolean is an integer to Python, but no count.
-    if not set(map(type, counts)) <= {int} or min(counts, default=0) < 0:
-        raise IncompleteAnswer("Pinot's answer holds something else than counts")
+    width = len(query.columns)
+    numbers = [[row[width + place] for row in rows] for place in range(len(query.numbers))]
+    answer = query.answer(elements, numbers, data_version, coverage)
+    _require_whole_numbers(answer)
+    if any(answer.counts) and not coverage.segments_queried:
+        raise IncompleteAnswer("Pinot's answer counts rows of no data")
     if query.columns and _distinct(elements) != len(rows):
         raise IncompleteAnswer("Pinot's answer names an element twice")
-    return EngineAnswer(elements, counts, data_version, coverage)
+    return answer
+
+
+def _require_whole_numbers(answer: EngineAnswer) -> None:
+    # A Boolean is an integer to Python, but no count.
+    for counts in (answer.counts, answer.first_counts):
+        if not set(map(type, counts)) <= {int} or min(counts, default=0) < 0:
+            raise IncompleteAnswer("Pinot's answer holds something else than counts")
+    if any(not set(map(type, sums)) <= {int} for sums in answer.sums):
+        raise IncompleteAnswer("Pinot's answer holds something else than sums of whole numbers")
 
 
 def coverage_of(response: Mapping[str, Any]) -> Coverage:
@@ -245,7 +260,7 @@ def _rows(response: Mapping[str, Any], query: EngineQuery, coverage: Coverage) -
     if not isinstance(table, dict):
         raise IncompleteAnswer("Pinot's answer has no table")
     schema, rows = table.get("dataSchema"), _listed(table.get("rows"))
-    expected = [*(column.name for column in query.columns), COUNT_COLUMN]
+    expected = [*(column.name for column in query.columns), *query.numbers]
     if not isinstance(schema, dict) or schema.get("columnNames") != expected:
         raise IncompleteAnswer("Pinot's answer has other columns than were asked for")
     if len(rows) > query.row_limit:
@@ -254,12 +269,13 @@ def _rows(response: Mapping[str, Any], query: EngineQuery, coverage: Coverage) -
         raise IncompleteAnswer("Pinot's answer is malformed")
     # An answer without rows calls every column a string.
     if rows:
-        _require_types(_listed(schema.get("columnDataTypes")), query.columns)
+        _require_types(_listed(schema.get("columnDataTypes")), query)
     return rows
 
 
-def _require_types(types: Sequence[object], columns: Sequence[ExpectedColumn]) -> None:
-    allowed = [*(PINOT_TYPES[column.type] for column in columns), frozenset({"INT", "LONG"})]
+def _require_types(types: Sequence[object], query: EngineQuery) -> None:
+    numbers = [PINOT_TYPES[ColumnType.INT64]] * len(query.numbers)
+    allowed = [*(PINOT_TYPES[column.type] for column in query.columns), *numbers]
     if len(types) != len(allowed) or any(
         not isinstance(kind, str) or kind not in kinds for kind, kinds in zip(types, allowed, strict=True)
     ):

@@ -19,7 +19,7 @@ import pinotdb
 
 from pinot_connector.engines.pinot.answer import lost_a_server
 from pinot_connector.engines.pinot.controller_http import CONNECT_SECONDS
-from pinot_connector.errors import EngineRefused, EngineUnavailable, IncompleteAnswer
+from pinot_connector.errors import EngineGone, EngineRefused, EngineUnavailable, IncompleteAnswer
 
 # At its finest level, pinotdb writes whole answers to the log; they are true counts.
 logging.getLogger("pinotdb").setLevel(logging.INFO)
@@ -94,7 +94,7 @@ class Broker:
         if seconds < 0.001:
             raise EngineUnavailable(_LATE)
         cursor = self._cursor()
-        problem = "Pinot's broker cannot be reached"
+        problem, is_gone = "Pinot's broker cannot be reached", False
         try:
             cursor.execute(
                 # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
@@ -108,12 +108,14 @@ class Broker:
             )
         except httpx.TimeoutException:
             problem = _LATE
+        except httpx.TransportError:
+            is_gone = True
         except Exception:  # noqa: S110
             # pinotdb's errors hold the query and the data. The response is judged later, with or without an error.
             pass
         received = cursor.raw_query_response
         if received is None:
-            raise EngineUnavailable(problem)
+            raise (EngineGone if is_gone else EngineUnavailable)(problem)
         return _payload(received["status_code"], received["response"])
 
     def _cursor(self) -> pinotdb.db.Cursor:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from struct import pack, unpack
 from typing import Any
 
 from pinot_connector.days import FIRST_DAY, LAST_DAY
-from pinot_connector.engines.base import ColumnType, Element, ReadColumn, TimeUnit
-from pinot_connector.engines.pinot.answer import PINOT_TYPES
+from pinot_connector.engines.base import ColumnType, Element, ReadColumn, ReadValue, TimeUnit
+from pinot_connector.engines.pinot.answer import PINOT_TYPES, SUMMED_TYPES
 from pinot_connector.errors import EngineRefused
 
 _INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
@@ -32,6 +35,14 @@ _NULLS_OF_DIMENSIONS: Mapping[str, Element] = {
     "TIMESTAMP": 0,
 }
 _NULLS_OF_METRICS = {**_NULLS_OF_DIMENSIONS, "INT": 0, "LONG": 0}
+# The same as numbers; in a metric, 0 stands for all of them.
+_NUMBERS: Mapping[str, Fraction | None] = {
+    "INT": Fraction(_INT_MINIMUM),
+    "LONG": Fraction(_LONG_MINIMUM),
+    "FLOAT": None,
+    "DOUBLE": None,
+    "BIG_DECIMAL": Fraction(0),
+}
 _READ_AS: Mapping[str, Callable[[str], Element]] = {
     "STRING": str,
     "INT": int,
@@ -47,13 +58,14 @@ class PinotColumn:
     """A column of a schema; `null_value` is what stands for NULL, None for a type that no question reads.
 
     For a TIMESTAMP it is in microseconds, or a text where the schema does not give a number. `format` is the format of
-    times; None: the schema has none.
+    times; None: the schema has none. `null_number` is the number that stands for NULL; None: an infinity, or none.
     """
 
     type: str
     is_single: bool
     null_value: Element | None
     format: str | None
+    null_number: Fraction | None = None
 
 
 def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
@@ -79,7 +91,24 @@ def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColu
     null_value = nulls.get(kind) if stated is None or kind not in _READ_AS else _READ_AS[kind](str(stated))
     format_ = field.get("format")
     is_single = field.get("singleValueField", True) is True
-    return PinotColumn(kind, is_single, null_value, None if format_ is None else str(format_))
+    number = _null_number(kind, stated, is_metric=nulls is _NULLS_OF_METRICS)
+    return PinotColumn(kind, is_single, null_value, None if format_ is None else str(format_), number)
+
+
+def _null_number(kind: str, stated: object, *, is_metric: bool) -> Fraction | None:
+    """Returns the number that stands for NULL in a column of numbers; None: an infinity, or it is of another type."""
+    if kind not in _NUMBERS:
+        return None
+    if stated is None:
+        return Fraction(0) if is_metric else _NUMBERS[kind]
+    try:
+        number = Decimal(str(stated))
+    except InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    # In 32 bits another number is stored than a schema says.
+    return Fraction(unpack("f", pack("f", number))[0] if kind == "FLOAT" else number)
 
 
 def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadColumn]) -> None:
@@ -96,6 +125,28 @@ def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadCol
         fault = next(_faults(read, columns[read.name]), None)
         if fault is not None:
             raise EngineRefused(f"column {read.name}: {fault}")
+
+
+def require_summable(columns: Mapping[str, PinotColumn], sums: Iterable[ReadValue]) -> None:
+    """Refuses a query that sums other columns than Pinot has, as `require_readable` does for those it reads.
+
+    Raises:
+        EngineRefused: there is no such column, one row has several values in it, or it has another type or another
+            number in the place of NULL than the policy says.
+    """
+    for value in sums:
+        if value.name not in columns:
+            raise EngineRefused(f"Pinot's table has no column {value.name}")
+        held = columns[value.name]
+        if not held.is_single or held.type not in SUMMED_TYPES[value.type]:
+            raise EngineRefused(
+                f"column {value.name}: expected one {value.type.value} in each row, and Pinot holds {held.type}"
+            )
+        if held.null_number != value.null_value:
+            raise EngineRefused(
+                f"column {value.name}: Pinot stores another number than the policy's null_value where a value is "
+                "missing"
+            )
 
 
 def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:

@@ -45,12 +45,14 @@ def require_known_version(components: Mapping[str, str]) -> None:
 
 
 def require_multistage_version(components: Mapping[str, str]) -> None:
-    """Refuses a Pinot whose multi-stage engine cannot run what clips the events of a member."""
+    """Refuses a Pinot whose multi-stage engine cannot run what clips or bounds a member's contributions."""
     version = _version(components)
     if version < OLDEST_MULTISTAGE_VERSION:
         raise EngineRefused(
-            f"Pinot {_text(version)} cannot answer the measure events where the policy clips it: "
-            f"that needs the multi-stage engine of Pinot {_text(OLDEST_MULTISTAGE_VERSION)} or later"
+            f"Pinot {_text(version)} cannot answer the measure events where the policy clips it, nor bound the "
+            "contributions of members in a query (contributions.bound: in_query): that needs the multi-stage engine "
+            f"of Pinot {_text(OLDEST_MULTISTAGE_VERSION)} or later; a copy that was bounded beforehand can be asked on "
+            "every version (prepared)"
         )
 
 

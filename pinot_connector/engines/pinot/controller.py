@@ -15,7 +15,12 @@ from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from pinot_connector.engines.base import EngineQuery
-from pinot_connector.engines.pinot.columns import PinotColumn, columns_of, require_readable
+from pinot_connector.engines.pinot.columns import (
+    PinotColumn,
+    columns_of,
+    require_readable,
+    require_summable,
+)
 from pinot_connector.engines.pinot.configuration import (
     lists_segments,
     require_exact_cluster,
@@ -217,6 +222,7 @@ class Controller:
         """Refuses a query for another schema than the table has, or where counts are rewritten."""
         self.require_exact_counts(query.table)
         require_readable(self._columns[query.table], query.reads)
+        require_summable(self._columns[query.table], query.sums)
 
     def columns(self, table: str) -> Mapping[str, PinotColumn]:
         """Returns the columns of a table that was found safe to ask."""

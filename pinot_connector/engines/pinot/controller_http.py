@@ -15,7 +15,7 @@ from urllib.parse import SplitResult
 
 import httpcore
 
-from pinot_connector.errors import EngineRefused, EngineUnavailable
+from pinot_connector.errors import EngineGone, EngineRefused, EngineUnavailable
 
 CONNECT_SECONDS = 5.0
 
@@ -139,16 +139,18 @@ class ControllerHttp:
     def _get(
         self, url: httpcore.URL, headers: Mapping[str, str], timeouts: Mapping[str, Any], name: str
     ) -> Reply:
-        problem = "cannot be reached"
+        kind, problem = EngineUnavailable, "cannot be reached"
         try:
             response = self._pool.request("GET", url, headers=[*headers.items()], extensions={**timeouts})
         except httpcore.TimeoutException:
             problem = "did not answer in time"
-        except (httpcore.NetworkError, httpcore.ProtocolError, OSError, ValueError):
+        except (httpcore.NetworkError, OSError):
+            kind = EngineGone
+        except (httpcore.ProtocolError, ValueError):
             pass
         else:
             if response.status in _UNAUTHORIZED:
                 raise EngineRefused(f"{name} does not accept our credentials")
             return Reply(response.status, response.content)
         # Raised outside of `except`: the other errors hold the request, and would be attached as the context.
-        raise EngineUnavailable(f"{name} {problem}")
+        raise kind(f"{name} {problem}")

@@ -10,13 +10,15 @@ from typing import TypeVar
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
-from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
-from pinot_connector.engines.rows import answer_of, require_columns, require_readable
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
+from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.engines.spark.sessions import deadline, own_session, require_session, started
 from pinot_connector.engines.spark.sources import Source, require_plain_texts, source_of
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError
+from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, GrisError
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
+# Spark makes room for as many rows as a limit says, twice. A larger limit is left out, and rows are counted here.
+_LARGEST_LIMIT = 200_000
 
 _ACCEPTED_TYPES = {
     ColumnType.STRING: frozenset(("string",)),
@@ -24,6 +26,10 @@ _ACCEPTED_TYPES = {
     ColumnType.BOOL: frozenset(("boolean",)),
     ColumnType.DATE: frozenset(("date",)),
     ColumnType.TIMESTAMP: frozenset(("timestamp", "timestamp_ntz")),
+}
+_SUMMED_TYPES = {
+    ValueType.INT64: _ACCEPTED_TYPES[ColumnType.INT64],
+    ValueType.DECIMAL: frozenset(("decimal", "float", "double")),
 }
 _Answer = TypeVar("_Answer")
 
@@ -84,7 +90,12 @@ class SparkEngine:
         return self._on_spark(lambda session: _version(session, source))
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses every requirement: a query for Spark has none; see `Engine.check`."""
+        """Refuses every requirement: Spark meets none; see `Engine.check`."""
+        if Feature.BOUNDED_COPY in query.requires:
+            raise EngineRefused(
+                "Spark does not read what a prepared bounded copy says of itself; on Spark the query can bound members "
+                "(contributions.bound: in_query)"
+            )
         if query.requires:
             raise EngineRefused("Spark has nothing of what this query requires")
 
@@ -109,7 +120,7 @@ class SparkEngine:
         try:
             return self._sources[table]
         except KeyError:
-            raise EngineRefused("the engine has no such table") from None
+            raise EngineRefused(f"the engine has no such table: {table}") from None
 
     def _on_spark(self, work: Callable[[SparkSession], _Answer]) -> _Answer:
         """Does work in a session of its own, and translates errors."""
@@ -137,7 +148,7 @@ def _version(session: SparkSession, source: Source) -> str:
     try:
         return source.version(session)
     except AnalysisException:
-        missing = EngineUnavailable("the table's data cannot be found")
+        missing = EngineGone("the table's data cannot be found")
     raise missing
 
 
@@ -158,10 +169,13 @@ def _collected(session: SparkSession, source: Source, query: EngineQuery) -> lis
     require_plain_texts(table)
     held = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
     require_readable(query, held, _ACCEPTED_TYPES)
+    require_summable(query, held, _SUMMED_TYPES)
     table.createOrReplaceTempView(query.table)
     answer = session.sql(query.sql)
     described = [(column.name, column.dataType.simpleString()) for column in answer.schema.fields]
     require_columns(query, described, _ACCEPTED_TYPES)
+    if query.row_limit > _LARGEST_LIMIT:
+        return answer.collect()
     return answer.limit(query.row_limit + 1).collect()
 
 

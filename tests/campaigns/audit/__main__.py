@@ -8,16 +8,40 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from .estimating import FALSE_ALARM, Finding
-from .world import KNOWN_GUMB_ORDER, KNOWN_LAP, QUESTIONS, UNK_GUMB, Question, running_world
+from .world import (
+    BOUND_GAUSS,
+    BOUND_GAUSS_KNOWN,
+    BOUND_MOMENTS,
+    BOUNDED_POLICY,
+    BOUNDED_QUESTIONS,
+    KNOWN_GUMB_ORDER,
+    KNOWN_LAP,
+    POLICY,
+    QUESTIONS,
+    SHIFT,
+    TWO_LOOKS,
+    UNK_GUMB,
+    Question,
+    running_world,
+)
 
 FAULTS = (
     ("half_the_noise", KNOWN_LAP),
     ("half_the_noise_of_choices", KNOWN_GUMB_ORDER),
     ("threshold_without_tau", UNK_GUMB),
 )
+BOUNDED_FAULTS = (
+    ("half_the_gaussian_noise", BOUND_GAUSS_KNOWN),
+    ("threshold_without_min_count", BOUND_GAUSS),
+    ("no_threshold_for_names", TWO_LOOKS),
+    ("total_without_noise", SHIFT),
+    ("sums_without_noise", BOUND_MOMENTS),
+)
+WORLDS = ((POLICY, QUESTIONS, FAULTS), (BOUNDED_POLICY, BOUNDED_QUESTIONS, BOUNDED_FAULTS))
 
 
 def main() -> int:
@@ -32,17 +56,27 @@ def main() -> int:
         f"{'build':27}{'mechanism':18}{'epsilon':>8}{'delta':>7}{'proven epsilon':>16}{'proven delta':>14}  by"
     )
     as_expected = True
-    with tempfile.TemporaryDirectory() as directory, running_world(Path(directory)) as world:
-        for question in QUESTIONS:
+    for policy, questions, faults in WORLDS:
+        as_expected &= _audited(policy, questions, faults, asks)
+    return 0 if as_expected else 1
+
+
+def _audited(
+    policy: str, questions: Sequence[Question], faults: Sequence[tuple[str, Question]], asks: int
+) -> bool:
+    """Audit the questions of a policy, then its broken builds; return whether all is as it should be."""
+    as_expected = True
+    with tempfile.TemporaryDirectory() as directory, running_world(Path(directory), policy) as world:
+        for question in questions:
             finding = world.audit(question, asks)
             as_expected &= finding.proven_delta <= question.delta
             _print("as it is", question, finding)
-        for fault, question in FAULTS:
+        for fault, question in faults:
             with world.broken(fault) as address:
                 finding = world.audit(question, asks, address)
             as_expected &= finding.proven_delta > question.delta
             _print(fault, question, finding)
-    return 0 if as_expected else 1
+    return as_expected
 
 
 def _print(build: str, question: Question, finding: Finding) -> None:

@@ -16,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms import UnkGumb, unk_gumb
+from dp_service.mechanisms.bounded import BoundGauss
+from dp_service.mechanisms.bounded.threshold import hiding_threshold
 from dp_service.noise import LogWeights
 from dp_service.noise.source import KeyedNoise
 from dp_service.server.process import main
+
+_BELOW_ALL_COUNTS = -1000
 
 
 def half_the_noise() -> None:
@@ -54,9 +58,66 @@ def half_the_noise_of_choices() -> None:
     KeyedNoise.gumbel_order = halved  # type: ignore[method-assign]
 
 
+def half_the_gaussian_noise() -> None:
+    """Every Gaussian count gets noise of half its sigma."""
+    real = KeyedNoise.discrete_gaussian
+
+    def halved(self: KeyedNoise, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        return real(self, variance / 4, size, label)
+
+    KeyedNoise.discrete_gaussian = halved  # type: ignore[method-assign]
+
+
+def threshold_without_min_count() -> None:
+    """The threshold of BoundGauss forgets that what is looked at counts min_count - 1 without the newcomer."""
+
+    def lowered(look: BoundGauss) -> int | None:
+        if look.min_count is None:
+            return None
+        return hiding_threshold(look.bound, look.variance, look.currency.delta, min_count=1)
+
+    BoundGauss.threshold = property(lowered)  # type: ignore[assignment, method-assign]
+
+
+def no_threshold_for_names() -> None:
+    """Looks show whoever comes, so that a member's own element is named, and then counted."""
+
+    def lowered(look: BoundGauss) -> int | None:
+        return None if look.min_count is None else _BELOW_ALL_COUNTS
+
+    BoundGauss.threshold = property(lowered)  # type: ignore[assignment, method-assign]
+
+
+def total_without_noise() -> None:
+    """Counts are released relative to a total, and the total itself as it is."""
+    real = KeyedNoise.discrete_gaussian
+
+    def exact(self: KeyedNoise, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        drawn = real(self, variance, size, label)
+        return np.zeros_like(drawn) if label == "total" else drawn
+
+    KeyedNoise.discrete_gaussian = exact  # type: ignore[method-assign]
+
+
+def sums_without_noise() -> None:
+    """Counts carry noise, and the sums beside them none."""
+    real = KeyedNoise.discrete_gaussian
+
+    def exact(self: KeyedNoise, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        drawn = real(self, variance, size, label)
+        return np.zeros_like(drawn) if label.endswith("sums") else drawn
+
+    KeyedNoise.discrete_gaussian = exact  # type: ignore[method-assign]
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "half_the_noise": half_the_noise,
     "half_the_noise_of_choices": half_the_noise_of_choices,
+    "half_the_gaussian_noise": half_the_gaussian_noise,
+    "threshold_without_min_count": threshold_without_min_count,
+    "no_threshold_for_names": no_threshold_for_names,
+    "sums_without_noise": sums_without_noise,
+    "total_without_noise": total_without_noise,
     "threshold_without_tau": threshold_without_tau,
 }
 

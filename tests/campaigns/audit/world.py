@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -20,12 +21,13 @@ from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.results import PrivateResult
 
-from .estimating import Event, Finding, proven_delta
+from .estimating import FALSE_ALARM, Event, Finding, proven_delta
 
 EPSILON_PER = 4
 DELTA = 0.05
 WITH, WITHOUT = "with_member", "without_member"
 AT_A_TIME = 8
+_A_ROUND = 50
 # An audit asks a great deal of a machine that may be busy, and is not about how soon a dead ledger is noticed.
 UNHURRIED = Timeouts(budget_silence=10)
 
@@ -41,6 +43,43 @@ _COLUMNS = """
       article: {type: string, group_by: true}
 """
 POLICY = f"epsilon_per: {EPSILON_PER}\ndelta: {DELTA}\ntables:\n  {WITH}:{_COLUMNS}  {WITHOUT}:{_COLUMNS}"
+# Only with the fourth member do as many use the web as are looked at over an unknown domain.
+_BOUNDED_COLUMNS = """
+    member: member_id
+    consistency: fresh
+    contributions: {bound: in_query, delta_0: 1, units: 1, min_count: 3}
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      app: {type: string, group_by: true, domain: [line, web]}
+      program: {type: string, group_by: true}
+"""
+LOOKS = "_in_two_looks"
+"""How the names of the tables end whose questions take two looks; they hold the same rows."""
+_LOOKS_COLUMNS = _BOUNDED_COLUMNS.replace(
+    "units: 1, min_count: 3", "units: 2, min_count: 3, names: {delta_1: 1, share: 1/2, max_names: 2}"
+)
+SHIFTED = "_relative_to_the_total"
+"""How the names of the tables end whose counts are released relative to the number of members."""
+_SHIFTED_COLUMNS = _BOUNDED_COLUMNS.replace(
+    "delta_0: 1, units: 1, min_count: 3", "delta_0: 2, units: 1, shift: true"
+)
+SUMMED = "_summed"
+"""How the names of the tables end whose pieces are summed."""
+_LARGEST_TOTAL = 4
+_SUMMED_COLUMNS = (
+    _BOUNDED_COLUMNS.replace("min_count: 3", "min_count: 3, sums: {max_members: 100, max_rows: 100}")
+    + f"""    values:
+      pieces: {{type: int64, lower: 0, upper: {_LARGEST_TOTAL}}}
+"""
+)
+BOUNDED_POLICY = (
+    f"epsilon_per: {EPSILON_PER}\ndelta: {DELTA}\ncount_noise: gaussian\n"
+    f"tables:\n  {WITH}:{_BOUNDED_COLUMNS}  {WITHOUT}:{_BOUNDED_COLUMNS}"
+    f"  {WITH}{LOOKS}:{_LOOKS_COLUMNS}  {WITHOUT}{LOOKS}:{_LOOKS_COLUMNS}"
+    f"  {WITH}{SHIFTED}:{_SHIFTED_COLUMNS}  {WITHOUT}{SHIFTED}:{_SHIFTED_COLUMNS}"
+    f"  {WITH}{SUMMED}:{_SUMMED_COLUMNS}  {WITHOUT}{SUMMED}:{_SUMMED_COLUMNS}"
+)
 BUDGET = """
 create_at_first_use: true
 accounts:
@@ -66,16 +105,20 @@ class Question:
     """A question whose answers are audited, and the (epsilon, delta) that its mechanism promises."""
 
     name: str
-    by: str
+    by: str | tuple[str, ...]
     k: int | None
     counts: bool
     epsilon: float
     delta: float
     events: tuple[Event[PrivateResult], ...]
+    of_table: str = ""
+    sums: tuple[str, ...] = ()
 
     def about(self, table: str) -> object:
         """Return the question to ask of one of the tables."""
-        return structured_question(table, self.by, k=self.k, counts=self.counts)
+        return structured_question(
+            table + self.of_table, self.by, k=self.k, counts=self.counts, sums=self.sums
+        )
 
 
 def shows(element: str, *, at_least: int | None = None) -> Event[PrivateResult]:
@@ -113,6 +156,23 @@ KNOWN_LAP = Question(
     delta=0.0,
     events=tuple(each for count in _COUNTS for each in _either(shows("web", at_least=count))),
 )
+_TOTALS = range(2, 6)
+
+
+def total_is(at_least: int) -> Event[PrivateResult]:
+    """Return the event that a total is at least this large."""
+    return Event(f"total >= {at_least}", lambda result: (result.rows[0].noisy_count or 0) >= at_least)
+
+
+TOTAL = Question(
+    "KnownLap, total",
+    (),
+    k=None,
+    counts=True,
+    epsilon=EPSILON_PER / 2,
+    delta=0.0,
+    events=tuple(each for count in _TOTALS for each in _either(total_is(count))),
+)
 KNOWN_GUMB = Question(
     "KnownGumb",
     "score",
@@ -143,7 +203,122 @@ UNK_LAP = Question(
 UNK_GUMB = Question(
     "UnkGumb", "article", k=1, counts=False, epsilon=2 * EPSILON_PER, delta=DELTA, events=(shows("rare"),)
 )
-QUESTIONS = (KNOWN_LAP, KNOWN_GUMB, KNOWN_GUMB_ORDER, UNK_LAP, UNK_GUMB)
+
+
+def _gaussian_delta(epsilon: float, units: int = 1) -> float:
+    """Return the delta of one count that a member changes by 1, at the variance of some units: 4 / (units e^2)."""
+    precision = units * EPSILON_PER**2 / 4
+    masses = {n: math.exp(-n * n * precision / 2) for n in range(-20, 21)}
+    beyond = (masses[n] - math.exp(epsilon) * masses.get(n - 1, 0.0) for n in masses)
+    return sum(max(each, 0.0) for each in beyond) / sum(masses.values())
+
+
+_GAUSSIAN_EPSILON = 2.0
+BOUND_GAUSS_KNOWN = Question(
+    "BoundGauss, known",
+    "app",
+    k=None,
+    counts=True,
+    epsilon=_GAUSSIAN_EPSILON,
+    delta=_gaussian_delta(_GAUSSIAN_EPSILON),
+    events=KNOWN_LAP.events,
+)
+BOUND_GAUSS = Question(
+    "BoundGauss",
+    "program",
+    k=None,
+    counts=True,
+    epsilon=_GAUSSIAN_EPSILON,
+    delta=DELTA + _gaussian_delta(_GAUSSIAN_EPSILON),
+    events=(replace(shows("web"), impossible_without=True),),
+)
+# Who is named and counted at least as often as this is seen in both looks.
+TWO_LOOKS = Question(
+    "BoundGauss, looks",
+    "program",
+    k=None,
+    counts=True,
+    epsilon=_GAUSSIAN_EPSILON,
+    delta=DELTA + _gaussian_delta(_GAUSSIAN_EPSILON, units=2),
+    events=tuple(
+        replace(event, impossible_without=True)
+        for event in (shows("web"), *(shows("web", at_least=count) for count in (2, 3)))
+    ),
+    of_table=LOOKS,
+)
+
+
+def members_are(at_least: int) -> Event[PrivateResult]:
+    """Return the event that at least so many members are released."""
+    return Event(
+        f"members >= {at_least}",
+        lambda result: result.total is not None and result.total.noisy_count >= at_least,
+    )
+
+
+# Each of the draws has more noise than one count of the same price, which a member changes as much.
+SHIFT = Question(
+    "BoundGauss, shift",
+    "app",
+    k=None,
+    counts=True,
+    epsilon=_GAUSSIAN_EPSILON,
+    delta=_gaussian_delta(_GAUSSIAN_EPSILON),
+    events=(*KNOWN_LAP.events, *(each for count in _TOTALS for each in _either(members_are(count)))),
+    of_table=SHIFTED,
+)
+
+
+def _moments_delta(epsilon: float) -> float:
+    """Return the delta of a count and a sum of half a unit each, of a member whose total is the largest there is."""
+    by_rho = EPSILON_PER**2 / 8
+    of_count = _masses(1 / by_rho)
+    of_sum = _masses(_LARGEST_TOTAL**2 / by_rho)
+    beyond = (
+        p * q - math.exp(epsilon) * of_count.get(n - 1, 0.0) * of_sum.get(b - _LARGEST_TOTAL, 0.0)
+        for n, p in of_count.items()
+        for b, q in of_sum.items()
+    )
+    return sum(max(each, 0.0) for each in beyond)
+
+
+def _masses(variance: float) -> dict[int, float]:
+    """Return the discrete Gaussian of this parameter."""
+    weights = {n: math.exp(-n * n / (2 * variance)) for n in range(-60, 61)}
+    whole = sum(weights.values())
+    return {n: weight / whole for n, weight in weights.items()}
+
+
+def sum_is(at_least: int, *, centred: bool) -> Event[PrivateResult]:
+    """Return the event that the sum of those who use the web, or what it is without their count, is so large."""
+
+    def seen(result: PrivateResult) -> bool:
+        row = next(row for row in result.rows if row.element == ("web",))
+        assert row.values[0] is not None
+        found = row.values[0].value
+        return (2 * found - _LARGEST_TOTAL * int(row.noisy_count or 0) if centred else found) >= at_least
+
+    return Event(f"{'centred sum' if centred else 'sum'} >= {at_least}", seen)
+
+
+# Each of the two members of web has a total of 0; the fourth member has the largest.
+BOUND_MOMENTS = Question(
+    "BoundMoments",
+    "app",
+    k=None,
+    counts=True,
+    epsilon=_GAUSSIAN_EPSILON,
+    delta=_moments_delta(_GAUSSIAN_EPSILON),
+    events=(
+        *KNOWN_LAP.events,
+        *(each for total in (0, 2, 4) for each in _either(sum_is(total, centred=False))),
+        *(each for total in (-6, -5) for each in _either(sum_is(total, centred=True))),
+    ),
+    of_table=SUMMED,
+    sums=("pieces",),
+)
+BOUNDED_QUESTIONS = (BOUND_GAUSS_KNOWN, BOUND_GAUSS, TWO_LOOKS, SHIFT, BOUND_MOMENTS)
+QUESTIONS = (KNOWN_LAP, TOTAL, KNOWN_GUMB, KNOWN_GUMB_ORDER, UNK_LAP, UNK_GUMB)
 
 
 @dataclass(frozen=True)
@@ -156,7 +331,9 @@ class World:
 
     async def answers(self, question: Question, table: str, times: int, dp: str = "") -> list[PrivateResult]:
         """Ask a question again and again; every answer is a new release and is charged."""
-        engine = DuckDBEngine({name: self.directory / f"{name}.parquet" for name in (WITH, WITHOUT)})
+        files = {name: self.directory / f"{name}.parquet" for name in (WITH, WITHOUT)}
+        others = {f"{name}{end}": path for name, path in files.items() for end in (LOOKS, SHIFTED, SUMMED)}
+        engine = DuckDBEngine(files | others)
         account = f"audit/auditor-{next(_accounts)}"
         limit = asyncio.Semaphore(AT_A_TIME)
         async with AsyncPrivateClient(
@@ -182,6 +359,35 @@ class World:
             with_member, without_member, question.events, epsilon=question.epsilon, delta=question.delta
         )
 
+    def proves_a_fault(self, question: Question, most: int, dp: str) -> bool:
+        """Ask in rounds until the answers prove more than the promise, at most so often.
+
+        The rounds share one false alarm, so that a right build is accused no more often than by `audit`.
+        """
+
+        async def ask(table: str) -> list[PrivateResult]:
+            return await self.answers(question, table, min(_A_ROUND, most), dp)
+
+        async def rounds() -> bool:
+            answers: dict[str, list[PrivateResult]] = {WITH: [], WITHOUT: []}
+            looks = math.ceil(most / _A_ROUND)
+            for _ in range(looks):
+                for table in answers:
+                    answers[table] += await ask(table)
+                finding = proven_delta(
+                    answers[WITH],
+                    answers[WITHOUT],
+                    question.events,
+                    epsilon=question.epsilon,
+                    delta=question.delta,
+                    false_alarm=FALSE_ALARM / looks,
+                )
+                if finding.proven_delta > question.delta:
+                    return True
+            return False
+
+        return asyncio.run(rounds())
+
     @contextmanager
     def broken(self, fault: str) -> Iterator[str]:
         """Run a dp_service with this fault beside the right one, and give its address."""
@@ -198,16 +404,18 @@ class World:
 
 
 @contextmanager
-def running_world(directory: Path) -> Iterator[World]:
+def running_world(directory: Path, policy: str = POLICY) -> Iterator[World]:
     """Write both tables and run both services."""
-    (directory / "policy.yaml").write_text(POLICY)
+    (directory / "policy.yaml").write_text(policy)
     (directory / "budget.yaml").write_text(BUDGET)
     for name, rows in ((WITHOUT, _MEMBERS), (WITH, [*_MEMBERS, _ONE_MORE])):
         columns = "member_id, app, score, cohort, article"
         path = directory / f"{name}.parquet"
         # An empty column has no type of its own.
         query = (
-            f"SELECT * REPLACE (article::VARCHAR AS article) FROM (VALUES {', '.join(rows)}) AS t({columns})"
+            "SELECT * REPLACE (article::VARCHAR AS article), app AS program, "
+            f"CASE WHEN article = 'rare' THEN {_LARGEST_TOTAL} ELSE 0 END AS pieces "
+            f"FROM (VALUES {', '.join(rows)}) AS t({columns})"
         )
         duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
     with ExitStack() as stack:

@@ -9,8 +9,8 @@ import pytest
 from tests.campaigns.chaos.campaign import Plan, run
 from tests.campaigns.chaos.stage import STAGES
 
-CHARGES = 600
-KILLS = 4
+CHARGES = 400
+KILLS = 3
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -73,7 +73,7 @@ def test_a_condition_that_changes_its_meaning_is_noticed(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(sql_conditions, "_comparison", careless)
     with pytest.raises(AssertionError, match="an engine reads the text otherwise"):
-        fuzz(2000, seed=7)
+        fuzz(2000, seed=6)
 
 
 def test_a_refusal_that_repeats_a_literal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from .drawing import World, worlds
-from .measuring import Totals, Translate, faults
+from .measuring import Totals, faults
 
 
-def campaign(
-    number: int,
-    folder: Path,
-    *,
-    seed_: int = 0,
-    translate: Translate = lambda resolution: resolution,
-    phases: Sequence[Phase] = (Phase.generate, Phase.shrink),
-) -> Totals:
+def campaign(number: int, folder: Path, *, seed_: int = 0) -> Totals:
     """Ask `number` worlds; raises AssertionError, with the smallest world that shows it, if a promise is broken."""
     totals = Totals()
 
@@ -27,13 +19,13 @@ def campaign(
         max_examples=number,
         deadline=None,
         database=None,
-        phases=phases,
+        phases=(Phase.generate, Phase.shrink),
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
     @given(worlds())
     def ask(world: World) -> None:
-        found = faults(world, folder, totals, translate=translate)
+        found = faults(world, folder, totals)
         assert not found, found
 
     ask()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dp_service.queries.published import DomainFile, integrity_of, written
 from dp_service.queries.structured import HistogramQuery, Value
 from dp_service.terms import ColumnType
-from tests.support.queries.drawing import TYPES, VALUES, conditions, plain, questions, times
+from tests.support.queries.drawing import TYPES, VALUES, conditions, plain, questions_and_totals, times
 from tests.support.queries.reference import Row
 
 MEMBERS = ["m1", "m2", "m3"]
@@ -45,13 +45,37 @@ def worlds(draw: st.DrawFn) -> World:
         "max_k": draw(st.sampled_from([2, 100])),
         "columns": columns | draw(st.sampled_from([{}, {"member": {"type": "string"}}])),
     }
+    is_bounded = draw(st.integers(0, 2)) == 0
     policy = {
         "epsilon_per": "0.15",
         "delta": "1e-10",
-        "count_noise": draw(st.sampled_from(["laplace", "gaussian"])),
-        "tables": {"t": table},
+        "count_noise": "gaussian" if is_bounded else draw(st.sampled_from(["laplace", "gaussian"])),
+        "tables": {"t": draw(_bounded(table)) if is_bounded else table},
     }
     return World(rows, policy, files, draw(st.lists(_question(), min_size=6, max_size=6)))
+
+
+@st.composite
+def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
+    """Draw a bound that the query sees to, so that nothing has to be promised of the data."""
+    block = {
+        "bound": "in_query",
+        "delta_0": draw(st.integers(1, 3)),
+        "units": draw(st.integers(1, 20)),
+        "min_count": draw(st.sampled_from([1, 1, 2])),
+    }
+    if draw(st.booleans()):
+        names = {"delta_1": draw(st.integers(1, 3)), "share": "1/3", "max_names": draw(st.integers(1, 3))}
+        block["names"] = names
+    block["shift"] = draw(st.booleans())
+    columns = {
+        name: {key: value for key, value in said.items() if key != "delta"}
+        for name, said in table["columns"].items()
+    }
+    events = {"tau": draw(st.integers(1, 3)), "tau_is": "clipped"}
+    kept = {key: value for key, value in table.items() if key not in ("d_bar", "max_k")}
+    changed = {"contributions": block, "columns": columns}
+    return {**kept, **changed, "measures": {"distinct_members": True, "events": events}}
 
 
 def _time(*, keeps_days: bool) -> st.SearchStrategy[dict[str, Any]]:
@@ -76,7 +100,7 @@ def _question() -> st.SearchStrategy[HistogramQuery]:
         lambda query, filters, k, in_time: replace(
             query, filters=filters, k=k, time_range=query.time_range if in_time else None
         ),
-        questions(),
+        questions_and_totals(),
         few,
         st.integers(1, 5),
         st.integers(0, 3).map(lambda each: each == 0),

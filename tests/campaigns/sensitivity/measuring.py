@@ -15,13 +15,18 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
+from dp_service.mechanisms.aggregates import BoundMoments
+from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import ResolvedMechanism, mechanism_of
+from dp_service.releases.looks import Named, second_plan
+from dp_service.releases.mechanism import mechanism_of, shift_of, two_looks_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
 from dp_service.releases.translation import IssueContext, plan_for
@@ -66,12 +71,17 @@ class Totals:
     at_tau: int = 0
     cut: int = 0
     in_time: int = 0
+    totals: int = 0
+    second_looks: int = 0
+    shifts: int = 0
 
     def __str__(self) -> str:
         named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
         return (
             f"{self.questions} questions ({named}; {self.partly_known} with a key that is known in part, "
-            f"{self.cut} cut at d_bar, {self.in_time} with a range of timestamps), {self.neighbours} neighbours, "
+            f"{self.cut} cut at d_bar, {self.totals} totals, {self.second_looks} second looks, "
+            f"{self.shifts} relative to a total, "
+            f"{self.in_time} with a range of timestamps), {self.neighbours} neighbours, "
             f"{self.changed} that differ: "
             f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one"
         )
@@ -86,8 +96,9 @@ def faults(
     """
     policy = _policy(world, folder)
     resolutions = list(_resolutions(world, policy))
+    resolutions += list(_second_looks(resolutions, _met(resolutions, world.rows, folder)))
     asked = [translate(each) for each in resolutions]
-    uncut = [translate(replace(each, row_limit=ALL_ROWS)) for each in resolutions]
+    uncut = [translate(_uncut(each)) for each in resolutions]
     answers = _met([*asked, *uncut], world.rows, folder)
     whole, everything = answers[: len(asked)], answers[len(asked) :]
     found: list[str] = []
@@ -102,13 +113,39 @@ def faults(
     return found
 
 
+def _second_looks(resolutions: list[Resolution], found: list[Histogram]) -> Iterator[Resolution]:
+    """Return the second look of each question that takes two, at names that the first one could find."""
+    for resolution, first in zip(resolutions, found, strict=True):
+        looks = two_looks_of(resolution.parameters)
+        if looks is not None and first.elements:
+            yield second_look(resolution, tuple(sorted(first.elements[: looks.most_names])))
+
+
+def _uncut(resolution: Resolution) -> Resolution:
+    """Return the question whose answer has all rows, also those below the smallest count that is considered."""
+    parameters = resolution.parameters
+    if parameters.contributions is not None and parameters.contributions.min_count is not None:
+        contributions = replace(parameters.contributions, min_count=1)
+        parameters = replace(parameters, contributions=contributions)
+    return replace(resolution, row_limit=ALL_ROWS, parameters=parameters)
+
+
 def _resolutions(world: World, policy: Policy) -> Iterator[Resolution]:
     """Return what the questions resolve to, each by way of SQL; those that no row can meet are left out."""
     random = Random(len(world.rows))
     for question in world.questions:
+        if _has_no_tau(question, policy):
+            continue
         with suppress(QuestionError):
             text = spelled(question, policy.table("t"), random)
             yield resolve(parse_sql(text, policy), policy, now=NOW)
+
+
+def _has_no_tau(question: HistogramQuery, policy: Policy) -> bool:
+    """Return whether a policy promises nothing of a total, which is refused then."""
+    if question.dimensions or policy.table("t").clip(question.measure) is not None:
+        return False
+    return question.measure is Measure.EVENTS
 
 
 def _policy(world: World, folder: Path) -> Policy:
@@ -143,17 +180,28 @@ def _at(row: Row) -> tuple[datetime.datetime | None, int | None]:
 def _met_by(engine: DuckDBEngine, resolution: Resolution) -> Histogram:
     version = engine.data_version("t")
     plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
+    if resolution.names is not None:
+        second = second_plan(plan, Named(resolution.names, ""), now=NOW)
+        plan = replace(second, row_limit=resolution.row_limit)
     return counted(plan, _histogram(plan, engine.run(engine_query(resolution, "duckdb"), version)))
 
 
 def _histogram(plan: Plan, answer: base.EngineAnswer) -> Histogram:
     types = tuple(kind for _, kind in plan.columns)
-    return checked_histogram(types, answer.elements, answer.counts, row_limit=plan.row_limit)
+    stated = plan.parameters.contributions
+    first_counts = answer.first_counts if stated is not None and stated.shifted else None
+    return checked_histogram(
+        types, answer.elements, answer.counts, row_limit=plan.row_limit, first_counts=first_counts
+    )
 
 
 def _cut_faults(resolution: Resolution, cut: Histogram, uncut: Histogram) -> Iterator[str]:
     """Compare the answer with the largest counts of all, ties in the order of elements."""
-    ordered = sorted(_counts(uncut).items(), key=lambda each: (-each[1], each[0]))
+    contributions = resolution.parameters.contributions
+    is_second = resolution.names is not None
+    least = 0 if contributions is None or is_second else contributions.min_count or 0
+    all_ = [each for each in _counts(uncut).items() if each[1] >= least]
+    ordered = sorted(all_, key=lambda each: (-each[1], each[0]))
     if _counts(cut) != dict(ordered[: resolution.row_limit]):
         yield "the answer is not the largest counts of all"
 
@@ -168,37 +216,78 @@ def _change_faults(
     }
     moved = [change for change in changes.values() if change]
     totals.neighbours += 1
+    shift = shift_of(resolution.parameters)
+    if shift is not None and (lost := _loss_of_shift(shift, moved, with_member, without)) > shift.rho:
+        yield f"a member's change relative to the total is worth {lost}, and {shift.rho} is charged"
     if not moved:
         return
     totals.changed += 1
-    totals.at_delta += len(moved) == resolution.parameters.delta_l0
+    reach = _reach(resolution)
+    totals.at_delta += len(moved) == reach
     totals.at_tau += max(moved) == resolution.parameters.tau
     if min(moved) < 0:
         yield "a member who comes lowers a count"
-    if resolution.parameters.delta_l0 is not None and len(moved) > resolution.parameters.delta_l0:
-        yield f"a member changes {len(moved)} elements, and Delta is {resolution.parameters.delta_l0}"
+    if reach is not None and len(moved) > reach:
+        yield f"a member changes {len(moved)} elements, and Delta is {reach}"
     if max(map(abs, moved)) > resolution.parameters.tau:
         yield f"a member changes a count by {max(map(abs, moved))}, and tau is {resolution.parameters.tau}"
-    if _loss(resolution, moved) > _paid(resolution):
+    if shift is None and _loss(resolution, moved) > _paid(resolution):
         yield f"a member's change is worth {_loss(resolution, moved)}, and {_paid(resolution)} is charged"
 
 
+def _loss_of_shift(shift: Shift, moved: list[int], with_member: Histogram, without: Histogram) -> Fraction:
+    """Return the rho of what is drawn around: b x - a n for every element, and n."""
+    a, b = shift.factors
+    members = (with_member.total or 0) - (without.total or 0)
+    changes = [*moved, *[0] * (shift.domain_size - len(moved))]
+    of_counts = sum((b * change - a * members) ** 2 for change in changes)
+    return of_counts / (2 * shift.count_variance) + members**2 / (2 * shift.total_variance)
+
+
 def _loss(resolution: Resolution, moved: list[int]) -> Fraction:
-    """Return the epsilon of the counts: of all where they are the mechanism, else of each, for they are paid singly."""
-    scale = 1 / _mechanism(resolution).count_inverse_scale
+    """Return the epsilon of the counts: of all where they are the mechanism, else of each, for they are paid singly.
+
+    Of bounded contributions it is the rho, which is half of the squared distance over the variance.
+    """
+    mechanism = _look_or_mechanism(resolution)
+    if isinstance(mechanism, BoundGauss):
+        return Fraction(sum(change**2 for change in moved)) / (2 * mechanism.variance)
+    assert not isinstance(mechanism, Shift)
+    scale = 1 / mechanism.count_inverse_scale
     is_one_release = resolution.parameters.mechanism in (MechanismName.KNOWN_LAP, MechanismName.UNK_LAP)
     return (sum if is_one_release else max)(map(abs, moved)) / scale
 
 
 def _paid(resolution: Resolution) -> Fraction:
-    """Return the epsilon that is charged for what `_loss` tells: half of epsilon_per for each information unit."""
+    """Return the epsilon that is charged for what `_loss` tells: half of epsilon_per for each information unit.
+
+    Of bounded contributions it is the rho that the units stand for.
+    """
+    mechanism = _look_or_mechanism(resolution)
+    if isinstance(mechanism, BoundGauss):
+        return mechanism.units * resolution.parameters.epsilon_per**2 / 8
     half = resolution.parameters.epsilon_per / 2
     is_known_lap = resolution.parameters.mechanism is MechanismName.KNOWN_LAP
-    return half * (_mechanism(resolution).worst_case_cost().information if is_known_lap else 1)
+    return half * (mechanism.worst_case_cost().information if is_known_lap else 1)
 
 
-def _mechanism(resolution: Resolution) -> ResolvedMechanism:
-    return mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
+def _reach(resolution: Resolution) -> int | None:
+    """Return how many elements a member may change in this question or look; None: any number."""
+    looks = two_looks_of(resolution.parameters)
+    if looks is None or resolution.names is not None:
+        return resolution.parameters.delta_l0
+    return looks.names_bound.delta_0
+
+
+def _look_or_mechanism(
+    resolution: Resolution,
+) -> KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | Shift:
+    """Return what draws the answer to this question or look; none of these questions sums."""
+    mechanism = mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
+    if isinstance(mechanism, TwoLooks):
+        return mechanism.names_look if resolution.names is None else mechanism.counts_look
+    assert not isinstance(mechanism, BoundMoments)
+    return mechanism
 
 
 def _counts(histogram: Histogram) -> dict[Element, int]:
@@ -208,7 +297,10 @@ def _counts(histogram: Histogram) -> dict[Element, int]:
 def _count(totals: Totals, resolution: Resolution, whole: Histogram) -> None:
     totals.questions += 1
     totals.mechanisms[resolution.parameters.mechanism] += 1
+    totals.second_looks += resolution.names is not None
+    totals.shifts += shift_of(resolution.parameters) is not None
     parameters = resolution.parameters
     totals.partly_known += bool(parameters.within)
+    totals.totals += not resolution.query.dimensions
     totals.in_time += any(each.column.type is ColumnType.TIMESTAMP for each in resolution.query.restrictions)
     totals.cut += parameters.domain is None and len(whole.elements) == resolution.row_limit

@@ -26,7 +26,7 @@ from dp_service.mechanisms.bounded.sum_intervals import (
     selected_sum_interval,
     sum_interval,
 )
-from dp_service.mechanisms.intervals import gaussian_half_width
+from dp_service.mechanisms.intervals import gaussian_half_width, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.distribution import gaussian_tail
@@ -118,6 +118,23 @@ def test_all_intervals_of_a_release_are_found_at_once() -> None:
 
 # Rank 80 of a top 50: by its noise alone it is shown at all.
 RUNS = 4000
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 50), Fraction(3), Fraction(285), Fraction(40_000)])
+def test_far_above_its_threshold_an_interval_only_moves_with_its_count(variance: Fraction) -> None:
+    """From 14 sigma on both ends keep their distance, whether the law given that it is shown is inverted or not."""
+    sigma, threshold = math.isqrt(math.ceil(variance)), 5
+    noisy = threshold + np.arange(12 * sigma + 5, 25 * sigma + 60)
+    thresholds = np.full(noisy.size, threshold)
+    found = selected_gaussian_interval(noisy, thresholds, variance, alpha=ALPHA, minimum=0)
+    assert len({*(found.lower - noisy).tolist()}) == len({*(found.upper - noisy).tolist()}) == 1
+    # They are the plain ones, cut off at the smallest count.
+    plain = gaussian_noise_interval(noisy, variance, alpha=ALPHA, minimum=0)
+    assert np.abs(found.lower - plain.lower).max() <= 1
+    assert np.abs(found.upper - plain.upper).max() <= 1
+    high = int(noisy[-1])
+    cut = selected_gaussian_interval(noisy, thresholds, variance, alpha=ALPHA, minimum=high)
+    assert {*cut.lower.tolist()} == {high}
 
 
 def test_names_shown_by_the_second_look_are_covered() -> None:
@@ -220,6 +237,17 @@ def test_sharpened_counts_have_the_noise_of_one_look_with_all_units() -> None:
     assert len(found.intervals(5, alpha=ALPHA)) == 3
 
 
+def test_of_equal_sharpened_counts_the_earlier_name_is_shown() -> None:
+    """It had to reach the one that was cut off, and a later name had to exceed it."""
+    look = BoundGauss(CURRENCY, Fraction(20), ContributionBound(4), None)
+    found = sharpened([look], [np.array([90, 90, 95])])
+    assert found.ranking() == [2, 0, 1]
+    later, earlier = found.intervals(2, alpha=ALPHA)
+    for value, threshold, interval in ((95, 91, later), (90, 90, earlier)):
+        expected = selected_sum_interval(found.noise, value, threshold, 1, alpha=ALPHA, minimum=0)
+        assert interval == expected
+
+
 def test_weights_are_the_smallest_integers() -> None:
     """35 % of 71 units and 20 more."""
     assert common_weights([Fraction(71 * 65, 100), Fraction(20)]) == (923, 400)
@@ -237,6 +265,21 @@ def test_intervals_of_the_shift_cover_when_all_are_shown() -> None:
     estimates = found.estimates()
     for interval, element in zip(found.intervals(3, alpha=ALPHA), found.ranking(), strict=True):
         assert interval.lower <= estimates[element] <= interval.upper
+
+
+def test_a_cut_list_of_the_shift_has_intervals_of_two_halves() -> None:
+    """That of A_i given that it is shown and that of M, each at half of alpha: together they miss with alpha."""
+    shift, moved, total = Shift(CURRENCY, Fraction(4), ContributionBound(3), 3), np.array([290, 240, -3]), 900
+    (interval,) = ShiftedCounts(shift, moved, total).intervals(1, alpha=ALPHA)
+    a, b = shift.factors
+    of_total = gaussian_half_width(shift.total_variance, ALPHA / 2)
+    assert of_total > gaussian_half_width(shift.total_variance, ALPHA)
+    given = selected_gaussian_interval(
+        moved[:1], moved[1:2], shift.count_variance, alpha=ALPHA / 2, minimum=-a * (total + of_total)
+    )
+    lower = int(given.lower[0]) + a * max(total - of_total, 0)
+    upper = int(given.upper[0]) + a * (total + of_total)
+    assert interval == (max(-(-lower // b), 0), upper // b)
 
 
 def test_intervals_of_the_shift_cover_when_the_list_is_cut() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn
 from tests.campaigns.pinot_stream import Totals, Witness, running_services, stream
 
 
+@pytest.mark.long
 async def test_a_server_killed_under_a_stream_of_questions_changes_no_answer_and_loses_no_budget(
     loaded_pinot: PinotCluster,
 ) -> None:

@@ -3,6 +3,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
@@ -11,12 +12,21 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.calcite.DataContext;
+import org.apache.calcite.adapter.enumerable.CallImplementor;
+import org.apache.calcite.adapter.enumerable.EnumUtils;
+import org.apache.calcite.adapter.enumerable.NullPolicy;
+import org.apache.calcite.adapter.enumerable.RexImpTable;
+import org.apache.calcite.avatica.util.ByteString;
 import org.apache.calcite.avatica.util.Casing;
 import org.apache.calcite.avatica.util.Quoting;
 import org.apache.calcite.linq4j.Enumerable;
 import org.apache.calcite.linq4j.Linq4j;
+import org.apache.calcite.linq4j.tree.Expression;
+import org.apache.calcite.linq4j.tree.Expressions;
 import org.apache.calcite.rel.type.RelDataType;
 import org.apache.calcite.rel.type.RelDataTypeFactory;
+import org.apache.calcite.schema.FunctionParameter;
+import org.apache.calcite.schema.ImplementableFunction;
 import org.apache.calcite.schema.ScannableTable;
 import org.apache.calcite.schema.SchemaPlus;
 import org.apache.calcite.schema.impl.AbstractTable;
@@ -29,13 +39,19 @@ import org.apache.calcite.tools.Frameworks;
 
 import org.apache.calcite.tools.RelRunners;
 import org.apache.calcite.util.Litmus;
+import org.apache.pinot.common.function.scalar.DataTypeConversionFunctions;
+import org.apache.pinot.common.function.scalar.DateTimeFunctions;
+import org.apache.pinot.common.function.scalar.HashFunctions;
+import org.apache.pinot.common.function.scalar.StringFunctions;
+import org.apache.pinot.spi.annotations.ScalarFunction;
 import org.apache.pinot.spi.utils.CommonConstants.Broker.Request.QueryOptionKey;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
 import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
 import org.apache.pinot.sql.parsers.parser.SqlParserImpl;
 
 /**
- * Reads queries with the parser of a Pinot release, and has the Calcite of that release validate, plan and run them.
+ * Reads queries with the parser of a Pinot release, and has the Calcite of that release validate, plan and run them,
+ * with that release's own scalar functions.
  *
  * Standard input: {"tables": {name: {"columns": [[name, type], ..], "rows": [[value, ..], ..]}}, "queries": [text, ..]}.
  * Standard output: for each query its options, those among them that this Pinot does not know, columns and rows.
@@ -48,12 +64,15 @@ public class Planner {
       .withQuoting(Quoting.DOUBLE_QUOTE)
       .withUnquotedCasing(Casing.UNCHANGED)
       .withQuotedCasing(Casing.UNCHANGED);
-  private static final String OPTIONS = "^(SET \\w+=[-\\w]+; )*";
+  private static final String OPTIONS = "^(SET \\w+=('\\w+'|[-\\w]+); )*";
+  private static final List<Class<?>> FUNCTIONS = List.of(
+      DataTypeConversionFunctions.class, DateTimeFunctions.class, HashFunctions.class, StringFunctions.class);
 
   public static void main(String[] arguments) throws Exception {
     JsonNode request = JSON.readTree(System.in);
     SchemaPlus schema = Frameworks.createRootSchema(false);
     request.get("tables").fields().forEachRemaining(each -> schema.add(each.getKey(), new Rows(each.getValue())));
+    addFunctions(schema);
     ArrayNode answers = JSON.createArrayNode();
     for (JsonNode query : request.get("queries")) {
       answers.add(answer(schema, query.asText()));
@@ -80,6 +99,16 @@ public class Planner {
     return answer;
   }
 
+  private static void addFunctions(SchemaPlus schema) {
+    for (Class<?> group : FUNCTIONS) {
+      for (Method method : group.getMethods()) {
+        if (method.isAnnotationPresent(ScalarFunction.class)) {
+          schema.add(method.getName(), new PinotFunction(method));
+        }
+      }
+    }
+  }
+
   private static Set<String> knownOptions() throws IllegalAccessException {
     Set<String> known = new HashSet<>();
     for (Field field : QueryOptionKey.class.getFields()) {
@@ -100,6 +129,60 @@ public class Planner {
       for (int i = 1; i <= columns.getColumnCount(); i++) {
         row.addPOJO(result.getObject(i));
       }
+    }
+  }
+
+  /** A scalar function of Pinot: Calcite holds bytes in an object of its own, Pinot in an array. */
+  private record PinotFunction(Method method)
+      implements org.apache.calcite.schema.ScalarFunction, ImplementableFunction {
+    private record Parameter(int getOrdinal, Class<?> type) implements FunctionParameter {
+      @Override
+      public String getName() {
+        return "p" + getOrdinal;
+      }
+
+      @Override
+      public RelDataType getType(RelDataTypeFactory types) {
+        return typeInCalcite(types, type);
+      }
+
+      @Override
+      public boolean isOptional() {
+        return false;
+      }
+    }
+
+    @Override
+    public RelDataType getReturnType(RelDataTypeFactory types) {
+      return typeInCalcite(types, method.getReturnType());
+    }
+
+    @Override
+    public List<FunctionParameter> getParameters() {
+      List<FunctionParameter> parameters = new ArrayList<>();
+      for (Class<?> type : method.getParameterTypes()) {
+        parameters.add(new Parameter(parameters.size(), type));
+      }
+      return parameters;
+    }
+
+    @Override
+    public CallImplementor getImplementor() {
+      return RexImpTable.createImplementor((translator, call, operands) -> {
+        List<Expression> given = new ArrayList<>();
+        for (Class<?> type : method.getParameterTypes()) {
+          Expression operand = operands.get(given.size());
+          given.add(type == byte[].class ? Expressions.call(operand, "getBytes") : EnumUtils.convert(operand, type));
+        }
+        Expression result = Expressions.call(method, given);
+        return method.getReturnType() == byte[].class ? Expressions.new_(ByteString.class, result) : result;
+      }, NullPolicy.ANY, false);
+    }
+
+    private static RelDataType typeInCalcite(RelDataTypeFactory types, Class<?> type) {
+      RelDataType found =
+          type == byte[].class ? types.createSqlType(SqlTypeName.VARBINARY) : types.createJavaType(type);
+      return types.createTypeWithNullability(found, false);
     }
   }
 
@@ -140,6 +223,8 @@ public class Planner {
         case "BIGINT", "TIMESTAMP" -> value.asLong();
         case "INTEGER" -> value.asInt();
         case "BOOLEAN" -> value.asBoolean();
+        // As texts: JSON has no infinity.
+        case "DOUBLE" -> Double.valueOf(value.asText());
         default -> throw new IllegalArgumentException("no such type: " + type);
       };
     }

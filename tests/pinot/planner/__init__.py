@@ -1,10 +1,11 @@
-"""Pinot's own SQL parser, and the Calcite that it is built on, as one function: see `Planner.java`.
+"""Pinot's own SQL parser and scalar functions, and the Calcite that it is built on, as one: see `Planner.java`.
 
 Pinot's planner itself is not on Maven Central; its parser is, and Calcite is what the planner is made of.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by name with Calcite's types (VARCHAR, BIGINT, INTEGER, BOOLEAN), and rows in their order."""
+    """Columns by name with Calcite's types (VARCHAR, BIGINT, INTEGER, BOOLEAN, DOUBLE), and rows in their order."""
 
     columns: Mapping[str, str]
     rows: Sequence[Sequence[object]]
@@ -52,7 +53,14 @@ def planned(tables: Mapping[str, Table], queries: Sequence[str]) -> list[Planned
         "queries": queries,
     }
     # Pinot's own planner takes texts as UTF-8 too.
-    java = ["java", "-Xmx512M", "-Dcalcite.default.charset=UTF-8", "-cp", f"{_jars()}/*"]
+    java = [
+        "java",
+        "-Xmx512M",
+        "-XX:TieredStopAtLevel=1",
+        "-Dcalcite.default.charset=UTF-8",
+        "-cp",
+        f"{_jars()}/*",
+    ]
     done = subprocess.run(
         [*java, str(_FOLDER / "Planner.java")],
         input=json.dumps(request).encode(),
@@ -73,12 +81,13 @@ def planned(tables: Mapping[str, Table], queries: Sequence[str]) -> list[Planned
 def _jars() -> Path:
     """Return the folder with the jars; Maven fetches 31 MB if they are not there."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    target = cache / "gris" / "pinot-parser" / VERSION
+    wanted = hashlib.sha256((_FOLDER / "pom.xml").read_bytes()).hexdigest()[:8]
+    target = cache / "gris" / "pinot-parser" / f"{VERSION}-{wanted}"
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        collected = Path(folder) / VERSION
+        collected = Path(folder) / "jars"
         command = ["mvn", "-B", "-q", "-f", str(_FOLDER / "pom.xml"), "dependency:copy-dependencies"]
         subprocess.run([*command, f"-DoutputDirectory={collected}"], check=True)
         # Under its final name a folder is always whole; another run may have been faster.

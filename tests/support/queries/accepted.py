@@ -208,4 +208,34 @@ ACCEPTED = {
             LIMIT 1001""",
         NESTED_PREFIX,
     ),
+    "a total of members": Accepted(
+        "SELECT COUNT(DISTINCT member_id) AS n FROM engagement WHERE country = 'DE' ORDER BY n DESC LIMIT 7",
+        HistogramQuery("engagement", (), Measure.DISTINCT_MEMBERS, (In("country", ("DE",)),), k=7),
+        "e03155dc1101b96a",
+        r"""SELECT COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "country" = 'DE'
+            LIMIT 1""",
+    ),
+    "a total of events that are clipped": Accepted(
+        "SELECT COUNT(*) FROM orders WHERE item = 'x'",
+        HistogramQuery("orders", (), Measure.EVENTS, (In("item", ("x",)),)),
+        "617fbb19cd587323",
+        r"""SELECT COALESCE(CAST(SUM(CASE WHEN "gris_member_count" > 3 THEN 3
+            ELSE "gris_member_count" END) AS BIGINT), 0) AS "gris_count"
+            FROM (SELECT COUNT(*) AS "gris_member_count"
+            FROM "orders"
+            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" <= 1599955199999
+            AND "item" = 'x'
+            GROUP BY "customer") AS "gris_members"
+            LIMIT 1""",
+        r"""SELECT COALESCE(SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END), 0)
+            AS "gris_count" FROM (SELECT COUNT(*) AS "gris_member_count"
+            FROM "orders"
+            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" <= 1599955199999
+            AND "item" = 'x'
+            GROUP BY "customer") AS "gris_members"
+            LIMIT 1""",
+        NESTED_PREFIX,
+    ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -141,8 +142,14 @@ def conditions(draw: st.DrawFn) -> Filter:
     return In(name, values) if draw(st.booleans()) else NotIn(name, values)
 
 
+def questions_and_totals() -> st.SearchStrategy[HistogramQuery]:
+    """Return questions about the small table; about one in six counts a total."""
+    total = questions().map(lambda query: replace(query, dimensions=()))
+    return st.integers(0, 5).flatmap(lambda each: total if each == 5 else questions())
+
+
 def questions() -> st.SearchStrategy[HistogramQuery]:
-    """Return questions about the small table."""
+    """Return questions about the small table that group by columns."""
     timestamps = st.none() | st.datetimes(
         datetime.datetime(2018, 12, 31), datetime.datetime(2019, 1, 4), timezones=st.just(datetime.UTC)
     )

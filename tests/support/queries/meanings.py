@@ -10,7 +10,6 @@ MEANINGS = [
     [
         f"{COUNTRIES} GROUP BY country",
         f"{COUNTRIES} WHERE country IN ('FR', 'AT', 'DE') GROUP BY country",
-        f"{COUNTRIES} WHERE country IN ('FR', 'AT', 'DE', 'US') GROUP BY country",
         f"{COUNTRIES} WHERE country <> 'US' GROUP BY country",
     ],
     [

@@ -61,9 +61,10 @@ class _Reader:
         source = select.args["from_"].this
         inner, clip = select, None
         *keys, count = select.expressions
+        is_total = not keys
         assert count.alias == "gris_count"
         if isinstance(source, exp.Subquery):
-            inner, clip = source.this, _clip(count.this)
+            inner, clip = source.this, _clip(count.this, is_total=is_total)
             *keys, inner_count = inner.expressions
             assert inner_count.sql() == 'COUNT(*) AS "gris_member_count"'
             assert [key.sql() for key in inner.args["group"].expressions][-1] == f'"{self._table.member}"'
@@ -82,10 +83,10 @@ class _Reader:
         self, select: exp.Select, inner: exp.Select, keys: list[exp.Expr], *, clipped: bool
     ) -> None:
         expressions = [key.this.sql() if isinstance(key, exp.Alias) else key.sql() for key in keys]
-        grouped = [key.sql() for key in inner.args["group"].expressions]
+        grouped = _keys(inner)
         assert grouped == expressions + ([f'"{self._table.member}"'] if clipped else [])
         if clipped:
-            outer = [key.sql() for key in select.args["group"].expressions]
+            outer = _keys(select)
             assert outer == [f'"{key.alias_or_name}"' for key in keys]
             assert [each.sql() for each in select.expressions[:-1]] == outer
 
@@ -164,8 +165,20 @@ def _smallest(column: Column) -> Value:
     return date_of(start) if column.type is ColumnType.DATE else start
 
 
-def _clip(count: exp.Expr) -> int:
-    """Return the tau of `SUM(CASE WHEN count > tau THEN tau ELSE count END)`, with or without a cast."""
+def _keys(select: exp.Select) -> list[str]:
+    group = select.args.get("group")
+    return [] if group is None else [key.sql() for key in group.expressions]
+
+
+def _clip(count: exp.Expr, *, is_total: bool) -> int:
+    """Return the tau of `SUM(CASE WHEN count > tau THEN tau ELSE count END)`, with or without a cast.
+
+    In a total, the sum of nothing has to be 0.
+    """
+    if is_total:
+        assert isinstance(count, exp.Coalesce)
+        assert [each.sql() for each in count.expressions] == ["0"]
+        count = count.this
     total = count.this if isinstance(count, exp.Cast) else count
     assert isinstance(total, exp.Sum)
     case = total.this
@@ -176,6 +189,10 @@ def _clip(count: exp.Expr) -> int:
 
 def _check_order(select: exp.Select, count: exp.Expr) -> None:
     """Check that rows come by count descending, then by every dimension."""
+    if select.args.get("group") is None:
+        # There is one row.
+        assert select.args.get("order") is None
+        return
     first, *rest = select.args["order"].expressions
     assert first.this == count
     assert first.args["desc"]

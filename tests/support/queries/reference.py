@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
-from dp_service.queries.render.statement import InQueryBound
+from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
 from dp_service.queries.tables import Column, Nulls, Policy, Table
@@ -38,9 +38,13 @@ def holds(condition: Filter, value: Any) -> bool:
 def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) -> list[tuple[Any, ...]]:
     """Return the rows that an engine must answer with, in order, at a moment in seconds since 1970."""
     table = policy.table(query.table)
+    found = _members_of(query, policy, rows, now=now)
+    if not query.dimensions:
+        # A total is one row, also of nothing.
+        found.setdefault((), [])
     counts = {
-        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else _events(found, table)
-        for element, found in _members_of(query, policy, rows, now=now).items()
+        element: len(set(members)) if query.measure is Measure.DISTINCT_MEMBERS else _events(members, table)
+        for element, members in found.items()
     }
     ordered = sorted(counts, key=lambda element: (-counts[element], element))
     limit = resolve(query, policy, now=now).row_limit
@@ -50,19 +54,25 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) 
 def bounded_answer(
     query: HistogramQuery, policy: Policy, rows: list[Row], bound: InQueryBound, *, now: int
 ) -> list[tuple[Any, ...]]:
-    """Return the counts of bounded contributions, in order."""
+    """Return the counts of bounded contributions, in order; with the number of members whose first element it is."""
     held: dict[str | None, Counter[tuple[Any, ...]]] = defaultdict(Counter)
     for element, members in _members_of(query, policy, rows, now=now).items():
         for member in members:
             held[member][element] += 1
     counts: Counter[tuple[Any, ...]] = Counter()
+    firsts: Counter[tuple[Any, ...]] = Counter()
     for member, events in held.items():
         by_text = {tuple(map(_text, element)): element for element in events}
-        for text in kept(bound.salt, str(member), by_text, bound.delta_0):
+        of_member = kept(bound.salt, str(member), by_text, bound.delta_0)
+        firsts[by_text[of_member[0]]] += 1
+        for text in of_member:
             rows_counted = 1 if query.measure is Measure.DISTINCT_MEMBERS else bound.tau
             counts[by_text[text]] += min(events[by_text[text]], rows_counted)
     shown = {element: count for element, count in counts.items() if count >= (bound.min_count or 0)}
-    return [(*element, shown[element]) for element in sorted(shown, key=lambda each: (-shown[each], each))]
+    return [
+        (*element, shown[element], *([firsts[element]] if bound.counts_firsts else []))
+        for element in sorted(shown, key=lambda each: (-shown[each], each))
+    ]
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ def where(condition: str) -> str:
     return f"{HEAD} WHERE {condition} {TAIL}"
 
 
-A_FUNCTION = r"COUNT\(\*\) are, and no other function"
+A_FUNCTION = r"COUNT\(\*\) are, SUM and AVG of value columns, and no other function"
 NOT_ASCII = "a character that is no part of a question"
 MALFORMED = {
     "empty": ("", "begins with SELECT"),
@@ -52,7 +52,8 @@ MALFORMED = {
     "function hidden by underscores": (where("l_o_o_k_u_p('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "quoted function": (where("\"lookup\"('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "function over a dimension": (f"SELECT UPPER(article_id), {PLAIN[19:]}", A_FUNCTION),
-    "other aggregate": (PLAIN.replace("COUNT", "SUM"), A_FUNCTION),
+    "other aggregate": (PLAIN.replace("COUNT", "MAX"), A_FUNCTION),
+    "sum without a count": (PLAIN.replace("COUNT", "SUM"), "before SUM and AVG"),
     "approximate count of another column": (
         PLAIN.replace("COUNT(DISTINCT member_id)", "DISTINCTCOUNTHLL(country)"),
         "of the table's member column",
@@ -104,6 +105,14 @@ MALFORMED = {
         PLAIN.replace("engagement", "engagement JOIN clicks"),
         "a join, or a second table, is not accepted",
     ),
+    "join by a column": (
+        PLAIN.replace("engagement", "engagement JOIN clicks USING (day)"),
+        "a join, or a second table, is not accepted",
+    ),
+    "join by a condition": (
+        PLAIN.replace("engagement", "engagement JOIN clicks ON (day = at)"),
+        "a join, or a second table, is not accepted",
+    ),
     "comma join": (
         PLAIN.replace("engagement", "engagement, clicks"),
         "a join, or a second table, is not accepted",
@@ -141,8 +150,13 @@ MALFORMED = {
     "HAVING": (PLAIN.replace("ORDER", "HAVING COUNT(*) > 3 ORDER"), "HAVING is not"),
     "QUALIFY": (PLAIN.replace("ORDER", "QUALIFY article_id = 'x' ORDER"), "QUALIFY is not"),
     "DISTINCT": (f"SELECT DISTINCT {PLAIN[7:]}", "SELECT DISTINCT is not"),
-    "star": (PLAIN.replace("article_id,", "*,", 1), r"\* is not accepted"),
-    "window": (PLAIN.replace("member_id)", "member_id) OVER (PARTITION BY article_id)"), A_FUNCTION),
+    "star": (PLAIN.replace("article_id,", "*,", 1), r"\* is not accepted: no rows are shown"),
+    "rows": ("SELECT * FROM engagement LIMIT 5", r"\* is not accepted: no rows are shown, only counts"),
+    "rows of a table": ("SELECT e.* FROM engagement e", r"\* is not accepted: no rows are shown"),
+    "window": (
+        PLAIN.replace("member_id)", "member_id) OVER (PARTITION BY article_id)"),
+        "a window function is not accepted",
+    ),
     "named window": (PLAIN.replace("member_id)", "member_id) OVER w"), "a window function"),
     "FILTER": (PLAIN.replace("member_id)", "member_id) FILTER (WHERE score = 1)"), A_FUNCTION),
     "OFFSET": (f"{PLAIN} OFFSET 3", "OFFSET is not"),
@@ -166,7 +180,7 @@ MALFORMED = {
     ),
     "alias of a column without AS": (
         PLAIN.replace("article_id,", "article_id article_id,", 1),
-        "a name after a name",
+        "two names beside each other: a comma or AS is missing",
     ),
     "exponent": (where("score = 1e3"), "a number other than an integer"),
     "hexadecimal": (where("score = 0x1F"), "a number other than an integer"),
@@ -265,14 +279,25 @@ MALFORMED = {
     "no table": ("SELECT 1", "such as SELECT 1, .* read the catalogue"),
     "no table, with a semicolon": ("select 1;", "such as SELECT 1, .* read the catalogue"),
     "BETWEEN SYMMETRIC": (where("score BETWEEN SYMMETRIC 1 AND 0"), "BETWEEN SYMMETRIC is not"),
-    "IS NULL": (where("article_id IS NULL"), "IS is not accepted"),
+    "IS NULL": (where("article_id IS NULL"), "IS is not accepted: .* rows without a value"),
+    "IS NOT NULL": (where("article_id IS NOT NULL"), "IS is not accepted: .* rows without a value"),
+    "IS TRUE": (where("active IS TRUE"), "IS is not accepted: .* = TRUE"),
+    "NOT of a truth value": (where("NOT active"), "a column alone is no condition: .* FALSE"),
+    "NOT of IS NULL": (where("NOT article_id IS NULL"), "IS is not accepted: .* rows without a value"),
     "NULL": (where("article_id = NULL"), "NULL is not accepted"),
     "LIKE": (where("article_id LIKE 'x%'"), "LIKE is not accepted"),
     "regular expression": (where("article_id ~ 'x'"), NOT_ASCII),
-    "truth value alone": (where("active"), "an expression other than"),
+    "truth value alone": (where("active"), "a column alone is no condition: .* TRUE"),
+    "a truth value and a condition": (where("active AND score = 1"), "a column alone is no condition"),
     "constant": (where("TRUE"), "an expression other than"),
     "literal first": (where("1 = score"), "does not begin with a column"),
-    "two columns": (where("article_id = country"), "an expression other than"),
+    "two columns": (where("article_id = country"), "a name where a value is expected: .* single quotes"),
+    "text in double quotes": (
+        where('article_id = "x"'),
+        "a name where a value is expected: .* single quotes",
+    ),
+    "number in double quotes": (where('score = "1"'), "a name where a value is expected"),
+    "list of texts in double quotes": (where('article_id IN ("x")'), "a name where a value is expected"),
     "row values": (
         where("(article_id, country) IN (('a', 'b'))"),
         "does not begin with a column",
@@ -308,18 +333,26 @@ MALFORMED = {
         "a count before a column, or a second count",
     ),
     "two counts": (PLAIN.replace(" FROM", ", COUNT(*) FROM"), "a second count"),
-    "total": (
-        "SELECT COUNT(*) FROM engagement",
-        "a total of the whole table, is not offered: group by a column, such as",
+    "a total beside a column": (
+        "SELECT country, COUNT(*) FROM engagement",
+        "expected GROUP BY with the selected columns: GROUP BY country",
     ),
-    "total of members": (
-        "SELECT DISTINCTCOUNT(member_id) AS n FROM engagement",
-        "a total of the whole table",
+    "a total by a column that is not selected": (
+        "SELECT COUNT(*) FROM engagement GROUP BY country",
+        "expected GROUP BY with exactly the selected columns",
     ),
+    "two totals": ("SELECT COUNT(*), COUNT(DISTINCT member_id) FROM engagement", "a second count"),
+    "the smallest total first": (
+        "SELECT COUNT(*) AS n FROM engagement ORDER BY n",
+        "ORDER BY with the count descending",
+    ),
+    "a total with a condition on it": ("SELECT COUNT(*) FROM engagement HAVING COUNT(*) > 5", "HAVING"),
+    "a total by nothing": ("SELECT COUNT(*) FROM engagement GROUP BY ()", "not accepted"),
+    "a total of one more word": ("SELECT COUNT(*) FROM engagement LIMIT 1 ONLY", "ONLY after a number"),
     "five dimensions": (
         "SELECT article_id, country, score, active, day, COUNT(*) FROM engagement "
         "GROUP BY article_id, country, score, active, day",
-        "1 to 4 columns",
+        "at most 4 columns",
     ),
     "dimension twice": (
         "SELECT country, country, COUNT(*) FROM engagement GROUP BY country, country",
@@ -399,4 +432,6 @@ BY_POLICY = {
         Rule.FILTER,
     ),
     "measure that is not offered": ("SELECT kind, COUNT(*) FROM clicks GROUP BY kind", Rule.MEASURE),
+    "total of events whose tau is assumed": ("SELECT COUNT(*) FROM engagement", Rule.MEASURE),
+    "total of events that are not offered": ("SELECT COUNT(*) FROM clicks", Rule.MEASURE),
 }

@@ -56,7 +56,8 @@ class _Writer:
         if conditions:
             parts.append(f"WHERE {self._conjunction(conditions)}")
         keys = [self._choice(self._column(name), str(place)) for place, name in enumerate(names, start=1)]
-        parts.append(f"GROUP BY {self._listed(self._shuffled(keys))}")
+        if keys:
+            parts.append(f"GROUP BY {self._listed(self._shuffled(keys))}")
         parts += self._order(query, names, count, alias)
         if query.k is not None:
             parts.append(f"LIMIT {query.k}")

@@ -128,13 +128,15 @@ CREATE TABLE gris.journal (
   PRIMARY KEY (root, entry)
 );
 
--- How far the journal of each root is sealed, and what counts of it; the currency as codec.encode_currency writes it.
+-- How far the journal of each root is sealed, and what counts of it; the currency as codec.encode_currency writes it,
+-- the states of accounts as codec.encode_states.
 CREATE TABLE gris.checkpoints (
   root text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL,
   entries bigint NOT NULL,
   digest text NOT NULL,
-  currency text NOT NULL DEFAULT ''
+  currency text NOT NULL DEFAULT '',
+  states text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE gris.checkpoint_sums (

@@ -19,7 +19,7 @@ end
 local function charged(is_spent, query_id, span)
   local payment = is_spent and span and request.release_id ~= ''
     and {release_id = request.release_id, query_id = query_id, span = span} or nil
-  return finish(charged_text(request.information, request.calls, '0'), payment, is_nothing(asked) and not is_spent)
+  return finish(charged_text(request.information, request.calls, '0'), payment, not is_spent and now or nil)
 end
 
 -- Draft.payment_span
@@ -34,7 +34,7 @@ local function payment_span(reservation)
 end
 
 local function already_paid()
-  return finish(charged_text('0', '0', '1'), nil, is_nothing(asked))
+  return finish(charged_text('0', '0', '1'), nil, now)
 end
 
 local function settle()

@@ -66,6 +66,11 @@ local function added(a, b) return {plus(a[1], b[1]), plus(a[2], b[2])} end
 local function taken(a, b) return {minus(a[1], b[1]), minus(a[2], b[2])} end
 local function is_within(a, b) return not above(a[1], b[1]) and not above(a[2], b[2]) end
 
+-- values.capped_sum
+local function capped(sum)
+  return {above(sum[1], LARGEST) and LARGEST or sum[1], above(sum[2], LARGEST) and LARGEST or sum[2]}
+end
+
 -- Times are numbers, and `nil` for those that never come, which are written as ''.
 
 local time_texts = {}
@@ -380,7 +385,7 @@ local function roll(balance, each, ended)
         table.insert(days, day)
       end
     end
-    balance.spent, balance.days, balance.leaves = sum, days, each.leaves
+    balance.spent, balance.days, balance.leaves = capped(sum), days, each.leaves
     balance.first, balance.last = balance.day_first, balance.day_last
     return true
   end
@@ -412,7 +417,7 @@ local function reserved_at(level, since)
       end
     end
   end
-  return sum
+  return capped(sum)
 end
 
 -- Past days whose last charges leave a sliding window at a time that only a calendar tells: by level, then by start.
@@ -438,7 +443,7 @@ local function rebuilt(balance, each, since)
   end
   table.sort(days, function(one, other) return one.first < other.first end)
   local made = {
-    first = math.max(each.first, since), last = each.last, spent = spent, since = first, leaves = each.leaves,
+    first = math.max(each.first, since), last = each.last, spent = capped(spent), since = first, leaves = each.leaves,
     days = days, rule = each.rule, day_first = balance.day_first, day_last = balance.day_last, today = balance.today,
     reserved = reserved_at(each.level, first),
   }
@@ -478,16 +483,17 @@ end
 local function refresh_without_limit(each)
   local balance = balance_of(each.level)
   if not balance then
+    local day_first = math.max(each.day_first, currency_since)
     balances[each.level] = {
-      first = each.day_first, last = each.day_last, spent = NOTHING, reserved = NOTHING, since = 0, days = {},
-      rule = '', day_first = each.day_first, day_last = each.day_last, today = NOTHING,
+      first = day_first, last = each.day_last, spent = NOTHING, reserved = NOTHING, since = 0, days = {},
+      rule = '', day_first = day_first, day_last = each.day_last, today = NOTHING,
     }
     table.insert(new_levels, each.level)
     return
   end
   local over = begin_day(balance, each)
-  if not over then return end
-  change_day(each.level, over.first, added, over.spent, over.last)
+  if over then change_day(each.level, over.first, added, over.spent, over.last) end
+  if not over and not balance.leaves then return end
   balance.first, balance.last, balance.spent = balance.day_first, balance.day_last, NOTHING
   balance.leaves, balance.days, balance.rule = nil, {}, ''
 end
@@ -498,13 +504,17 @@ end
 
 -- Draft._refresh
 local function refresh(each)
+  local is_new = not balance_of(each.level)
   bring_to_now(each)
   local balance = balances[each.level]
   if not is_of_the_last_currency(balance) then return end
-  if each.mode == 'track' or (is_nothing(balance.spent) and is_nothing(balance.reserved)) then
+  -- Draft._in_new_currency
+  if is_nothing(balance.spent) and is_nothing(balance.reserved) then
     local opened = opened_balance(each, currency_since)
-    opened.day_first, opened.day_last = balance.day_first, balance.day_last
+    if not is_new then opened.day_first, opened.day_last = balance.day_first, balance.day_last end
     balances[each.level] = opened
+  elseif each.mode == 'track' then
+    balances[each.level] = rebuild(balance, each)
   end
 end
 
@@ -582,15 +592,29 @@ local function shortage(asked)
   return #held > 0 and {'held', time_text(now), held} or nil
 end
 
-local function admission(asked)
-  if has_room(asked) then return nil end
-  local refusal = shortage(asked)
-  if refusal then return refusal end
-  for _, each in ipairs(levels) do
-    local sum = added(used(each), asked)
-    if above(sum[1], LARGEST) or above(sum[2], LARGEST) then return {'refused', 'SUM_OVERFLOW'} end
+-- Cost.fits_above
+local function fits_above(asked, counted)
+  local sum = added(counted, asked)
+  return not above(sum[1], LARGEST) and not above(sum[2], LARGEST)
+end
+
+-- Draft.can_count
+local function can_count(asked)
+  for _, each in ipairs(others) do
+    local balance = balances[each.level]
+    if not fits_above(asked, added(balance.today, balance.reserved)) then return false end
   end
-  return nil
+  return true
+end
+
+local function admission(asked)
+  local fits = can_count(asked)
+  if not has_room(asked) then
+    local refusal = shortage(asked)
+    if refusal then return refusal end
+    for _, each in ipairs(levels) do fits = fits and fits_above(asked, used(each)) end
+  end
+  return not fits and {'refused', 'SUM_OVERFLOW'} or nil
 end
 
 -- Every charge writes this: it is put together without the JSON library, which takes three times as long, and nothing
@@ -763,8 +787,9 @@ local function write_state()
   write_journal()
 end
 
--- `outcome` is a list, or the text of one that is no refusal. With `is_brief` it is forgotten as soon as a refusal.
-local function finish(outcome, payment, is_brief)
+-- `outcome` is a list, or the text of one that is no refusal. rules._kept_until: what takes no budget is `over` at a
+-- time, and forgotten as soon after it as a refusal.
+local function finish(outcome, payment, over)
   local is_text = type(outcome) == 'string'
   local kind = is_text and '' or outcome[1]
   local text = is_text and outcome or cjson.encode(outcome)
@@ -780,7 +805,8 @@ local function finish(outcome, payment, is_brief)
   local is_refusal = kind == 'refused' or kind == 'exhausted'
   local ends = leaf.leaves or leaf.last
   local keep_paid = (ends or now) + tonumber(request.retention)
-  local keep_until = (is_refusal or is_brief) and now + tonumber(request.refusal_retention) or keep_paid
+  if is_refusal then over = now end
+  local keep_until = over and over + tonumber(request.short_retention) or keep_paid
   write_state()
   if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,

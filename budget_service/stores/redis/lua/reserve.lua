@@ -16,7 +16,8 @@ opened = {
   holds = already_paid and {} or holds(),
 }
 add_reserved(opened.holds, added, held)
-return finish({
+local outcome = {
   'reserved', request.reservation_id, opened.information, opened.calls, opened.expires_at,
   already_paid and '1' or '0',
-})
+}
+return finish(outcome, nil, tonumber(opened.expires_at))

@@ -43,7 +43,7 @@ class AskResponse(_message.Message):
     def __init__(self, chunk: _Optional[_Union[_dp_pb2.ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("columns", "count_alias", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "charged", "remaining", "data_version", "release_id", "query_id", "key_id", "replayed", "requested_k")
+    __slots__ = ("columns", "count_alias", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "charged", "remaining", "data_version", "release_id", "query_id", "key_id", "replayed", "requested_k", "total")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -61,6 +61,7 @@ class Result(_message.Message):
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
     count_alias: str
     element_count: int
@@ -78,7 +79,8 @@ class Result(_message.Message):
     key_id: str
     replayed: bool
     requested_k: int
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ..., requested_k: _Optional[int] = ...) -> None: ...
+    total: _dp_pb2.NoisyTotal
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ..., requested_k: _Optional[int] = ..., total: _Optional[_Union[_dp_pb2.NoisyTotal, _Mapping]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("question", "account")
@@ -89,18 +91,20 @@ class ExplainRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "shares", "requested_k")
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "shares", "requested_k", "alternatives")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: _dp_pb2.MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
     shares: _containers.RepeatedCompositeFieldContainer[BudgetShare]
     requested_k: int
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ..., requested_k: _Optional[int] = ...) -> None: ...
+    alternatives: _containers.RepeatedCompositeFieldContainer[_dp_pb2.Alternative]
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[_dp_pb2.Alternative, _Mapping]]] = ...) -> None: ...
 
 class BudgetShare(_message.Message):
     __slots__ = ("path", "unit", "cost", "limit", "remaining", "mode")

@@ -188,9 +188,10 @@ class BudgetAdminServiceServicer(object):
 
     def RefundCharge(self, request, context):
         """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
-        records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
-        FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
-        was already refunded.
+        records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
+        gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
+        question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
+        a window that counts, or the charge was already refunded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -98,9 +98,10 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.RefundChargeResponse,
     ]
     """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
-    records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
-    FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
-    was already refunded.
+    records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
+    gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
+    question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
+    a window that counts, or the charge was already refunded.
     """
 
     CloseAccount: grpc.UnaryUnaryMultiCallable[
@@ -222,9 +223,10 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.RefundChargeResponse,
     ]
     """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
-    records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
-    FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
-    was already refunded.
+    records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
+    gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
+    question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
+    a window that counts, or the charge was already refunded.
     """
 
     CloseAccount: grpc.aio.UnaryUnaryMultiCallable[
@@ -364,9 +366,10 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.RefundChargeResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.RefundChargeResponse]]:
         """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
-        records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
-        FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
-        was already refunded.
+        records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
+        gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
+        question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
+        a window that counts, or the charge was already refunded.
         """
 
     @abc.abstractmethod

@@ -129,7 +129,7 @@ class BudgetServiceServicer(object):
 
     def ReserveBudget(self, request, context):
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-        that only records would not fit into 64 bits.
+        that only records, or has no limit, would not fit into 64 bits.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

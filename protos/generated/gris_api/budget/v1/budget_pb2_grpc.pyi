@@ -60,7 +60,7 @@ class BudgetServiceStub:
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-    that only records would not fit into 64 bits.
+    that only records, or has no limit, would not fit into 64 bits.
     """
 
     UpdateBudget: grpc.UnaryUnaryMultiCallable[
@@ -134,7 +134,7 @@ class BudgetServiceAsyncStub:
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-    that only records would not fit into 64 bits.
+    that only records, or has no limit, would not fit into 64 bits.
     """
 
     UpdateBudget: grpc.aio.UnaryUnaryMultiCallable[
@@ -212,7 +212,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse]]:
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-        that only records would not fit into 64 bits.
+        that only records, or has no limit, would not fit into 64 bits.
         """
 
     @abc.abstractmethod

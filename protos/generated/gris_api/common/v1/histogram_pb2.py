@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egris/common/v1/histogram.proto\x12\x0egris.common.v1\"O\n\x06\x43olumn\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x04type\x18\x02 \x01(\x0e\x32\x1a.gris.common.v1.ColumnType\x12\r\n\x05\x61lias\x18\x03 \x01(\t\"\x1e\n\x0cStringValues\x12\x0e\n\x06values\x18\x01 \x03(\t\"\x1d\n\x0bInt64Values\x12\x0e\n\x06values\x18\x01 \x03(\x03\"\x1c\n\nBoolValues\x12\x0e\n\x06values\x18\x01 \x03(\x08\"\x1a\n\nDateValues\x12\x0c\n\x04\x64\x61ys\x18\x01 \x03(\x11\"\xe1\x01\n\rElementColumn\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x07strings\x18\x02 \x01(\x0b\x32\x1c.gris.common.v1.StringValuesH\x00\x12-\n\x06int64s\x18\x03 \x01(\x0b\x32\x1b.gris.common.v1.Int64ValuesH\x00\x12+\n\x05\x62ools\x18\x04 \x01(\x0b\x32\x1a.gris.common.v1.BoolValuesH\x00\x12+\n\x05\x64\x61tes\x18\x05 \x01(\x0b\x32\x1a.gris.common.v1.DateValuesH\x00\x42\x08\n\x06values\"K\n\tHistogram\x12.\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\x1d.gris.common.v1.ElementColumn\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x03*\x9f\x01\n\nColumnType\x12\x1b\n\x17\x43OLUMN_TYPE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43OLUMN_TYPE_STRING\x10\x01\x12\x15\n\x11\x43OLUMN_TYPE_INT64\x10\x02\x12\x14\n\x10\x43OLUMN_TYPE_BOOL\x10\x03\x12\x14\n\x10\x43OLUMN_TYPE_DATE\x10\x04\x12\x19\n\x15\x43OLUMN_TYPE_TIMESTAMP\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egris/common/v1/histogram.proto\x12\x0egris.common.v1\"O\n\x06\x43olumn\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\x04type\x18\x02 \x01(\x0e\x32\x1a.gris.common.v1.ColumnType\x12\r\n\x05\x61lias\x18\x03 \x01(\t\"\x1e\n\x0cStringValues\x12\x0e\n\x06values\x18\x01 \x03(\t\"\x1d\n\x0bInt64Values\x12\x0e\n\x06values\x18\x01 \x03(\x03\"\x1c\n\nBoolValues\x12\x0e\n\x06values\x18\x01 \x03(\x08\"\x1a\n\nDateValues\x12\x0c\n\x04\x64\x61ys\x18\x01 \x03(\x11\"\xe1\x01\n\rElementColumn\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x07strings\x18\x02 \x01(\x0b\x32\x1c.gris.common.v1.StringValuesH\x00\x12-\n\x06int64s\x18\x03 \x01(\x0b\x32\x1b.gris.common.v1.Int64ValuesH\x00\x12+\n\x05\x62ools\x18\x04 \x01(\x0b\x32\x1a.gris.common.v1.BoolValuesH\x00\x12+\n\x05\x64\x61tes\x18\x05 \x01(\x0b\x32\x1a.gris.common.v1.DateValuesH\x00\x42\x08\n\x06values\"\x8c\x01\n\tHistogram\x12.\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\x1d.gris.common.v1.ElementColumn\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x03\x12\x14\n\x0c\x66irst_counts\x18\x0c \x03(\x03\x12)\n\x04sums\x18< \x03(\x0b\x32\x1b.gris.common.v1.CentredSums\"\x1d\n\x0b\x43\x65ntredSums\x12\x0e\n\x06values\x18\x01 \x03(\x12*\x9f\x01\n\nColumnType\x12\x1b\n\x17\x43OLUMN_TYPE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43OLUMN_TYPE_STRING\x10\x01\x12\x15\n\x11\x43OLUMN_TYPE_INT64\x10\x02\x12\x14\n\x10\x43OLUMN_TYPE_BOOL\x10\x03\x12\x14\n\x10\x43OLUMN_TYPE_DATE\x10\x04\x12\x19\n\x15\x43OLUMN_TYPE_TIMESTAMP\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.common.v1.histogram_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_COLUMNTYPE']._serialized_start=558
-  _globals['_COLUMNTYPE']._serialized_end=717
+  _globals['_COLUMNTYPE']._serialized_start=655
+  _globals['_COLUMNTYPE']._serialized_end=814
   _globals['_COLUMN']._serialized_start=50
   _globals['_COLUMN']._serialized_end=129
   _globals['_STRINGVALUES']._serialized_start=131
@@ -45,6 +45,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DATEVALUES']._serialized_end=250
   _globals['_ELEMENTCOLUMN']._serialized_start=253
   _globals['_ELEMENTCOLUMN']._serialized_end=478
-  _globals['_HISTOGRAM']._serialized_start=480
-  _globals['_HISTOGRAM']._serialized_end=555
+  _globals['_HISTOGRAM']._serialized_start=481
+  _globals['_HISTOGRAM']._serialized_end=621
+  _globals['_CENTREDSUMS']._serialized_start=623
+  _globals['_CENTREDSUMS']._serialized_end=652
 # @@protoc_insertion_point(module_scope)

@@ -71,9 +71,19 @@ class ElementColumn(_message.Message):
     def __init__(self, name: _Optional[str] = ..., strings: _Optional[_Union[StringValues, _Mapping]] = ..., int64s: _Optional[_Union[Int64Values, _Mapping]] = ..., bools: _Optional[_Union[BoolValues, _Mapping]] = ..., dates: _Optional[_Union[DateValues, _Mapping]] = ...) -> None: ...
 
 class Histogram(_message.Message):
-    __slots__ = ("columns", "counts")
+    __slots__ = ("columns", "counts", "first_counts", "sums")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[ElementColumn]
     counts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, columns: _Optional[_Iterable[_Union[ElementColumn, _Mapping]]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
+    first_counts: _containers.RepeatedScalarFieldContainer[int]
+    sums: _containers.RepeatedCompositeFieldContainer[CentredSums]
+    def __init__(self, columns: _Optional[_Iterable[_Union[ElementColumn, _Mapping]]] = ..., counts: _Optional[_Iterable[int]] = ..., first_counts: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[CentredSums, _Mapping]]] = ...) -> None: ...
+
+class CentredSums(_message.Message):
+    __slots__ = ("values",)
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, values: _Optional[_Iterable[int]] = ...) -> None: ...

@@ -18,6 +18,8 @@ class Mechanism(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MECHANISM_KNOWN_GUMB: _ClassVar[Mechanism]
     MECHANISM_UNK_LAP: _ClassVar[Mechanism]
     MECHANISM_UNK_GUMB: _ClassVar[Mechanism]
+    MECHANISM_BOUND_GAUSS: _ClassVar[Mechanism]
+    MECHANISM_BOUND_MOMENTS: _ClassVar[Mechanism]
 
 class CountNoise(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -32,10 +34,27 @@ class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONSISTENCY_KEYED: _ClassVar[Consistency]
     CONSISTENCY_FRESH: _ClassVar[Consistency]
 
+class BoundedBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    BOUNDED_BY_UNSPECIFIED: _ClassVar[BoundedBy]
+    BOUNDED_BY_IN_QUERY: _ClassVar[BoundedBy]
+    BOUNDED_BY_PREPARED: _ClassVar[BoundedBy]
+    BOUNDED_BY_ASSUMED: _ClassVar[BoundedBy]
+
+class ValueType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VALUE_TYPE_UNSPECIFIED: _ClassVar[ValueType]
+    VALUE_TYPE_INT64: _ClassVar[ValueType]
+    VALUE_TYPE_DECIMAL: _ClassVar[ValueType]
+
 class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ENGINE_FEATURE_UNSPECIFIED: _ClassVar[EngineFeature]
     ENGINE_FEATURE_PINOT_MULTISTAGE: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_BOUNDED_COPY: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
 
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -43,6 +62,7 @@ class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INTERVAL_KIND_NONE: _ClassVar[IntervalKind]
     INTERVAL_KIND_PLAIN: _ClassVar[IntervalKind]
     INTERVAL_KIND_GIVEN_SHOWN: _ClassVar[IntervalKind]
+    INTERVAL_KIND_SIMULTANEOUS: _ClassVar[IntervalKind]
 
 class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -52,6 +72,13 @@ class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMPOSITION_BOUND_DURFEE_ROGERS: _ClassVar[CompositionBound]
     COMPOSITION_BOUND_ZCDP: _ClassVar[CompositionBound]
     COMPOSITION_BOUND_ADAPTIVE: _ClassVar[CompositionBound]
+
+class Answering(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ANSWERING_UNSPECIFIED: _ClassVar[Answering]
+    ANSWERING_UNBOUNDED: _ClassVar[Answering]
+    ANSWERING_ONE_LOOK: _ClassVar[Answering]
+    ANSWERING_TWO_LOOKS: _ClassVar[Answering]
 
 class TimeUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -79,6 +106,8 @@ MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
 MECHANISM_UNK_LAP: Mechanism
 MECHANISM_UNK_GUMB: Mechanism
+MECHANISM_BOUND_GAUSS: Mechanism
+MECHANISM_BOUND_MOMENTS: Mechanism
 COUNT_NOISE_UNSPECIFIED: CountNoise
 COUNT_NOISE_NONE: CountNoise
 COUNT_NOISE_DISCRETE_LAPLACE: CountNoise
@@ -86,18 +115,34 @@ COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise
 CONSISTENCY_UNSPECIFIED: Consistency
 CONSISTENCY_KEYED: Consistency
 CONSISTENCY_FRESH: Consistency
+BOUNDED_BY_UNSPECIFIED: BoundedBy
+BOUNDED_BY_IN_QUERY: BoundedBy
+BOUNDED_BY_PREPARED: BoundedBy
+BOUNDED_BY_ASSUMED: BoundedBy
+VALUE_TYPE_UNSPECIFIED: ValueType
+VALUE_TYPE_INT64: ValueType
+VALUE_TYPE_DECIMAL: ValueType
 ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
+ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
+ENGINE_FEATURE_TWO_LOOKS: EngineFeature
+ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
+ENGINE_FEATURE_SUMS: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
 INTERVAL_KIND_GIVEN_SHOWN: IntervalKind
+INTERVAL_KIND_SIMULTANEOUS: IntervalKind
 COMPOSITION_BOUND_UNSPECIFIED: CompositionBound
 COMPOSITION_BOUND_BASIC: CompositionBound
 COMPOSITION_BOUND_DONG_DURFEE_ROGERS: CompositionBound
 COMPOSITION_BOUND_DURFEE_ROGERS: CompositionBound
 COMPOSITION_BOUND_ZCDP: CompositionBound
 COMPOSITION_BOUND_ADAPTIVE: CompositionBound
+ANSWERING_UNSPECIFIED: Answering
+ANSWERING_UNBOUNDED: Answering
+ANSWERING_ONE_LOOK: Answering
+ANSWERING_TWO_LOOKS: Answering
 TIME_UNIT_UNSPECIFIED: TimeUnit
 TIME_UNIT_DAYS: TimeUnit
 TIME_UNIT_SECONDS: TimeUnit
@@ -112,8 +157,94 @@ FILTER_OPERATOR_IN: FilterOperator
 FILTER_OPERATOR_NOT_IN: FilterOperator
 FILTER_OPERATOR_RANGE: FilterOperator
 
+class Contributions(_message.Message):
+    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift")
+    BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
+    DELTA_0_FIELD_NUMBER: _ClassVar[int]
+    PERIODS_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    SHIFT_FIELD_NUMBER: _ClassVar[int]
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int
+    units: int
+    min_count: int
+    threshold: int
+    noise_variance: str
+    names: NamesLook
+    shift: Shift
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ...) -> None: ...
+
+class Shift(_message.Message):
+    __slots__ = ("factor", "denominator", "count_variance", "total_variance")
+    FACTOR_FIELD_NUMBER: _ClassVar[int]
+    DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
+    COUNT_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    factor: int
+    denominator: int
+    count_variance: str
+    total_variance: str
+    def __init__(self, factor: _Optional[int] = ..., denominator: _Optional[int] = ..., count_variance: _Optional[str] = ..., total_variance: _Optional[str] = ...) -> None: ...
+
+class NamesLook(_message.Message):
+    __slots__ = ("delta_1", "units", "max_names", "threshold", "noise_variance")
+    DELTA_1_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    delta_1: int
+    units: str
+    max_names: int
+    threshold: int
+    noise_variance: str
+    def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
+
+class SummedColumn(_message.Message):
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    QUANTUM_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    quantum: str
+    lower: str
+    upper: str
+    share: str
+    noise_variance: str
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
+
+class ShownAggregate(_message.Message):
+    __slots__ = ("function", "column", "alias")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    ALIAS_FIELD_NUMBER: _ClassVar[int]
+    function: _question_pb2.AggregateFunction
+    column: str
+    alias: str
+    def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ...) -> None: ...
+
+class Sums(_message.Message):
+    __slots__ = ("share", "columns", "aggregates", "ordered_by")
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATES_FIELD_NUMBER: _ClassVar[int]
+    ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
+    share: str
+    columns: _containers.RepeatedCompositeFieldContainer[SummedColumn]
+    aggregates: _containers.RepeatedCompositeFieldContainer[ShownAggregate]
+    ordered_by: int
+    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
+
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +256,9 @@ class MechanismParameters(_message.Message):
     COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
     NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    CLIPPED_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
     mechanism: Mechanism
     epsilon_per: str
     delta: str
@@ -136,7 +270,10 @@ class MechanismParameters(_message.Message):
     count_noise: CountNoise
     noise_scale: str
     consistency: Consistency
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ...) -> None: ...
+    contributions: Contributions
+    clipped: bool
+    sums: Sums
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
     __slots__ = ("question", "data_version", "dialect")
@@ -148,15 +285,31 @@ class TranslateQueryRequest(_message.Message):
     dialect: str
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ..., dialect: _Optional[str] = ...) -> None: ...
 
+class BoundedCopy(_message.Message):
+    __slots__ = ("table", "member", "elements", "delta_0", "period")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_0_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    table: str
+    member: str
+    elements: _containers.RepeatedScalarFieldContainer[str]
+    delta_0: int
+    period: str
+    def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
+
 class EngineQuery(_message.Message):
-    __slots__ = ("dialect", "sql", "requires")
+    __slots__ = ("dialect", "sql", "requires", "look")
     DIALECT_FIELD_NUMBER: _ClassVar[int]
     SQL_FIELD_NUMBER: _ClassVar[int]
     REQUIRES_FIELD_NUMBER: _ClassVar[int]
+    LOOK_FIELD_NUMBER: _ClassVar[int]
     dialect: str
     sql: str
     requires: _containers.RepeatedScalarFieldContainer[EngineFeature]
-    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ...) -> None: ...
+    look: int
+    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ..., look: _Optional[int] = ...) -> None: ...
 
 class ReadColumn(_message.Message):
     __slots__ = ("name", "type", "null_value", "smallest", "largest", "time_unit")
@@ -174,8 +327,18 @@ class ReadColumn(_message.Message):
     time_unit: TimeUnit
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ..., time_unit: _Optional[_Union[TimeUnit, str]] = ...) -> None: ...
 
+class ReadValue(_message.Message):
+    __slots__ = ("name", "type", "null_value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: ValueType
+    null_value: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
+
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -191,6 +354,9 @@ class TranslateQueryResponse(_message.Message):
     VERSION_IS_FIXED_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_PER_ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    BOUNDED_COPY_FIELD_NUMBER: _ClassVar[int]
+    UNFINISHED_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -206,7 +372,20 @@ class TranslateQueryResponse(_message.Message):
     version_is_fixed: bool
     requested_k: int
     information_per_element: int
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ...) -> None: ...
+    bounded_copy: BoundedCopy
+    unfinished: UnfinishedRelease
+    sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ...) -> None: ...
+
+class UnfinishedRelease(_message.Message):
+    __slots__ = ("cost", "charge_ticket", "policy_statement")
+    COST_FIELD_NUMBER: _ClassVar[int]
+    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    cost: _cost_pb2.Cost
+    charge_ticket: bytes
+    policy_statement: str
+    def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charge_ticket: _Optional[bytes] = ..., policy_statement: _Optional[str] = ...) -> None: ...
 
 class EstimateCostRequest(_message.Message):
     __slots__ = ("question",)
@@ -215,18 +394,32 @@ class EstimateCostRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
 
 class EstimateCostResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries", "requested_k")
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries", "requested_k", "alternatives")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
     requested_k: int
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., requested_k: _Optional[int] = ...) -> None: ...
+    alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ...) -> None: ...
+
+class Alternative(_message.Message):
+    __slots__ = ("parameters", "worst_case_cost", "chosen", "finds_all")
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
+    CHOSEN_FIELD_NUMBER: _ClassVar[int]
+    FINDS_ALL_FIELD_NUMBER: _ClassVar[int]
+    parameters: MechanismParameters
+    worst_case_cost: _cost_pb2.Cost
+    chosen: bool
+    finds_all: bool
+    def __init__(self, parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., chosen: bool = ..., finds_all: bool = ...) -> None: ...
 
 class AddNoiseRequest(_message.Message):
     __slots__ = ("header", "chunk", "end")
@@ -257,12 +450,24 @@ class ReleaseEnd(_message.Message):
     def __init__(self, row_count: _Optional[int] = ...) -> None: ...
 
 class AddNoiseResponse(_message.Message):
-    __slots__ = ("chunk", "end")
+    __slots__ = ("chunk", "end", "next")
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     chunk: ReleasedElements
     end: Release
-    def __init__(self, chunk: _Optional[_Union[ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+    next: NextLook
+    def __init__(self, chunk: _Optional[_Union[ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
+
+class NextLook(_message.Message):
+    __slots__ = ("plan", "engine_queries", "row_limit")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
+    ROW_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
+    row_limit: int
+    def __init__(self, plan: _Optional[bytes] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., row_limit: _Optional[int] = ...) -> None: ...
 
 class AddNoiseUnaryRequest(_message.Message):
     __slots__ = ("header", "histogram")
@@ -273,27 +478,57 @@ class AddNoiseUnaryRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[ReleaseHeader, _Mapping]] = ..., histogram: _Optional[_Union[_histogram_pb2.Histogram, _Mapping]] = ...) -> None: ...
 
 class AddNoiseUnaryResponse(_message.Message):
-    __slots__ = ("elements", "release")
+    __slots__ = ("elements", "release", "next")
     ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     elements: ReleasedElements
     release: Release
-    def __init__(self, elements: _Optional[_Union[ReleasedElements, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+    next: NextLook
+    def __init__(self, elements: _Optional[_Union[ReleasedElements, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
 
 class ReleasedElements(_message.Message):
-    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper")
+    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "sums", "aggregates")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    NOISY_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
+    NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     interval_lower: _containers.RepeatedScalarFieldContainer[int]
     interval_upper: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ...) -> None: ...
+    noisy_numerators: _containers.RepeatedScalarFieldContainer[int]
+    noisy_denominator: int
+    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
+    aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
+
+class AggregateValues(_message.Message):
+    __slots__ = ("values", "lower", "upper")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[str]
+    lower: _containers.RepeatedScalarFieldContainer[str]
+    upper: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, values: _Optional[_Iterable[str]] = ..., lower: _Optional[_Iterable[str]] = ..., upper: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class NoisyTotal(_message.Message):
+    __slots__ = ("count", "interval_lower", "interval_upper")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    interval_lower: int
+    interval_upper: int
+    def __init__(self, count: _Optional[int] = ..., interval_lower: _Optional[int] = ..., interval_upper: _Optional[int] = ...) -> None: ...
 
 class Release(_message.Message):
-    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count")
+    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count", "total", "shown_rows")
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
@@ -308,6 +543,8 @@ class Release(_message.Message):
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
     SHOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_ROWS_FIELD_NUMBER: _ClassVar[int]
     element_count: int
     ended_in_bottom: bool
     bottom: int
@@ -322,31 +559,37 @@ class Release(_message.Message):
     key_id: str
     policy_statement: str
     shown_count: int
-    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ...) -> None: ...
+    total: NoisyTotal
+    shown_rows: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
-    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence")
+    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     release: Release
     element_ranks: _containers.RepeatedScalarFieldContainer[int]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     confidence: float
-    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ...) -> None: ...
+    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
+    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ...) -> None: ...
 
 class ShowReleaseResponse(_message.Message):
-    __slots__ = ("release", "interval_lower", "interval_upper")
+    __slots__ = ("release", "interval_lower", "interval_upper", "aggregates")
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     release: Release
     interval_lower: _containers.RepeatedScalarFieldContainer[int]
     interval_upper: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ...) -> None: ...
+    aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
+    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")
@@ -517,20 +760,34 @@ class GetCatalogResponse(_message.Message):
     def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ...) -> None: ...
 
 class CatalogTable(_message.Message):
-    __slots__ = ("name", "member", "measures", "time", "consistency", "columns")
+    __slots__ = ("name", "member", "measures", "time", "consistency", "columns", "contributions", "choice", "values")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     MEASURES_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    CHOICE_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
     name: str
     member: str
     measures: _containers.RepeatedCompositeFieldContainer[CatalogMeasure]
     time: CatalogTime
     consistency: Consistency
     columns: _containers.RepeatedCompositeFieldContainer[CatalogColumn]
-    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ...) -> None: ...
+    contributions: Contributions
+    choice: CatalogChoice
+    values: _containers.RepeatedCompositeFieldContainer[SummedColumn]
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ...) -> None: ...
+
+class CatalogChoice(_message.Message):
+    __slots__ = ("among", "units")
+    AMONG_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    among: _containers.RepeatedScalarFieldContainer[Answering]
+    units: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, among: _Optional[_Iterable[_Union[Answering, str]]] = ..., units: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CatalogMeasure(_message.Message):
     __slots__ = ("measure", "tau", "clipped")
@@ -557,7 +814,7 @@ class CatalogTime(_message.Message):
     def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
-    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published")
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
@@ -567,6 +824,7 @@ class CatalogColumn(_message.Message):
     DELTA_FIELD_NUMBER: _ClassVar[int]
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    OTHER_MECHANISM_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
     mechanism: Mechanism
@@ -576,4 +834,5 @@ class CatalogColumn(_message.Message):
     delta: int
     null_value: _question_pb2.Value
     published: PublishedDomain
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ...) -> None: ...
+    other_mechanism: Mechanism
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ...) -> None: ...

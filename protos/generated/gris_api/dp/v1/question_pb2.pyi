@@ -13,9 +13,18 @@ class Measure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MEASURE_UNSPECIFIED: _ClassVar[Measure]
     MEASURE_DISTINCT_MEMBERS: _ClassVar[Measure]
     MEASURE_EVENTS: _ClassVar[Measure]
+
+class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AGGREGATE_FUNCTION_UNSPECIFIED: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
+    AGGREGATE_FUNCTION_AVERAGE: _ClassVar[AggregateFunction]
 MEASURE_UNSPECIFIED: Measure
 MEASURE_DISTINCT_MEMBERS: Measure
 MEASURE_EVENTS: Measure
+AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
+AGGREGATE_FUNCTION_SUM: AggregateFunction
+AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
 
 class Question(_message.Message):
     __slots__ = ("structured", "sql")
@@ -25,8 +34,16 @@ class Question(_message.Message):
     sql: str
     def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ...) -> None: ...
 
+class Aggregate(_message.Message):
+    __slots__ = ("function", "column")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    function: AggregateFunction
+    column: str
+    def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ...) -> None: ...
+
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "filters", "time_range", "k", "omit_counts")
+    __slots__ = ("table", "dimensions", "measure", "filters", "time_range", "k", "omit_counts", "aggregates", "ordered_by")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +51,8 @@ class HistogramQuery(_message.Message):
     TIME_RANGE_FIELD_NUMBER: _ClassVar[int]
     K_FIELD_NUMBER: _ClassVar[int]
     OMIT_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATES_FIELD_NUMBER: _ClassVar[int]
+    ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
     table: str
     dimensions: _containers.RepeatedScalarFieldContainer[str]
     measure: Measure
@@ -41,7 +60,9 @@ class HistogramQuery(_message.Message):
     time_range: TimeRange
     k: int
     omit_counts: bool
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ...) -> None: ...
+    aggregates: _containers.RepeatedCompositeFieldContainer[Aggregate]
+    ordered_by: int
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")

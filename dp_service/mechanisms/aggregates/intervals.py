@@ -1,0 +1,337 @@
+"""Intervals for COUNT, SUM and AVG of the groups that are shown, each true given that it is shown.
+
+COUNT. A group is shown because of its N: given N >= t, the law of N is inverted (`selected_intervals`). Over a known
+domain from which nothing is cut off, N was not selected, and the interval is plain.
+
+SUM. With c = low + high and beta the true B, 2 SUM = beta + c n and the released B + c N is off by Z_b + c Z_n. B had
+no part in what is shown, but given N >= t the law of Z_n is that given Z_n >= t - n, which depends on n. So n is first
+confined to an interval at a hundredth of alpha. The larger t - n, the larger Z_n in law: each tail is largest at one
+end of that interval, and is taken there (Berger and Boos 1994).
+
+AVG. An average of mu means beta = r n with r = 2 mu - c, |r| <= W. If that is so, B - r N = Z_b - r Z_n, and whether
+this is too small or too large is tested for each r: the interval holds every mu that is not rejected, as in Fieller
+1954, by the exact law. Pr[Z_b - r Z_n <= B - r N] is bounded by Pr[Z_n >= N or Z_b <= B - r (N - Z_n)], which falls
+with r, so what is not rejected is an interval; if N is barely above 0, that may be all of [low, high]. For a given r
+the bound is a falling function of Z_n that jumps to 1 at N, or a rising one. So over all n it is largest at an end.
+
+AVG is shown where N's lower end is above 0, that is, where N reaches a number that follows from t and alpha. Its
+interval is given that, too.
+
+Where a list is cut or filtered by SUM or AVG, these decided what is shown, and all intervals are at alpha divided by
+the number of released groups: together they cover at least as often as they say, whichever groups are shown.
+
+COUNT covers with probability 1 - alpha. SUM and AVG are at alpha / 2 each, so that both cover together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dp_service.mechanisms.aggregates.noise_pairs import (
+    Bins,
+    bins_of,
+    largest_rarely_undercut,
+    least_rarely_reached,
+    upper_tails,
+)
+from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
+from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
+from dp_service.mechanisms.intervals import gaussian_half_width
+
+# Covers what floats do to a tail; the interval grows by it.
+_SLACK = 1e-6
+# The part of alpha that confines n where it matters.
+_CONFINING = Fraction(1, 100)
+# Ends of an average are multiples of W / 2^20, rounded outwards.
+_AVERAGE_BITS = 20
+
+
+class SumInterval(NamedTuple):
+    """Bounds of a sum in steps of the quantum, both inclusive."""
+
+    lower: int
+    upper: int
+
+
+class AverageInterval(NamedTuple):
+    """Bounds of an average in steps of the quantum, both inclusive."""
+
+    lower: Fraction
+    upper: Fraction
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which rows of a release are shown, and what decided it.
+
+    Attributes:
+        rows: The rows, in the order in which they are shown.
+        thresholds: For each the t that its N had to reach; None where N had no part in it.
+        simultaneous: Over how many intervals alpha is divided; 1 unless SUM or AVG decided.
+    """
+
+    rows: tuple[int, ...]
+    thresholds: tuple[int | None, ...]
+    simultaneous: int = 1
+
+
+def shown_by_count(
+    release: ReleasedMoments, *, most: int | None = None, least_count: int | None = None
+) -> Shown:
+    """Return the first `most` rows by N, of those whose N is at least `least_count`.
+
+    Raises:
+        ValueError: `most` is negative.
+    """
+    if most is not None and most < 0:
+        raise ValueError(f"most must not be negative, got {most}")
+    counts = release.counts.tolist()
+    floors = [floor for floor in (_released_from(release), least_count) if floor is not None]
+    floor = max(floors) if floors else None
+    reaching = [row for row, count in enumerate(counts) if floor is None or count >= floor]
+    kept = tuple(reaching[:most])
+    cut_off = reaching[len(kept)] if len(kept) < len(reaching) else None
+    return Shown(kept, tuple(_count_to_reach(release, row, cut_off, floor) for row in kept))
+
+
+def shown_by_sum(release: ReleasedMoments, column: int, *, most: int | None = None) -> Shown:
+    """Return the `most` rows with the largest SUM of a column, in its order."""
+    return _in_order(release, release.rows_by_sum(column), most)
+
+
+def shown_by_average(
+    release: ReleasedMoments, column: int, *, alpha: Fraction, most: int | None = None
+) -> Shown:
+    """Return the `most` rows with the largest AVG of a column, in its order; those that show none come last, by N.
+
+    Args:
+        release: What was released.
+        column: The place of the column.
+        alpha: That of `average_intervals`, on which it depends whether an average is shown.
+        most: How many rows are shown; None: all.
+    """
+    of_column, rows = release.columns[column], release.rows_by_average(column)
+    every = _in_order(release, rows, most)
+    t = None if of_column.has_own_count else _released_from(release)
+    minimum = 0 if of_column.has_own_count else release.minimum
+    least = _least_certain(of_column.count_variance, t, alpha / every.simultaneous, minimum)
+    with_average = [row for row in rows if int(of_column.counts[row]) >= least]
+    return _in_order(release, [*with_average, *sorted(set(rows) - set(with_average))], most)
+
+
+def _in_order(release: ReleasedMoments, rows: Sequence[int], most: int | None) -> Shown:
+    if most is not None and most < len(rows):
+        return shown_by_value(release, rows[:most])
+    # Whatever the order, all that was released is shown.
+    return Shown(tuple(rows), (_released_from(release),) * len(rows))
+
+
+def shown_by_value(release: ReleasedMoments, rows: Sequence[int]) -> Shown:
+    """Return rows that SUM or AVG chose or put in an order that was cut off."""
+    floor = _released_from(release)
+    return Shown(tuple(rows), (floor,) * len(rows), max(release.groups.size, 1))
+
+
+def _released_from(release: ReleasedMoments) -> int | None:
+    return None if release.threshold is None else release.threshold + 1
+
+
+def _count_to_reach(release: ReleasedMoments, row: int, cut_off: int | None, floor: int | None) -> int | None:
+    """Return t of a row: that of the first row that is cut off, of which the earlier group wins a tie."""
+    if cut_off is None:
+        return floor
+    wins_ties = int(release.groups[row]) < int(release.groups[cut_off])
+    to_reach = int(release.counts[cut_off]) + (not wins_ties)
+    return to_reach if floor is None else max(to_reach, floor)
+
+
+def count_intervals(release: ReleasedMoments, shown: Shown, *, alpha: Fraction) -> list[SumInterval]:
+    """Return the interval of n of every row that is shown.
+
+    Raises:
+        ValueError: alpha is out of range.
+    """
+    level = alpha / shown.simultaneous
+    rows = zip(shown.rows, shown.thresholds, strict=True)
+    return [
+        _count_interval(release.count_variance, int(release.counts[row]), t, level, release.minimum)
+        for row, t in rows
+    ]
+
+
+def sum_intervals(
+    release: ReleasedMoments, column: int, shown: Shown, *, alpha: Fraction
+) -> list[SumInterval]:
+    """Return the interval of a column's SUM for every row that is shown, at alpha / 2.
+
+    Raises:
+        ValueError: alpha is out of range.
+    """
+    level = alpha / 2 / shown.simultaneous
+    of_column = release.columns[column]
+    return [
+        _sum_interval(of_column, row, t, minimum, level)
+        for row, t, minimum in _rows_of(release, of_column, shown)
+    ]
+
+
+def average_intervals(
+    release: ReleasedMoments, column: int, shown: Shown, *, alpha: Fraction
+) -> list[AverageInterval | None]:
+    """Return the interval of a column's AVG for every row that is shown, at alpha / 2.
+
+    It is None, and neither value nor interval is shown, where the lower end of N's interval at alpha is not above 0.
+
+    Raises:
+        ValueError: alpha is out of range.
+    """
+    level = alpha / shown.simultaneous
+    of_column = release.columns[column]
+    return [
+        _average_interval(of_column, row, t, minimum, level)
+        for row, t, minimum in _rows_of(release, of_column, shown)
+    ]
+
+
+def _rows_of(
+    release: ReleasedMoments, column: ReleasedColumn, shown: Shown
+) -> list[tuple[int, int | None, int]]:
+    """Return every row with its t and the smallest n it can have: a count of its own was not selected."""
+    if column.has_own_count:
+        return [(row, None, 0) for row in shown.rows]
+    return [(row, t, release.minimum) for row, t in zip(shown.rows, shown.thresholds, strict=True)]
+
+
+def _count_interval(
+    variance: Fraction, count: int, to_reach: int | None, alpha: Fraction, minimum: int
+) -> SumInterval:
+    if to_reach is None:
+        half_width = gaussian_half_width(variance, alpha)
+        lower = max(count - half_width, minimum)
+        return SumInterval(lower, max(count + half_width, lower))
+    found = selected_gaussian_interval(
+        np.array([count]), np.array([to_reach]), variance, alpha=alpha, minimum=minimum
+    )
+    return SumInterval(int(found.lower[0]), int(found.upper[0]))
+
+
+class _Confined(NamedTuple):
+    """The smallest and the largest a with Z_n >= a that n allows for, and what is left of alpha for each tail."""
+
+    least: int | None
+    largest: int | None
+    level: float
+
+
+def _confined(
+    variance: Fraction, count: int, to_reach: int | None, alpha: Fraction, minimum: int
+) -> _Confined:
+    if to_reach is None:
+        return _Confined(None, None, float(alpha) / 2 * (1 - _SLACK))
+    n = _count_interval(variance, count, to_reach, alpha * _CONFINING, minimum)
+    level = float(alpha * (1 - _CONFINING)) / 2 * (1 - _SLACK)
+    return _Confined(_at_least(to_reach - n.upper, variance), _at_least(to_reach - n.lower, variance), level)
+
+
+def _at_least(least: int, variance: Fraction) -> int | None:
+    """Return the same, None where it is so far below that Z_n is hardly ever less."""
+    return None if least < 0 and least**2 > 100 * variance else least
+
+
+def _sum_interval(
+    column: ReleasedColumn, row: int, to_reach: int | None, minimum: int, alpha: Fraction
+) -> SumInterval:
+    count, centre = int(column.counts[row]), column.clamp.centre
+    confined = _confined(column.count_variance, count, to_reach, alpha, minimum)
+    # Z_n, and with it centre Z_n, is largest for the largest a if centre > 0.
+    ends = (confined.least, confined.largest) if centre > 0 else (confined.largest, confined.least)
+    laws = float(column.sum_variance), float(column.count_variance), centre
+    most = least_rarely_reached(*laws, ends[1], confined.level) - 1
+    least = largest_rarely_undercut(*laws, ends[0], confined.level) + 1
+    doubled = column.doubled_sum(row)
+    return _within_signs(column, -((most - doubled) // 2), (doubled - least) // 2)
+
+
+def _within_signs(column: ReleasedColumn, lower: int, upper: int) -> SumInterval:
+    """Return the part of an interval of sums that has a possible sign."""
+    if column.clamp.low >= 0:
+        lower = max(lower, 0)
+    if column.clamp.high <= 0:
+        upper = min(upper, 0)
+    return SumInterval(min(lower, upper), max(lower, upper))
+
+
+@lru_cache(maxsize=1024)
+def _least_certain(variance: Fraction, to_reach: int | None, alpha: Fraction, minimum: int) -> int:
+    """Return the smallest N that can be shown for which the interval of n is above 0."""
+    start = to_reach
+    if start is None:
+        return gaussian_half_width(variance, alpha) + 1
+    size = 1
+
+    def is_certain(more: int) -> bool:
+        return _count_interval(variance, start + more, to_reach, alpha, minimum).lower > 0
+
+    while not is_certain(size):
+        size *= 2
+    return start + bisect_left(range(size), True, key=is_certain)
+
+
+def _average_interval(
+    column: ReleasedColumn, row: int, to_reach: int | None, minimum: int, alpha: Fraction
+) -> AverageInterval | None:
+    count = int(column.counts[row])
+    least_certain = _least_certain(column.count_variance, to_reach, alpha, minimum)
+    if count < least_certain:
+        return None
+    confined = _confined(column.count_variance, count, least_certain, alpha / 2, max(minimum, 1))
+    laws = [bins_of(float(column.count_variance), least) for least in {confined.least, confined.largest}]
+    test = _RatioTest(column, int(column.centred[row]), count, laws)
+    return test.interval(confined.level)
+
+
+class _RatioTest:
+    """Which r = W j / 2^20 are not rejected as beta / n, given B and N."""
+
+    def __init__(self, column: ReleasedColumn, centred: int, count: int, laws: Sequence[Bins]) -> None:
+        self._clamp = column.clamp
+        self._variance = float(column.sum_variance)
+        self._centred, self._count = centred, count
+        self._laws = laws
+        self._impossible = [float(law.mass[law.high >= count].sum()) for law in laws]
+
+    def interval(self, level: float) -> AverageInterval:
+        """Return the averages that are not rejected, rounded outwards."""
+        steps = 2**_AVERAGE_BITS
+        candidates = range(-steps, steps + 1)
+        first = bisect_left(candidates, True, key=lambda j: self._chance(j, upper=True) > level)
+        beyond = bisect_left(candidates, True, key=lambda j: self._chance(j, upper=False) <= level)
+        low, high = max(first - 1, 0), min(beyond, 2 * steps)
+        return AverageInterval(self._average(min(low, high) - steps), self._average(max(low, high) - steps))
+
+    def _average(self, j: int) -> Fraction:
+        return (self._clamp.centre + Fraction(self._clamp.width * j, 2**_AVERAGE_BITS)) / 2
+
+    def _chance(self, j: int, *, upper: bool) -> float:
+        """Return the largest chance of a B - r N that is as large, or as small; it rises, or falls, with j."""
+        return max(
+            impossible + self._chance_given(law, j, upper=upper)
+            for impossible, law in zip(self._impossible, self._laws, strict=True)
+        )
+
+    def _chance_given(self, law: Bins, j: int, *, upper: bool) -> float:
+        """Return the chance that Z_b is at least, or at most, B - r (N - Z_n), where Z_n < N."""
+        r = self._clamp.width * j / 2**_AVERAGE_BITS
+        possible = law.high < self._count
+        # Of a bin the end that makes the event more likely.
+        worse = law.low if (r > 0) == upper else law.high
+        edge = self._centred - r * (self._count - worse[possible])
+        distance = np.ceil(edge) if upper else -np.floor(edge)
+        return float(law.mass[possible] @ upper_tails(self._variance, distance))

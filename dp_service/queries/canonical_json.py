@@ -1,0 +1,88 @@
+"""A question's canonical form as JSON: the plan of a first look carries it, so that the second query can be written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dp_service.queries.canonical import (
+    CanonicalQuery,
+    OrdinalRestriction,
+    QueryColumn,
+    Restriction,
+    TextRestriction,
+)
+from dp_service.queries.elements import date_of, timestamp_of
+from dp_service.queries.intervals import Interval, ordinal
+from dp_service.queries.structured import Measure, Value
+from dp_service.queries.times import TimeUnit
+from dp_service.terms import ColumnType
+
+
+def query_to_json(query: CanonicalQuery) -> dict[str, Any]:
+    """Return all of a question's meaning as values of JSON."""
+    return {
+        "table": query.table,
+        "member": query.member,
+        "dimensions": list(map(_column_to_json, query.dimensions)),
+        "measure": query.measure.name,
+        "clip": query.clip,
+        "restrictions": list(map(_restriction_to_json, query.restrictions)),
+    }
+
+
+def query_from_json(body: dict[str, Any]) -> CanonicalQuery:
+    """Return the question that `query_to_json` wrote."""
+    return CanonicalQuery(
+        table=body["table"],
+        member=body["member"],
+        dimensions=tuple(map(_column_from_json, body["dimensions"])),
+        measure=Measure[body["measure"]],
+        clip=body["clip"],
+        restrictions=tuple(map(_restriction_from_json, body["restrictions"])),
+    )
+
+
+def _column_to_json(column: QueryColumn) -> dict[str, Any]:
+    value = column.null_value
+    return {
+        "name": column.name,
+        "type": column.type.name,
+        "null_value": value if value is None or isinstance(value, str) else ordinal(value),
+        "stored": None if column.stored is None else column.stored.name,
+    }
+
+
+def _column_from_json(body: dict[str, Any]) -> QueryColumn:
+    stored = None if body["stored"] is None else TimeUnit[body["stored"]]
+    kind = ColumnType[body["type"]]
+    return QueryColumn(body["name"], kind, _value_from_json(body["null_value"], kind, stored), stored)
+
+
+def _value_from_json(value: str | int | None, kind: ColumnType, stored: TimeUnit | None) -> Value | None:
+    if value is None or isinstance(value, str):
+        return value
+    match kind:
+        case ColumnType.BOOL:
+            return bool(value)
+        case ColumnType.DATE:
+            return date_of(value)
+        case ColumnType.TIMESTAMP if stored is None:
+            return timestamp_of(value)
+        case _:
+            return value
+
+
+def _restriction_to_json(restriction: Restriction) -> dict[str, Any]:
+    column = _column_to_json(restriction.column)
+    match restriction:
+        case TextRestriction():
+            return {"column": column, "values": restriction.values, "excluded": restriction.excluded}
+        case OrdinalRestriction():
+            return {"column": column, "intervals": [[each.start, each.end] for each in restriction.intervals]}
+
+
+def _restriction_from_json(body: dict[str, Any]) -> Restriction:
+    column = _column_from_json(body["column"])
+    if "values" in body:
+        return TextRestriction(column, tuple(body["values"]), body["excluded"])
+    return OrdinalRestriction(column, tuple(Interval(start, end) for start, end in body["intervals"]))

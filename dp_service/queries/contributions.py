@@ -1,0 +1,154 @@
+"""What the bound of a table means for a question: how many periods it sees, and what one member can change.
+
+A prepared copy was bounded in each of its periods, before any filter. How many periods a question sees is a matter of
+the policy, or of the calendar and the range that the question states; never of the data.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from dp_service.bounding import relative_counts
+from dp_service.bounding.order import table_salt
+from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction
+from dp_service.queries.elements import date_of, timestamp_of
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.policy_contributions import ONE_PERIOD
+from dp_service.queries.policy_schema import MAXIMUM_NAMES
+from dp_service.queries.structured import Measure
+from dp_service.queries.tables import Contributions, Names, Table
+from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
+from dp_service.release_parameters import BoundedContributions, NamesLook
+from dp_service.terms import BoundedBy, ColumnType
+
+MAXIMUM_ROWS = 100_000_000
+"""The most rows of an answer over an unknown domain: what Pinot groups at most. Nobody's memory holds as many."""
+
+
+@dataclass(frozen=True)
+class PreparedCopy:
+    """What a prepared copy must say of itself: the arguments of `gris bound`.
+
+    `period` is `ONE_PERIOD`, a column, or the periods of a calendar: `month(day)`, `month(seen, Europe/Berlin)`.
+    """
+
+    table: str
+    member: str
+    elements: tuple[str, ...]
+    delta_0: int
+    period: str
+
+
+def prepared_copy(table: Table) -> PreparedCopy | None:
+    """Return what the engine has to find in the table's file; None: the table need not be a prepared copy."""
+    stated = table.contributions
+    if stated is None or stated.bounded_by is not BoundedBy.PREPARED:
+        return None
+    return PreparedCopy(
+        table.name, table.member, stated.elements, stated.delta_0, _stated_period(stated, table.time)
+    )
+
+
+def _stated_period(stated: Contributions, time: TimeColumn | None) -> str:
+    """Return how the copy names its periods, so that a copy with others than the calendar's is refused.
+
+    How many periods a question sees follows from its range of time. That is true only of a copy whose periods were
+    made of the same column, by the same calendar.
+    """
+    if not isinstance(stated.periods, Refresh) or time is None:
+        return stated.period or ONE_PERIOD
+    column = time.name if time.unit is TimeUnit.DAYS else f"{time.name}, {time.zone}"
+    return f"{stated.periods}({column})"
+
+
+def bounded_contributions(
+    stated: Contributions, table: Table, query: CanonicalQuery, domain: Sequence[object] | None
+) -> BoundedContributions:
+    """Return the parameters of a release of bounded contributions.
+
+    Args:
+        stated: What the policy says.
+        table: The table that is asked.
+        query: The question.
+        domain: The elements of a known domain: a member can be in no more; None: it is unknown.
+
+    Raises:
+        QuestionError: The calendar does not tell how many periods the question sees.
+    """
+    in_query = stated.bounded_by is BoundedBy.IN_QUERY
+    names = _names_look(stated.names, stated.units, query) if domain is None and stated.names else None
+    within = stated.delta_0 if domain is None else len(domain)
+    delta_0 = min(stated.delta_0, within if names is None else names.most_names)
+    of_events = query.measure is Measure.EVENTS
+    tau = table.tau(query.measure)
+    return BoundedContributions(
+        bounded_by=stated.bounded_by,
+        delta_0=delta_0,
+        periods=_periods(stated.periods, table.time, query),
+        of_events=of_events,
+        units=stated.units,
+        min_count=stated.min_count if domain is None else None,
+        salt=table_salt(table.name, ONE_PERIOD).hex() if in_query else "",
+        names=names,
+        # Sums have counts of their own, with their own noise.
+        shifted=stated.shift
+        and not query.values
+        and domain is not None
+        and relative_counts.helps(len(domain), delta_0, tau=tau, of_events=of_events),
+    )
+
+
+def most_names(names: Names, texts: int) -> int:
+    """Return how many elements the first of two looks names at most, where an element has so many texts.
+
+    Each of them may be as long as a text can be; the query for all names has to fit into a message whatever they are.
+    """
+    return max(1, min(names.max_names, MAXIMUM_NAMES // max(1, texts)))
+
+
+def _names_look(names: Names, units: int, query: CanonicalQuery) -> NamesLook:
+    """Return the first look at an unknown domain. Nothing of it depends on k, so any k is the same release."""
+    texts = sum(column.type is ColumnType.STRING for column in query.dimensions)
+    return NamesLook(names.delta_1, names.share * units, most_names(names, texts))
+
+
+def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQuery) -> int:
+    if isinstance(stated, int):
+        return stated
+    found = [each for each in query.restrictions if time is not None and each.column.name == time.name]
+    for each in found:
+        if time is not None and isinstance(each, OrdinalRestriction):
+            start, end = each.intervals[0].start, each.intervals[-1].end
+            if start > each.column.universe.start and end < each.column.universe.end:
+                first, last = _day_of(start, time), _day_of(end - 1, time)
+                return _number(last, stated) - _number(first, stated) + 1
+    raise QuestionError(
+        "time_range",
+        f"expected a range of time with both ends: the table is bounded {_EACH[stated]}, and the noise follows from "
+        "how many of them the question sees",
+    )
+
+
+_EACH = {Refresh.DAY: "day by day", Refresh.WEEK: "week by week", Refresh.MONTH: "month by month"}
+
+
+def _day_of(value: int, time: TimeColumn) -> datetime.date:
+    """Return the day, in the zone of the time column, that a value belongs to."""
+    if time.unit is TimeUnit.DAYS:
+        return date_of(value)
+    return timestamp_of(value * int(time.unit.value)).astimezone(ZoneInfo(time.zone)).date()
+
+
+def _number(day: datetime.date, length: Refresh) -> int:
+    """Return the number of the period that a day belongs to; the next period has the next number."""
+    match length:
+        case Refresh.DAY:
+            return day.toordinal()
+        case Refresh.WEEK:
+            # Day 1 was a Monday.
+            return (day.toordinal() - 1) // 7
+        case Refresh.MONTH:
+            return 12 * day.year + day.month

@@ -1,0 +1,200 @@
+"""The block `values` of a table: the columns that may be summed, with their quantum and bounds.
+
+All numbers are public and come from the policy, never from the data. What engines add up has to be exact on every one
+of them, also on those that sum in doubles; that follows from the largest numbers of members and rows, which
+`contributions.sums` states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
+from dp_service.queries.policy_contributions import RESERVED_COLUMNS
+from dp_service.queries.policy_document import KeyPath
+from dp_service.queries.policy_schema import PolicySchema, ValueSchema
+from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_AGGREGATES
+from dp_service.queries.tables import Column, Contributions, Nulls, Policy, Sums, Table, ValueColumn
+from dp_service.terms import ColumnType, ValueType
+from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
+from dp_service.values.quantum import Quantum
+
+LARGEST_BOUND = 2**50
+"""Up to here a value, and its number of steps, is rounded in doubles as it is in integers."""
+
+_Fault = Callable[[KeyPath, str], None]
+_Found = Iterator[tuple[str, str]]
+_BOUNDS = ("lower", "upper", "row_lower", "row_upper", "null_value")
+
+
+def total_name(place: int) -> str:
+    """Return what a query calls a member's total of the value column in a place, from 0 on."""
+    return f"gris_total_{place + 1}"
+
+
+def sum_name(place: int) -> str:
+    """Return what a query calls the centred sum of the value column in a place, from 0 on."""
+    return f"gris_sum_{place + 1}"
+
+
+def value_columns(
+    schemas: Mapping[str, ValueSchema], path: KeyPath, fault: _Fault
+) -> tuple[ValueColumn, ...]:
+    """Return the columns that may be summed, by name, without those that have a fault, which is reported."""
+    found = (_value_column(name, schema, (*path, name), fault) for name, schema in sorted(schemas.items()))
+    return tuple(column for column in found if column is not None)
+
+
+def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: _Fault) -> ValueColumn | None:
+    try:
+        quantum = Quantum(schema.quantum)
+    except ValueError as error:
+        fault((*path, "quantum"), str(error))
+        return None
+    found = list(_of_numbers(schema, quantum))
+    for key, message in found:
+        fault((*path, key), message)
+    if found:
+        return None
+    row_lower, row_upper = _row_bounds(schema)
+    rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
+    totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(schema.upper))
+    return ValueColumn(
+        name,
+        schema.type,
+        ValueBounds(quantum, rows, totals),
+        schema.weight,
+        schema.nulls,
+        _null_value(schema),
+    )
+
+
+def _row_bounds(schema: ValueSchema) -> tuple[Fraction, Fraction]:
+    """Return the bounds of a row; by default those of a member's total, and 0."""
+    lower = min(schema.lower, Fraction(0)) if schema.row_lower is None else schema.row_lower
+    upper = max(schema.upper, Fraction(0)) if schema.row_upper is None else schema.row_upper
+    return lower, upper
+
+
+def _null_value(schema: ValueSchema) -> Fraction | None:
+    """Return what stands for NULL; by default what Apache Pinot stores in a dimension, for decimals an infinity."""
+    if schema.null_value is None and schema.type is ValueType.INT64:
+        return Fraction(INT64_MINIMUM)
+    return schema.null_value
+
+
+def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
+    """Yield what is wrong with a column's quantum and bounds."""
+    if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
+        yield "quantum", "expected a whole number for an int64 column"
+    for key in _BOUNDS:
+        bound = getattr(schema, key)
+        if bound is None:
+            continue
+        if (bound / quantum.size).denominator != 1:
+            yield key, f"expected a multiple of the quantum, {_written(quantum.size)}"
+        elif max(abs(bound), abs(bound / quantum.size)) > LARGEST_BOUND:
+            yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
+    if schema.lower >= schema.upper:
+        yield "upper", "expected more than lower: between them lies what one member can add to a sum"
+    row_lower, row_upper = _row_bounds(schema)
+    if row_lower >= row_upper:
+        yield "row_upper", "expected more than row_lower"
+    if schema.nulls is Nulls.KEEP and schema.null_value is None:
+        yield "null_value", "expected the number that stands for NULL, since NULLs are kept"
+
+
+def _written(number: Fraction) -> str:
+    return str(number) if number.denominator == 1 else f"{float(number):g}"
+
+
+def check_values(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
+    """Report what the blocks `values` have wrong beside the rest of their tables."""
+    for table in policy.tables:
+        path: KeyPath = ("tables", table.name)
+        for key, message in _of_table(table, has_values=bool(schema.tables[table.name].values)):
+            fault((*path, *key.split(".")), message)
+        bounded = table.contributions
+        if bounded is None or bounded.sums is None:
+            continue
+        for column in table.values:
+            for message in _of_column(column, table, bounded.sums):
+                fault((*path, "values", column.name), message)
+            for message in _of_noise(column, policy, table, bounded):
+                fault((*path, "values", column.name), message)
+
+
+def _of_table(table: Table, *, has_values: bool) -> _Found:
+    """Yield what a table with values lacks, or a table without them must not have."""
+    bounded = table.contributions
+    if not has_values:
+        if bounded is not None and bounded.sums is not None:
+            yield "contributions.sums", "expected values as well: the columns that may be summed"
+        return
+    if bounded is None:
+        yield "values", "expected contributions as well: only what a bounded member adds can be summed"
+    elif bounded.sums is None:
+        yield (
+            "contributions.sums",
+            "expected max_members and max_rows, the largest numbers of members and rows of the table: sums must be "
+            "exact on every engine",
+        )
+    elif bounded.names is not None:
+        yield "contributions.names", "expected none beside values: sums are released in one look"
+    if not table.distinct_members:
+        yield "measures.distinct_members", "expected true: sums are released beside the count of members"
+
+
+def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
+    if column.name == table.member:
+        yield "expected a column other than the member column"
+    if column.name.casefold() in _reserved_names():
+        yield "expected another name: a query that sums gives it to a column of its own"
+    listed = next((each for each in table.columns if each.name == column.name), None)
+    if listed is not None and not _agree(listed, column):
+        yield (
+            "expected the type, int64, and the null_value that the table's columns give, "
+            "since the column is listed there too"
+        )
+    try:
+        require_exact_sums(
+            column.bounds,
+            members=sums.max_members,
+            rows_of_member=None,
+            rows=sums.max_rows,
+            below=SUMS_IN_DOUBLES,
+        )
+    except ValueError:
+        yield (
+            "expected a coarser quantum, narrower bounds, or smaller numbers in contributions.sums: sums could reach "
+            "2^53 quanta, beyond which an engine that sums in doubles is not exact"
+        )
+
+
+def _agree(listed: Column, column: ValueColumn) -> bool:
+    return (
+        listed.type is ColumnType.INT64
+        and column.type is ValueType.INT64
+        and listed.null_value == column.null_value
+    )
+
+
+def _reserved_names() -> frozenset[str]:
+    places = range(MAXIMUM_AGGREGATES)
+    return frozenset((*RESERVED_COLUMNS, *map(total_name, places), *map(sum_name, places)))
+
+
+def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contributions) -> Iterator[str]:
+    """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
+    if bounded.sums is None:
+        return
+    rho = bounded.units * policy.currency.epsilon_per**2 / 8
+    periods = bounded.periods if isinstance(bounded.periods, int) else 1
+    weights = sum(each.weight for each in table.values)
+    least = (1 - bounded.sums.share) * Fraction(column.weight, weights)
+    width = column.bounds.totals.width
+    if width**2 * periods * bounded.delta_0 / (2 * rho * least) > MAX_VARIANCE:
+        yield "expected narrower bounds or more units: the noise is too large to be drawn"
+    if width**2 / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
+        yield "expected a finer quantum or fewer units: the noise is too small to be drawn"

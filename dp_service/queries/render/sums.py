@@ -1,0 +1,131 @@
+"""Values as SQL: from a row's value to steps of the quantum, to a member's total, to what the total adds to a sum.
+
+It is `dp_service.values` for engines, in IEEE doubles and 64-bit integers alone, which mean the same on all of them:
+
+    steps = floor(x * d + 1/2), or floor(x / q + 1/2) for a whole quantum q, brought between the clamps of a row;
+    s = the sum of a member's steps in an element, brought between the clamps of a total;
+    the sum over members of 2 s - (low + high).
+
+A value is brought between two whole numbers around the clamps before it is multiplied, so that nothing overflows, and a
+row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
+be used are left out by a condition, before members are bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dp_service.queries.canonical import CanonicalQuery, QueryValue
+from dp_service.queries.policy_schema import MEMBER_COUNT_COLUMN
+from dp_service.queries.policy_values import sum_name, total_name
+from dp_service.queries.render.dialects import Dialect, identifier
+from dp_service.queries.structured import INT64_MINIMUM
+from dp_service.terms import ValueType
+from dp_service.values.bounds import Clamp
+
+
+def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
+    """Write which rows count in a column, unless those that cannot be used count with a number of their own."""
+    if value.keeps_nulls:
+        return
+    name = identifier(value.name, dialect)
+    if dialect.stores_nulls:
+        yield f"{name} IS NOT NULL"
+    if value.type is ValueType.DECIMAL:
+        yield dialect.finite(_number(value, dialect))
+    if value.null_value is not None:
+        yield _is_not(value, value.null_value, dialect)
+
+
+def measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
+    """Return what a query calls the numbers that it takes of each member in each element."""
+    totals = [identifier(total_name(place), dialect) for place in range(len(query.values))]
+    return totals or [identifier(MEMBER_COUNT_COLUMN, dialect)]
+
+
+def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
+    """Write these numbers: totals, or where nothing is summed the number of events."""
+    numbers = [_member_total(value, dialect) for value in query.values] or ["COUNT(*)"]
+    names = measured(query, dialect)
+    return [f"{number} AS {name}" for number, name in zip(numbers, names, strict=True)]
+
+
+def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
+    """Write the centred sum of each column that is summed, over the members that are counted beside it."""
+    for place, value in enumerate(query.values):
+        total = dialect.total(_centred_total(value, place, dialect))
+        # All rows together may be none.
+        whole = total if query.dimensions else f"COALESCE({total}, 0)"
+        yield f"{whole} AS {identifier(sum_name(place), dialect)}"
+
+
+def _member_total(value: QueryValue, dialect: Dialect) -> str:
+    """Write the sum of a member's rows in an element, each of them rounded and clamped."""
+    clamped = _clamped(_steps(value, dialect), value.bounds.rows)
+    return f"SUM(CAST({clamped} AS BIGINT))"
+
+
+def _centred_total(value: QueryValue, place: int, dialect: Dialect) -> str:
+    """Write what one member adds to the sum of a column: 2 s - (low + high)."""
+    totals = value.bounds.totals
+    clamped = _clamped(identifier(total_name(place), dialect), totals)
+    return f"2 * {clamped} - ({totals.centre})"
+
+
+def _number(value: QueryValue, dialect: Dialect) -> str:
+    return f"CAST({identifier(value.name, dialect)} AS DOUBLE)"
+
+
+def _is_not(value: QueryValue, null_value: Fraction, dialect: Dialect) -> str:
+    """Write that a value is not the one that stands for NULL."""
+    name = identifier(value.name, dialect)
+    if null_value == INT64_MINIMUM:
+        # No number is below, and not every engine reads this one.
+        return f"{name} >= {INT64_MINIMUM + 1}"
+    if value.type is ValueType.INT64:
+        return f"{name} <> {null_value}"
+    return f"{_number(value, dialect)} <> {_quotient(null_value)}"
+
+
+def _quotient(number: Fraction) -> str:
+    """Write a number as the double that is nearest to it: a whole one, or a division of two."""
+    if number.denominator == 1:
+        return str(number)
+    return f"CAST({number.numerator} AS DOUBLE) / {number.denominator}"
+
+
+def _steps(value: QueryValue, dialect: Dialect) -> str:
+    """Write how many steps a value is, a double; within the clamps it is what `Quantum.steps_of` returns."""
+    size = value.bounds.quantum.size
+    number = _within(_used(value, dialect), value)
+    scaled = f"{number} / {size}" if size.denominator == 1 else f"{number} * {size.denominator}"
+    return f"FLOOR({number if size == 1 else scaled} + 0.5)"
+
+
+def _used(value: QueryValue, dialect: Dialect) -> str:
+    """Write the number that counts: where rows without a usable one are kept, the one that stands for NULL."""
+    number = _number(value, dialect)
+    if not value.keeps_nulls or value.null_value is None:
+        return number
+    is_usable = f"{identifier(value.name, dialect)} IS NOT NULL"
+    if value.type is ValueType.DECIMAL:
+        finite = dialect.finite(number)
+        is_usable = f"{is_usable} AND {finite}" if dialect.stores_nulls else finite
+    elif not dialect.stores_nulls:
+        # Such an engine stores the number itself.
+        return number
+    return f"CASE WHEN {is_usable} THEN {number} ELSE {_quotient(value.null_value)} END"
+
+
+def _within(number: str, value: QueryValue) -> str:
+    """Write a number brought between two whole numbers that lie around the clamps of a row."""
+    rows, size = value.bounds.rows, value.bounds.quantum.size
+    return _clamped(number, Clamp(math.floor(rows.low * size) - 1, math.ceil(rows.high * size) + 1))
+
+
+def _clamped(number: str, clamp: Clamp) -> str:
+    """Write a number brought between two ends: LEAST and GREATEST are not the same on every engine."""
+    low, high = clamp.low, clamp.high
+    return f"(CASE WHEN {number} < {low} THEN {low} WHEN {number} > {high} THEN {high} ELSE {number} END)"

@@ -1,0 +1,59 @@
+"""What a question for sums and averages releases: which columns, and which part of the units each of them takes.
+
+Nothing here depends on which sums and averages of a column are shown, so all of them come from one release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.tables import Sums, ValueColumn
+from dp_service.release_parameters import AskedAggregate, SummedValue, SumsReleased
+
+MAXIMUM_VALUES_SHOWN = 2_000
+"""How many sums and averages a result has at most, all elements together."""
+
+
+def sums_released(query: HistogramQuery, summed: Sequence[ValueColumn], sums: Sums) -> SumsReleased:
+    """Return what is released besides counts.
+
+    Args:
+        query: The question.
+        summed: The columns that it sums, each once, by name.
+        sums: What the policy says of sums.
+    """
+    weights = sum(column.weight for column in summed)
+    places = {column.name: place for place, column in enumerate(summed)}
+    return SumsReleased(
+        share=sums.share,
+        columns=tuple(
+            _summed_value(column, (1 - sums.share) * Fraction(column.weight, weights)) for column in summed
+        ),
+        asked=tuple(
+            AskedAggregate(each.function, places[each.column], each.alias or "") for each in query.aggregates
+        ),
+        ordered_by=query.ordered_by,
+    )
+
+
+def shown_with_sums(k: int | None, aggregates: int, domain: Sequence[object] | None) -> int | None:
+    """Return how many elements are shown at most, None for all: so many that their intervals take seconds.
+
+    A list that takes longer would end in an error whose cause is how many elements the noise left.
+
+    Args:
+        k: What the question asks for; None: all.
+        aggregates: How many sums and averages each element has.
+        domain: The elements of a known domain; None: it is unknown.
+    """
+    most = MAXIMUM_VALUES_SHOWN // aggregates
+    if k is None and domain is not None and len(domain) <= most:
+        return None
+    return most if k is None else min(k, most)
+
+
+def _summed_value(column: ValueColumn, share: Fraction) -> SummedValue:
+    bounds = column.bounds
+    return SummedValue(column.name, bounds.quantum.size, bounds.totals.low, bounds.totals.high, share)

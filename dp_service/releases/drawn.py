@@ -1,0 +1,27 @@
+"""What a mechanism has drawn: all of a release, before it is decided what a question shows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.selection import Selection
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A release as its mechanism returned it.
+
+    Attributes:
+        selection: The elements in their order, and their noisy counts.
+        total: The noisy number of members; None: the mechanism draws none.
+        sums: The noisy centred sums of each column that is summed, one for each element.
+    """
+
+    selection: Selection
+    total: int | None = None
+    sums: tuple[Integers, ...] = ()

@@ -1,0 +1,138 @@
+"""Sums and averages of a release, with their intervals: a function of what was released, and of nothing else.
+
+Noise is in the counts and the centred sums alone; every sum and average follows from them exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.mechanisms.aggregates.intervals import (
+    AverageInterval,
+    Shown,
+    SumInterval,
+    average_intervals,
+    count_intervals,
+    shown_by_average,
+    shown_by_count,
+    shown_by_sum,
+    sum_intervals,
+)
+from dp_service.mechanisms.aggregates.released import ReleasedMoments
+from dp_service.mechanisms.selection import Selection
+from dp_service.release_parameters import AskedAggregate, ReleaseParameters, SumsReleased
+from dp_service.releases.drawn import Drawn
+from dp_service.releases.mechanism import IncompleteParametersError, moments_of
+from dp_service.terms import AggregateFunction
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A sum or an average with its interval, both ends inclusive, in the units of its column; all are exact."""
+
+    value: Fraction
+    lower: Fraction
+    upper: Fraction
+
+
+@dataclass(frozen=True)
+class AnsweredAggregate:
+    """One sum or average for each element that is shown.
+
+    It is None where there is no average to show: where the interval of the element's count reaches down to 0.
+    """
+
+    answers: tuple[Answer | None, ...]
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """Which elements a list shows that is in the order of a sum or an average.
+
+    Attributes:
+        rows: Their places in the release, in the order of the list.
+        counts: The interval of each count, both ends inclusive.
+        is_cut: Whether some elements of the release are left out: then all intervals cover together.
+    """
+
+    rows: tuple[int, ...]
+    counts: tuple[SumInterval, ...]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The sums and averages that a question shows; `in_order` is None where the list is in the order of its counts."""
+
+    aggregates: tuple[AnsweredAggregate, ...]
+    in_order: InOrder | None = None
+
+
+def drawn_moments(release: ReleasedMoments) -> Drawn:
+    """Return a release as the selection of its elements, and the noisy centred sums of each column."""
+    selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
+    return Drawn(selection, sums=tuple(column.centred for column in release.columns))
+
+
+def answered(parameters: ReleaseParameters, drawn: Drawn, *, most: int, alpha: Fraction) -> Answered:
+    """Return the sums and averages that a question shows, and of which elements.
+
+    Args:
+        parameters: Those of the question.
+        drawn: The release, with the sums of every column for each element.
+        most: How many elements the question shows.
+        alpha: The probability with which an interval may miss; sums and averages are at half of it each.
+    """
+    stated, mechanism, selection = parameters.sums, moments_of(parameters), drawn.selection
+    if stated is None or mechanism is None:
+        return Answered(())
+    if selection.noisy_counts is None:
+        raise IncompleteParametersError
+    columns = [(each, None) for each in drawn.sums]
+    release = mechanism.released(selection.indices, selection.noisy_counts, columns)
+    shown = _shown(release, stated, most, alpha)
+    aggregates = tuple(
+        AnsweredAggregate(tuple(_answers(release, each, stated.columns[each.place].quantum, shown, alpha)))
+        for each in stated.asked
+    )
+    if stated.ordered_by is None:
+        return Answered(aggregates)
+    counts = tuple(count_intervals(release, shown, alpha=alpha))
+    return Answered(aggregates, InOrder(shown.rows, counts, len(shown.rows) < release.groups.size))
+
+
+def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fraction) -> Shown:
+    if stated.ordered_by is None:
+        return shown_by_count(release, most=most)
+    first = stated.asked[stated.ordered_by]
+    match first.function:
+        case AggregateFunction.SUM:
+            return shown_by_sum(release, first.place, most=most)
+        case AggregateFunction.AVERAGE:
+            return shown_by_average(release, first.place, most=most, alpha=alpha)
+
+
+def _answers(
+    release: ReleasedMoments, asked: AskedAggregate, quantum: Fraction, shown: Shown, alpha: Fraction
+) -> list[Answer | None]:
+    column = release.columns[asked.place]
+    values: Iterable[Fraction | None]
+    intervals: Sequence[SumInterval | AverageInterval | None]
+    match asked.function:
+        case AggregateFunction.SUM:
+            values = map(column.sum_of, shown.rows)
+            intervals = sum_intervals(release, asked.place, shown, alpha=alpha)
+        case AggregateFunction.AVERAGE:
+            values = map(column.average_of, shown.rows)
+            intervals = average_intervals(release, asked.place, shown, alpha=alpha)
+    return [_in_units(*each, quantum) for each in zip(values, intervals, strict=True)]
+
+
+def _in_units(
+    value: Fraction | None, interval: SumInterval | AverageInterval | None, quantum: Fraction
+) -> Answer | None:
+    if value is None or interval is None:
+        return None
+    return Answer(value * quantum, interval.lower * quantum, interval.upper * quantum)

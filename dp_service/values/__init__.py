@@ -1,0 +1,11 @@
+"""What a column of numbers becomes before noise is added: whole steps of a public quantum, within public bounds.
+
+* `quantum`: a usable value becomes a whole number of steps;
+* `bounds`: the public clamps of a row and of a member's total, and what may be summed without loss;
+* `member_sums`: counts and centred sums of a group from its members' rows, the reference for every engine;
+* `member_value`: the one value of a member that quantiles are over;
+* `cells`: the public grids that they are chosen from.
+
+Everything here is integer arithmetic on one member's own rows and on public numbers. Bounds and grids never come from
+the data that a question is about.
+"""

@@ -1,0 +1,137 @@
+"""The public bounds of a value column, in steps of its quantum, and what may be summed under them without loss.
+
+Per member and group the total is
+
+    s = clamp(sum over rows of clamp(x, row_low, row_high), low, high) .
+
+Rows are clamped first, so that nothing overflows: whether a sum fails would tell of the data. All four numbers come
+from the policy or from published bounds, never from the data of the question.
+
+What an engine adds up must be exact. It sees integers, but some engines sum in doubles, which hold integers up to 2^53
+only, and others in 64 bits. `require_exact_sums` decides that from public numbers alone, before a question is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from dp_service.values.quantum import Quantum, Value, is_usable
+
+SUMS_IN_DOUBLES = 2**53
+"""Integers below this are exact in an engine that sums in doubles."""
+
+SUMS_IN_INT64 = 2**63
+"""Integers below this fit an engine that sums in 64 bits."""
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """The steps from `low` to `high`, low < high.
+
+    Raises:
+        ValueError: They are no integers in this order.
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(end, int) and not isinstance(end, bool) for end in (self.low, self.high)):
+            raise ValueError(
+                f"low and high must be whole steps of the quantum, got {self.low!r}, {self.high!r}"
+            )
+        if self.low >= self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+
+    @property
+    def width(self) -> int:
+        """W = high - low: a centred value 2 x - (low + high) is within +-W.
+
+        >>> Clamp(0, 3000).width, Clamp(0, 3000).centre
+        (3000, 3000)
+        """
+        return self.high - self.low
+
+    @property
+    def centre(self) -> int:
+        """low + high, twice the middle: what is taken off twice a value to centre it."""
+        return self.low + self.high
+
+    def __call__(self, steps: int) -> int:
+        """Return the nearest number between the ends."""
+        return min(max(steps, self.low), self.high)
+
+    def centred(self, steps: int) -> int:
+        """Return 2 x - (low + high) of the clamped x."""
+        return 2 * self(steps) - self.centre
+
+
+@dataclass(frozen=True)
+class ValueBounds:
+    """How one value column is rounded and clamped.
+
+    Attributes:
+        quantum: The step.
+        rows: The clamp of every row, in steps.
+        totals: The clamp of a member's total in a group, in steps.
+    """
+
+    quantum: Quantum
+    rows: Clamp
+    totals: Clamp
+
+    @classmethod
+    def of(
+        cls, quantum: Fraction, rows: tuple[Fraction, Fraction], totals: tuple[Fraction, Fraction]
+    ) -> ValueBounds:
+        """Return bounds that are given as values of the column.
+
+        >>> ValueBounds.of(Fraction("0.01"), (Fraction(0), Fraction(50)), (Fraction(0), Fraction(200))).totals
+        Clamp(low=0, high=20000)
+
+        Raises:
+            ValueError: The quantum does not divide a bound, or bounds are not ascending.
+        """
+        step = Quantum(quantum)
+        ends = [(step.exact_steps(low), step.exact_steps(high)) for low, high in (rows, totals)]
+        return cls(step, Clamp(*ends[0]), Clamp(*ends[1]))
+
+    def row(self, value: Value) -> int | None:
+        """Return the clamped steps of a row's value, None if the row does not count."""
+        if value is None or not is_usable(value):
+            return None
+        return self.rows(self.quantum.steps_of(self._within_rows(value)))
+
+    def _within_rows(self, value: int | float | Decimal) -> int | float | Decimal:
+        """Bring a float between the clamps, so that its number of steps is finite; others have no such limit."""
+        if not isinstance(value, float):
+            return value
+        low, high = (float(self.quantum.value_of(end)) for end in (self.rows.low, self.rows.high))
+        return min(max(value, low), high)
+
+
+def require_exact_sums(
+    bounds: ValueBounds, *, members: int, rows_of_member: int | None, rows: int, below: int
+) -> None:
+    """Raise ValueError unless every sum of an engine is certain to stay below a limit in absolute value.
+
+    Args:
+        bounds: How the column is clamped.
+        members: The largest number of members of the table, as the policy states it.
+        rows_of_member: tau where an average is over rows, None where it is over members' totals.
+        rows: The largest number of rows of the table, as the policy states it; a member may have all of them.
+        below: What the sums must stay below: `SUMS_IN_DOUBLES` or `SUMS_IN_INT64`.
+
+    Raises:
+        ValueError: A member's total, twice the sum, or that sum less n (low + high) could reach the limit.
+    """
+    counted, times = (bounds.totals, 1) if rows_of_member is None else (bounds.rows, rows_of_member)
+    largest_total = rows * max(abs(bounds.rows.low), abs(bounds.rows.high))
+    largest_sum = members * times * (2 * max(abs(counted.low), abs(counted.high)) + abs(counted.centre))
+    if max(largest_total, largest_sum) >= below:
+        raise ValueError(
+            f"sums must stay below {below} on this engine, and could reach {max(largest_total, largest_sum)}: "
+            "take a coarser quantum, narrower bounds, or state smaller numbers of members and rows"
+        )

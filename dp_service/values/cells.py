@@ -1,0 +1,131 @@
+"""Public grids: the cells that a quantile, a largest or a smallest value is chosen from.
+
+Cell i holds the values from edge i to below edge i + 1, in whole steps of the quantum. Values below the first edge are
+in the first cell, and values from the last edge on in the last one. A grid comes from the policy or the question and is
+never made of the data: of a grid that ends at the data's own largest value, the last edge is somebody's value.
+"""
+
+from __future__ import annotations
+
+import datetime
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_CELLS = 100_000
+
+_DIGITS = 60
+_ROUNDING = Decimal(10) ** -30
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells between ascending edges.
+
+    Raises:
+        ValueError: There are less than 2 cells or more than 100,000, or edges do not ascend or do not fit 64 bits.
+    """
+
+    edges: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self) <= MAX_CELLS:
+            raise ValueError(f"a grid must have from 2 to {MAX_CELLS} cells, got {len(self)}")
+        if any(low >= high for low, high in pairwise(self.edges)):
+            raise ValueError("edges of a grid must ascend")
+        if not -(2**62) <= self.edges[0] <= self.edges[-1] <= 2**62:
+            raise ValueError("edges of a grid must be within +-2^62")
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    @classmethod
+    def linear(cls, low: int, high: int, cells: int) -> Grid:
+        """Return cells of equal width, up to one step.
+
+        >>> Grid.linear(0, 100, 8).edges
+        (0, 12, 25, 37, 50, 62, 75, 87, 100)
+
+        Raises:
+            ValueError: The cells are too many, for the grid or for the steps from `low` to `high`.
+        """
+        _require_cells(low, high, cells)
+        return cls(tuple(low + (high - low) * place // cells for place in range(cells + 1)))
+
+    @classmethod
+    def geometric(cls, low: int, high: int, cells: int) -> Grid:
+        """Return cells each of which is wider than the one before by the same factor, down to one step.
+
+        Edge i is low (high / low)^(i / cells), rounded down, from decimal arithmetic with 60 digits: the same on every
+        platform. Where that is less than a step further, edges that would be equal are one, and the grid has
+        fewer cells.
+
+        >>> Grid.geometric(1, 1000, 6).edges
+        (1, 3, 10, 31, 100, 316, 1000)
+
+        Raises:
+            ValueError: `low` is not positive, or the cells are too many or too few.
+        """
+        if low < 1:
+            raise ValueError(f"a geometric grid must begin with a positive number of steps, got {low}")
+        _require_cells(low, high, cells, are_merged=True)
+        context = Context(prec=_DIGITS)
+        whole = context.subtract(context.ln(Decimal(high)), context.ln(Decimal(low)))
+        factor = context.exp(context.divide(whole, Decimal(cells)))
+        inner, value = set(), Decimal(low)
+        for _ in range(cells - 1):
+            value = context.multiply(value, factor)
+            # A power that is a whole number must not be rounded down to the one before.
+            inner.add(int(context.add(value, _ROUNDING)))
+        return cls(tuple(sorted({low, high, *(edge for edge in inner if low < edge < high)})))
+
+    @classmethod
+    def days(cls, first: datetime.date, end: datetime.date, days: int) -> Grid:
+        """Return cells of so many days from one day to before another, as days since 1970-01-01.
+
+        >>> Grid.days(datetime.date(1970, 1, 1), datetime.date(1970, 1, 20), 7).edges
+        (0, 7, 14, 19)
+
+        Raises:
+            ValueError: `days` is not positive, or the cells are too many or too few.
+        """
+        if days < 1:
+            raise ValueError(f"days must be positive, got {days}")
+        epoch = datetime.date(1970, 1, 1).toordinal()
+        start, stop = first.toordinal() - epoch, end.toordinal() - epoch
+        if (stop - start) // days > MAX_CELLS:
+            raise ValueError(f"a grid must have from 2 to {MAX_CELLS} cells, got {(stop - start) // days}")
+        return cls((*range(start, stop, days), stop))
+
+    def cell_of(self, value: int) -> int:
+        """Return the cell that a value is in; the first or the last one beyond the edges."""
+        return min(max(bisect_right(self.edges, value) - 1, 0), len(self) - 1)
+
+    def bounds_of(self, cell: int) -> tuple[int, int]:
+        """Return the first value of a cell and the first one after it."""
+        return self.edges[cell], self.edges[cell + 1]
+
+    def counts_of(self, values: Iterable[int]) -> NDArray[np.int64]:
+        """Return how many values are in each cell, shape (cells,)."""
+        array = np.fromiter(values, dtype=np.int64)
+        cells = np.clip(np.searchsorted(self._array, array, side="right") - 1, 0, len(self) - 1)
+        return np.bincount(cells, minlength=len(self)).astype(np.int64)
+
+    @cached_property
+    def _array(self) -> NDArray[np.int64]:
+        return np.array(self.edges, dtype=np.int64)
+
+
+def _require_cells(low: int, high: int, cells: int, *, are_merged: bool = False) -> None:
+    if low >= high:
+        raise ValueError(f"a grid must end above {low}, where it begins, got {high}")
+    if not 2 <= cells <= MAX_CELLS:
+        raise ValueError(f"a grid must have from 2 to {MAX_CELLS} cells, got {cells}")
+    if cells > high - low and not are_merged:
+        raise ValueError(f"a grid of {high - low} steps cannot have {cells} cells")

@@ -1,0 +1,50 @@
+"""The ways of answering between which a policy lets the service choose, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from gris_cli.expectations import expectation_of
+from gris_cli.formatting import format_cost
+from pinot_connector.parameters import Parameters
+from pinot_connector.results import Alternative, Explanation
+
+_FINDS = {True: "yes", False: "no", None: "nothing is expected"}
+
+
+def alternatives_table(explanation: Explanation) -> Table | None:
+    """Return what each way costs at most and finds, and which one answers; None: the policy leaves no choice."""
+    if not explanation.alternatives:
+        return None
+    table = Table(show_edge=False, header_style="bold")
+    for name in ("", "answered by", "at most", "found from (95 %)", "off by", "finds all"):
+        table.add_column(name)
+    for each in explanation.alternatives:
+        table.add_row(*_cells(each))
+    return table
+
+
+def _cells(alternative: Alternative) -> Iterator[str]:
+    expected = expectation_of(alternative.parameters)
+    yield "chosen" if alternative.chosen else ""
+    yield way_of(alternative.parameters)
+    yield format_cost(alternative.worst_case_cost)
+    if expected.found_mostly is None:
+        yield "any count"
+    else:
+        yield f"{expected.found_mostly}{'' if expected.is_fixed else ' above the rest'}"
+    yield "" if expected.mean_error is None else f"{expected.mean_error:.3g}"
+    yield _FINDS[alternative.finds_all]
+
+
+def way_of(parameters: Parameters) -> str:
+    """Return a way of answering in a few words."""
+    bounded = parameters.contributions
+    if bounded is None:
+        return parameters.mechanism.value
+    if bounded.names is not None:
+        return f"two looks, Delta {bounded.names.delta_1} and {bounded.delta_0}"
+    shifted = ", relative to the total" if bounded.shift is not None else ""
+    return f"one look, Delta {bounded.delta_0}{shifted}"

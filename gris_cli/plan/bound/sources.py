@@ -1,0 +1,103 @@
+"""What a plan is made from: a file of another period, or numbers that the owner states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import typer
+
+from gris_cli.bound.source import Columns, InputError
+from gris_cli.plan.bound.contributions import BoundedCounts, DataFile, counts_of_file
+from gris_cli.plan.bound.looks import Question
+from gris_cli.plan.bound.stated import STEEPEST, Stated, counts_of_stated
+from gris_cli.plan.flags import named_errors
+
+
+@dataclass(frozen=True)
+class DataFlags:
+    """The flags that name data."""
+
+    source: Path | None
+    member: str
+    elements: str
+    is_other_period: bool
+    drops_nulls: bool
+    memory: str
+
+    def counts(self, source: Path, question: Question, bounds: tuple[int, ...]) -> BoundedCounts:
+        """Return what bounds leave of the counts of a file.
+
+        Raises:
+            typer.BadParameter: A flag is missing, or the file cannot be read.
+        """
+        if not self.member or not self.elements:
+            raise typer.BadParameter("--input needs --member and --elements")
+        if not self.is_other_period:
+            raise typer.BadParameter(
+                "--input needs --other-period: what is chosen by data may tell of their members, so no question may "
+                "be about them"
+            )
+        columns = Columns(self.member, tuple(self.elements.split(",")))
+        data = DataFile(source, columns, self.drops_nulls, self.memory)
+        try:
+            return counts_of_file(data, question.k, question.most_names, bounds)
+        except InputError as error:
+            raise typer.BadParameter(str(error), param_hint="--input") from None
+
+
+@dataclass(frozen=True)
+class StatedFlags:
+    """The flags that describe members and elements."""
+
+    members: int
+    element_count: int
+    per_member: str
+    exponent: Fraction
+
+    @property
+    def are_there(self) -> bool:
+        """Whether one of them was given."""
+        return bool(self.members or self.element_count or self.per_member)
+
+    def counts(self, question: Question, bounds: tuple[int, ...]) -> BoundedCounts:
+        """Return what bounds leave of the counts of such members.
+
+        Raises:
+            typer.BadParameter: A flag is missing or out of range.
+        """
+        if not (self.members and self.element_count and self.per_member):
+            raise typer.BadParameter("--members, --element-count and --per-member are given together")
+        try:
+            sizes = tuple(map(int, self.per_member.split(",")))
+        except ValueError:
+            sizes = ()
+        # A float has no room for every number that a flag can spell.
+        exponent = float(max(min(self.exponent, Fraction(STEEPEST + 1)), Fraction(-1)))
+        with named_errors():
+            stated = Stated(self.members, self.element_count, sizes, exponent)
+            return counts_of_stated(stated, question.k, question.most_names, bounds)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What bounds leave of the counts, what a picture calls their source, and whether data were read for them."""
+
+    counts: BoundedCounts
+    name: str
+    is_data: bool
+
+
+def planned(data: DataFlags, stated: StatedFlags, question: Question, bounds: tuple[int, ...]) -> Planned:
+    """Return what bounds leave of what the flags name.
+
+    Raises:
+        typer.BadParameter: The flags name nothing, or both; or what they name cannot be used.
+    """
+    if (data.source is None) != stated.are_there:
+        raise typer.BadParameter("give either --input, or --members, --element-count and --per-member")
+    if data.source is None:
+        return Planned(stated.counts(question, bounds), f"{stated.members} members as stated", is_data=False)
+    counts = data.counts(data.source, question, bounds)
+    return Planned(counts, f"{data.elements} of {data.source.name}", is_data=True)

@@ -1,0 +1,18 @@
+"""`gris shell`."""
+
+from __future__ import annotations
+
+from gris_cli.flags import ConnectionFlags, with_connection_flags
+
+
+@with_connection_flags
+def shell(connection: ConnectionFlags, as_json: bool) -> None:
+    """Ask questions in SQL at a prompt, which shows the price of each before it is asked. "help" says what else.
+
+    With --json, or if the input is no terminal, every line is asked as it comes.
+    """
+    from gris_cli.clients import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.shell_session import ShellSession  # noqa: PLC0415
+
+    with connected(connection) as client:
+        ShellSession(client, as_json=as_json).run()

@@ -1,0 +1,49 @@
+"""Results as frames of pandas and tables of Arrow. Elements are unchanged: a frame is data, and shows nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from pinot_connector.dbapi.tables import described, tabulated
+from pinot_connector.engines.base import ColumnType
+from pinot_connector.results import PrivateResult
+
+_TYPES = {
+    ColumnType.STRING: pa.string(),
+    ColumnType.INT64: pa.int64(),
+    ColumnType.BOOL: pa.bool_(),
+    ColumnType.DATE: pa.date32(),
+}
+
+
+def result_frame(result: PrivateResult) -> Any:
+    """Returns a `pandas.DataFrame`; see `PrivateResult.to_pandas`."""
+    frame = pd.DataFrame.from_records(list(tabulated(result, intervals=True)), columns=_names(result))
+    frame.attrs = {"release_id": result.release_id, "confidence": result.confidence}
+    if result.bottom is not None:
+        frame.attrs["bottom"] = result.bottom
+    return frame
+
+
+def result_table(result: PrivateResult) -> Any:
+    """Returns a `pyarrow.Table`; see `PrivateResult.to_arrow`."""
+    names, rows = _names(result), list(tabulated(result, intervals=True))
+    kinds = [_TYPES[column.type] for column in result.columns]
+    # Counts relative to a total are multiples of a fraction.
+    shifted = (
+        result.parameters.contributions is not None and result.parameters.contributions.shift is not None
+    )
+    kinds += [pa.float64() if shifted else pa.int64(), pa.int64(), pa.int64()][: len(names) - len(kinds)]
+    # Sums and averages with the ends of their intervals.
+    kinds += [pa.float64()] * (len(names) - len(kinds))
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return pa.table(
+        [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)], names=names
+    )
+
+
+def _names(result: PrivateResult) -> list[str]:
+    return [column[0] for column in described(result, intervals=True)]

@@ -1,0 +1,79 @@
+"""Pictures of results, drawn by matplotlib."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.results import PrivateResult, Row
+
+# More bars cannot be read.
+MAX_BARS = 50
+_COLOUR, _BOTTOM_COLOUR = "#0072B2", "#D55E00"
+
+
+def plotted(result: PrivateResult, *, series: bool | None, axes: Any) -> Any:
+    """Draws a result; see `PrivateResult.plot`."""
+    counted = [row for row in result.rows if row.interval is not None]
+    if len(counted) != len(result.rows):
+        raise InvalidQuestion("plot", "expected a result with counts")
+    if series is None:
+        series = bool(counted) and all(_is_day(row) for row in counted)
+    if series and len(result.columns) != 1:
+        raise InvalidQuestion("plot", "expected elements of one column for a series")
+    axes = plt.subplots(layout="constrained")[1] if axes is None else axes
+    draw = _draw_series if series else _draw_bars
+    draw(axes, result, counted)
+    return axes
+
+
+def _is_day(row: Row) -> bool:
+    return len(row.element) == 1 and isinstance(row.element[0], datetime.date)
+
+
+def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
+    rows = counted[:MAX_BARS]
+    places, counts = range(len(rows)), [row.noisy_count for row in rows]
+    axes.barh(places, counts, color=_COLOUR)
+    for place, row in zip(places, rows, strict=True):
+        # A count can lie outside of its interval, so this is no error bar around it.
+        axes.hlines(place, *_ends(row), color="black", linewidth=1.5)
+    axes.set_yticks(places, [_label(row) for row in rows], parse_math=False)
+    axes.invert_yaxis()
+    axes.set_xlabel(result.count_alias or "members", parse_math=False)
+    if result.bottom is not None:
+        _mark_bottom(axes.axvline, result.bottom)
+        axes.legend()
+
+
+def _draw_series(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
+    rows = sorted(counted, key=lambda row: row.element)
+    # As texts all elements but days are names: no text of data is read as a number or a unit.
+    places: Any = [row.element[0] for row in rows] if all(map(_is_day, rows)) else range(len(rows))
+    ends = [_ends(row) for row in rows]
+    axes.plot(places, [row.noisy_count for row in rows], color=_COLOUR, marker="o", markersize=3)
+    axes.fill_between(places, [low for low, _ in ends], [high for _, high in ends], color=_COLOUR, alpha=0.25)
+    if isinstance(places, range):
+        axes.set_xticks(places, [_label(row) for row in rows], rotation=90, parse_math=False)
+    axes.set_ylabel(result.count_alias or "members", parse_math=False)
+    if result.bottom is not None:
+        _mark_bottom(axes.axhline, result.bottom)
+        axes.legend()
+
+
+def _mark_bottom(line: Any, bottom: int) -> None:
+    line(bottom, color=_BOTTOM_COLOUR, linestyle="--", label="bottom: nothing below may be shown")
+
+
+def _ends(row: Row) -> tuple[int, int]:
+    if row.interval is None:
+        raise InvalidQuestion("plot", "expected a result with counts")
+    return row.interval
+
+
+def _label(row: Row) -> str:
+    text = ", ".join(map(str, row.element))
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

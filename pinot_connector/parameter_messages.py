@@ -1,0 +1,205 @@
+"""Messages of dp_service about mechanisms, and what they say as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeVar
+
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2
+
+from pinot_connector.engines.base import ColumnType, TimeUnit
+from pinot_connector.errors import IntegrityError
+from pinot_connector.parameters import (
+    Aggregate,
+    BoundedBy,
+    Consistency,
+    Contributions,
+    CountNoise,
+    IntervalKind,
+    Mechanism,
+    NamesLook,
+    Parameters,
+    Shift,
+    SummedColumn,
+    Sums,
+)
+from pinot_connector.questions import FUNCTION_NUMBERS
+
+_Key = TypeVar("_Key", bound=int)
+
+
+_Meaning = TypeVar("_Meaning")
+
+
+COLUMN_TYPES = {
+    histogram_pb2.COLUMN_TYPE_STRING: ColumnType.STRING,
+    histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
+    histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
+    histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
+    histogram_pb2.COLUMN_TYPE_TIMESTAMP: ColumnType.TIMESTAMP,
+}
+
+
+TIME_UNITS = {
+    dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
+    dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,
+    dp_pb2.TIME_UNIT_MILLISECONDS: TimeUnit.MILLISECONDS,
+    dp_pb2.TIME_UNIT_MICROSECONDS: TimeUnit.MICROSECONDS,
+}
+
+
+MECHANISMS = {
+    dp_pb2.MECHANISM_KNOWN_LAP: Mechanism.KNOWN_LAP,
+    dp_pb2.MECHANISM_KNOWN_GUMB: Mechanism.KNOWN_GUMB,
+    dp_pb2.MECHANISM_UNK_LAP: Mechanism.UNK_LAP,
+    dp_pb2.MECHANISM_UNK_GUMB: Mechanism.UNK_GUMB,
+    dp_pb2.MECHANISM_BOUND_GAUSS: Mechanism.BOUND_GAUSS,
+    dp_pb2.MECHANISM_BOUND_MOMENTS: Mechanism.BOUND_MOMENTS,
+}
+
+
+BOUNDED_BY = {
+    dp_pb2.BOUNDED_BY_IN_QUERY: BoundedBy.IN_QUERY,
+    dp_pb2.BOUNDED_BY_PREPARED: BoundedBy.PREPARED,
+    dp_pb2.BOUNDED_BY_ASSUMED: BoundedBy.ASSUMED,
+}
+
+
+INTERVAL_KINDS = {
+    dp_pb2.INTERVAL_KIND_NONE: IntervalKind.NONE,
+    dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
+    dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
+    dp_pb2.INTERVAL_KIND_SIMULTANEOUS: IntervalKind.SIMULTANEOUS,
+}
+
+
+AGGREGATE_FUNCTIONS = {number: function for function, number in FUNCTION_NUMBERS.items()}
+
+
+COUNT_NOISES = {
+    dp_pb2.COUNT_NOISE_NONE: CountNoise.NONE,
+    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: CountNoise.DISCRETE_LAPLACE,
+    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise.DISCRETE_GAUSSIAN,
+}
+
+
+CONSISTENCIES = {
+    dp_pb2.CONSISTENCY_KEYED: Consistency.KEYED,
+    dp_pb2.CONSISTENCY_FRESH: Consistency.FRESH,
+}
+
+
+def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
+    """Returns what was resolved for a question.
+
+    Raises:
+        IntegrityError: the message holds something that this version does not know.
+    """
+    return Parameters(
+        mechanism=known(MECHANISMS, message.mechanism),
+        epsilon_per=exact(message.epsilon_per),
+        delta=exact(message.delta) if message.delta else None,
+        tau=message.tau,
+        delta_l0=message.delta_l0 or None,
+        d_bar=message.d_bar or None,
+        k=message.k or None,
+        domain_size=message.domain_size or None,
+        count_noise=known(COUNT_NOISES, message.count_noise),
+        noise_scale=exact(message.noise_scale) if message.noise_scale else None,
+        consistency=known(CONSISTENCIES, message.consistency),
+        contributions=contributions_of(message.contributions) if message.HasField("contributions") else None,
+        clipped=message.clipped,
+        sums=_sums_of(message.sums) if message.HasField("sums") else None,
+    )
+
+
+def _sums_of(message: dp_pb2.Sums) -> Sums:
+    return Sums(
+        share=exact(message.share),
+        columns=tuple(map(summed_column_of, message.columns)),
+        aggregates=tuple(
+            Aggregate(known(AGGREGATE_FUNCTIONS, each.function), each.column, each.alias or None)
+            for each in message.aggregates
+        ),
+        ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
+    )
+
+
+def summed_column_of(message: dp_pb2.SummedColumn) -> SummedColumn:
+    """Returns a column that is summed, or that questions may sum.
+
+    Raises:
+        IntegrityError: the message holds something else than exact numbers.
+    """
+    return SummedColumn(
+        name=message.name,
+        quantum=exact(message.quantum),
+        lower=exact(message.lower),
+        upper=exact(message.upper),
+        share=exact(message.share) if message.share else None,
+        noise_variance=exact(message.noise_variance) if message.noise_variance else None,
+    )
+
+
+def contributions_of(message: dp_pb2.Contributions) -> Contributions:
+    """Returns how contributions are bounded.
+
+    Raises:
+        IntegrityError: the message holds something that this version does not know.
+    """
+    return Contributions(
+        bounded_by=known(BOUNDED_BY, message.bounded_by),
+        delta_0=message.delta_0,
+        periods=message.periods or None,
+        units=message.units,
+        min_count=message.min_count or None,
+        threshold=message.threshold if message.HasField("threshold") else None,
+        noise_variance=exact(message.noise_variance) if message.noise_variance else None,
+        names=_names_look_of(message.names) if message.HasField("names") else None,
+        shift=_shift_of(message.shift) if message.shift.denominator else None,
+        may_shift=message.HasField("shift"),
+    )
+
+
+def _shift_of(message: dp_pb2.Shift) -> Shift:
+    return Shift(
+        factor=message.factor,
+        denominator=message.denominator,
+        count_variance=exact(message.count_variance),
+        total_variance=exact(message.total_variance),
+    )
+
+
+def _names_look_of(message: dp_pb2.NamesLook) -> NamesLook:
+    return NamesLook(
+        delta_1=message.delta_1,
+        units=exact(message.units),
+        max_names=message.max_names,
+        threshold=message.threshold if message.HasField("threshold") else None,
+        noise_variance=exact(message.noise_variance) if message.noise_variance else None,
+    )
+
+
+def exact(text: str) -> Fraction:
+    """Returns the number that a text denotes.
+
+    Raises:
+        IntegrityError: it denotes none.
+    """
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise IntegrityError("dp_service sent something else than an exact number") from None
+
+
+def known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
+    """Returns the meaning of a message's enum value.
+
+    Raises:
+        IntegrityError: this version knows none.
+    """
+    if value not in meanings:
+        raise IntegrityError("dp_service says something that this version does not know")
+    return meanings[value]

@@ -1,0 +1,223 @@
+"""What was resolved for a question: its mechanism, how contributions are bounded, and what is summed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from pinot_connector.questions import AggregateFunction
+
+
+class Mechanism(Enum):
+    """The mechanism that a release came from."""
+
+    KNOWN_LAP = "KnownLap"
+    KNOWN_GUMB = "KnownGumb"
+    UNK_LAP = "UnkLap"
+    UNK_GUMB = "UnkGumb"
+    BOUND_GAUSS = "BoundGauss"
+    BOUND_MOMENTS = "BoundMoments"
+
+
+class CountNoise(Enum):
+    """The law of the noise that counts carry; `NONE`: counts are not part of the release."""
+
+    NONE = "none"
+    DISCRETE_LAPLACE = "discrete_laplace"
+    DISCRETE_GAUSSIAN = "discrete_gaussian"
+
+
+class IntervalKind(Enum):
+    """What the confidence intervals are true for.
+
+    `PLAIN`: the counts' noise is independent of what was chosen to be shown. `GIVEN_SHOWN`: an element is shown
+    because of the noise in its count, and the interval takes that into account. `SIMULTANEOUS`: the list was cut in the
+    order of a sum or an average, so intervals are wider, and those of everything released cover together. `NONE`: there
+    are no counts.
+    """
+
+    NONE = "none"
+    PLAIN = "plain"
+    GIVEN_SHOWN = "given_shown"
+    SIMULTANEOUS = "simultaneous"
+
+
+class Consistency(Enum):
+    """Whether the same question on the same data gets the same answer (`KEYED`) or new noise (`FRESH`)."""
+
+    KEYED = "keyed"
+    FRESH = "fresh"
+
+
+class BoundedBy(Enum):
+    """Why no member counts in more elements: the query sees to it, or a prepared copy, or the policy promises it."""
+
+    IN_QUERY = "in_query"
+    PREPARED = "prepared"
+    ASSUMED = "assumed"
+
+
+@dataclass(frozen=True)
+class NamesLook:
+    """The first of two looks, which names the elements that the second one counts.
+
+    A member counts in at most `delta_1` elements in it, in each period. It takes `units` of the information units, and
+    names at most `max_names` elements: those above `threshold` in it. In a catalogue, threshold and variance are None.
+    """
+
+    delta_1: int
+    units: Fraction
+    max_names: int
+    threshold: int | None
+    noise_variance: Fraction | None
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How counts of a small known domain are released relative to n, the number of members who count in any element.
+
+    Released are `denominator` times each count less `factor` times n, with noise of variance `count_variance`, and n,
+    with noise of `total_variance`. So counts are multiples of 1 / `denominator`.
+    """
+
+    factor: int
+    denominator: int
+    count_variance: Fraction
+    total_variance: Fraction
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """How the contributions of members are bounded; counts and intervals are of bounded contributions.
+
+    A member counts in at most `delta_0` elements in each of so many `periods` (None in a catalogue: the question's
+    range decides how many). A question costs `units` information units. `min_count` is the smallest count that is
+    considered, and elements above `threshold` are shown; both are None over a known domain. `noise_variance` is exact.
+    In a catalogue, threshold and variance are None. `names` is the first of two looks, None if there is one: then
+    `delta_0` and `noise_variance` are those of the second, which counts the named elements and has no threshold. With
+    `shift`, `noise_variance` is that of a sum of two draws. `may_shift`, in a catalogue: questions by small known
+    domains can have a shift.
+    """
+
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int | None
+    units: int
+    min_count: int | None
+    threshold: int | None
+    noise_variance: Fraction | None
+    names: NamesLook | None = None
+    shift: Shift | None = None
+    may_shift: bool = False
+
+    def __str__(self) -> str:
+        """Returns what a reader of counts has to know."""
+        reach = f"at most {self.delta_0} {'element' if self.delta_0 == 1 else 'elements'}"
+        if self.names is not None:
+            reach += " of those that a first look names"
+        if self.periods is None:
+            reach += " in each period"
+        elif self.periods > 1:
+            reach += f" in each of {self.periods} periods"
+        return f"counts are of bounded contributions: a member counts in {reach}, {_BECAUSE[self.bounded_by]}"
+
+
+_BECAUSE = {
+    BoundedBy.IN_QUERY: "as the query sees to",
+    BoundedBy.PREPARED: "as the table was prepared",
+    BoundedBy.ASSUMED: "as the policy promises and nothing checks",
+}
+
+
+@dataclass(frozen=True)
+class SummedColumn:
+    """A column that is summed; all numbers are exact.
+
+    Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`.
+    `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps; both
+    are None in a catalogue.
+    """
+
+    name: str
+    quantum: Fraction
+    lower: Fraction
+    upper: Fraction
+    share: Fraction | None
+    noise_variance: Fraction | None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A sum or an average of members' totals that a result shows; `alias` is what a question in SQL calls it."""
+
+    function: AggregateFunction
+    column: str
+    alias: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What to call it where a result is displayed."""
+        return self.alias or _TITLES[self.function].format(column=self.column)
+
+
+# An average of totals is another number than an average of rows, so its name says which it is.
+_TITLES = {
+    AggregateFunction.SUM: "sum_{column}",
+    AggregateFunction.AVERAGE: "average_{column}_per_member",
+}
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a release sums beside its counts, which take `share` of the units, and what a question shows of that.
+
+    `ordered_by` is the place in `aggregates` of what the list is in descending order of, None if that are the counts.
+    """
+
+    share: Fraction
+    columns: tuple[SummedColumn, ...]
+    aggregates: tuple[Aggregate, ...]
+    ordered_by: int | None = None
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Everything that the policy resolved for a question.
+
+    `delta` is None where the mechanism takes no call, `delta_l0` where the sensitivity is unrestricted, `d_bar` and
+    `domain_size` where they have no meaning, `k` where all is shown. `noise_scale`, in counts, is the scale of
+    Laplace noise or the sigma of Gaussian noise, and None without counts. `contributions` says how they are bounded,
+    None where they are not. `clipped`: rows are counted, and of a member at most `tau` in each element. `sums` is what
+    is summed beside the counts, None if nothing is.
+    """
+
+    mechanism: Mechanism
+    epsilon_per: Fraction
+    delta: Fraction | None
+    tau: int
+    delta_l0: int | None
+    d_bar: int | None
+    k: int | None
+    domain_size: int | None
+    count_noise: CountNoise
+    noise_scale: Fraction | None
+    consistency: Consistency
+    contributions: Contributions | None = None
+    clipped: bool = False
+    sums: Sums | None = None
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The sums and averages that a result shows, in their order."""
+        return () if self.sums is None else self.sums.aggregates
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What counts and intervals leave out, a sentence each; none if they are of all that meets the question."""
+        rows = "1 row" if self.tau == 1 else f"{self.tau} rows"
+        clipped = f"counts and intervals are of at most {rows} of a member in each element, and leave out the others"
+        return (
+            *((clipped,) if self.clipped else ()),
+            *((str(self.contributions),) if self.contributions is not None else ()),
+        )

@@ -1,0 +1,67 @@
+"""The catalogue in SQLAlchemy's terms. What is not in the policy is not in the catalogue either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import types
+
+from pinot_connector.catalog import Catalog, ColumnEntry, MeasureEntry, TableEntry
+from pinot_connector.engines.base import ColumnType
+from pinot_connector.questions import Measure
+
+if TYPE_CHECKING:
+    from sqlalchemy.types import TypeEngine
+
+_TYPES: dict[ColumnType, type[TypeEngine[Any]]] = {
+    ColumnType.STRING: types.String,
+    ColumnType.INT64: types.BigInteger,
+    ColumnType.BOOL: types.Boolean,
+    ColumnType.DATE: types.Date,
+    ColumnType.TIMESTAMP: types.DateTime,
+}
+
+
+def table_named(catalog: Catalog, name: str) -> TableEntry | None:
+    """Returns the table of that name, None if the catalogue has none."""
+    return next((table for table in catalog.tables if table.name == name), None)
+
+
+def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
+    """Yields the columns of a table: the member column, and those that questions may use."""
+    # Its type is not in the catalogue, and does not matter: it stands only inside of COUNT(DISTINCT ..).
+    yield _column(table.member, types.String(), f"the member: only in COUNT(DISTINCT {table.member})")
+    for column in table.columns:
+        yield _column(column.name, _TYPES[column.type](), _uses(column))
+
+
+def table_counts(table: TableEntry) -> list[str]:
+    """Returns what may be counted in a table, as it is written in SQL."""
+    return [_count(each, table.member) for each in table.measures]
+
+
+def table_comment(table: TableEntry) -> str:
+    """Returns what may be counted in a table, in a sentence."""
+    return f"private answers: {' and '.join(table_counts(table))}, by up to four columns"
+
+
+def _column(name: str, kind: TypeEngine[Any], comment: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": kind,
+        "nullable": False,
+        "default": None,
+        "autoincrement": False,
+        "comment": comment,
+    }
+
+
+def _uses(column: ColumnEntry) -> str:
+    grouped = () if column.mechanism is None else (f"GROUP BY ({column.mechanism.value})",)
+    filtered = (f"filter: {', '.join(each.value for each in column.filters)}",) if column.filters else ()
+    return "; ".join((*grouped, *filtered))
+
+
+def _count(measure: MeasureEntry, member: str) -> str:
+    return f"COUNT(DISTINCT {member})" if measure.measure is Measure.DISTINCT_MEMBERS else "COUNT(*)"

@@ -1,0 +1,94 @@
+"""What a URL of SQLAlchemy says: the gateway, whose budget pays, whether intervals are shown, and credentials.
+
+People who may write a URL are not trusted with this machine's files: in a BI tool they are all who may add a database.
+So files are names below one folder, which only the machine's owner chooses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+
+from pinot_connector.endpoints import Credentials
+
+CREDENTIALS_DIR = "GRIS_CREDENTIALS_DIR"
+FILES = ("ca_file", "certificate_file", "key_file", "token_file")
+_SWITCH = {"0": False, "1": True}
+
+
+@dataclass(frozen=True)
+class GatewayUrl:
+    """A gateway and how to ask it; the parameters of `dbapi.connect_gateway`."""
+
+    url: str
+    credentials: Credentials
+    account: str | None
+    intervals: bool
+
+
+def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> GatewayUrl:
+    """Returns what a URL says.
+
+    Args:
+        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `ca_file`, `certificate_file`,
+            `key_file` and `token_file`.
+        environment: holds GRIS_CREDENTIALS_DIR, the folder of the files.
+
+    Raises:
+        ArgumentError: it says something else, or names a file outside of that folder. The message repeats no value.
+    """
+    if url.username is not None or url.password is not None:
+        _refuse("no user and no password: the gateway knows its callers by certificate_file or token_file")
+    if url.database or not url.host or url.port is None:
+        _refuse("gris://HOST:PORT/ without a database")
+    options = _options(url)
+    files = {name: _file(name, options[name], environment) for name in FILES if name in options}
+    intervals = _SWITCH.get(options.get("intervals", "0"))
+    if intervals is None:
+        _refuse("intervals to be 0 or 1")
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return GatewayUrl(
+        f"gris://{host}:{url.port}", Credentials(**files), options.get("account") or None, intervals
+    )
+
+
+def _options(url: URL) -> dict[str, str]:
+    known = {"account", "intervals", *FILES}
+    options: dict[str, str] = {}
+    for name, value in url.query.items():
+        if name not in known:
+            _refuse(f"only the options {', '.join(sorted(known))}")
+        if not isinstance(value, str):
+            _refuse(f"{name} once")
+        options[name] = value
+    return options
+
+
+def _file(name: str, value: str, environment: Mapping[str, str]) -> Path:
+    """Returns the path of a file that is below the folder for credentials after all links.
+
+    The links stay in the path: where a secret is replaced, as in Kubernetes, they lead to the new one.
+    """
+    folder = environment.get(CREDENTIALS_DIR)
+    if not folder:
+        _refuse(f"{CREDENTIALS_DIR} to be set to the folder in which {name} is")
+    within = Path(folder).resolve()
+    path = Path(folder) / value
+    try:
+        is_below = within in path.resolve().parents and path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        is_below = False
+    # The same words for a file elsewhere and for none, so that nobody learns which files there are.
+    if not is_below:
+        _refuse(f"{name} to be the name of a file in the folder {CREDENTIALS_DIR}")
+    return path
+
+
+def _refuse(expected: str) -> NoReturn:
+    raise ArgumentError(f"in a URL of gris: expected {expected}") from None

@@ -1,0 +1,211 @@
+"""Verification of what administrators have made of accounts: which are closed, and which had other names."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from budget_service.ledger.account_states import MOVED, AccountState
+from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.requests import CloseAccount, MoveAccount, ReopenAccount
+from budget_service.ledger.values import Account
+from budget_service.ledger.verification import Checkpoint, Difference, Sum
+from budget_service.server.audit import Verification, verify
+from budget_service.server.checkpoints import make_checkpoint
+from budget_service.stores.interface import Store
+from budget_service.stores.postgres.store import PostgresStore
+from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.sqlite.store import SqliteStore
+from tests.budget.conftest import UNHURRIED, closing, empty
+from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge
+from tests.support.postgres_server import PostgresServer
+
+ZOE = Account(("acme", "zoe"))
+EVE = Account(("acme", "eve"))
+
+
+class Kept:
+    """A ledger that can be opened, and changed behind the service's back while it is closed."""
+
+    def __init__(self, kind: str, folder: Path, request: pytest.FixtureRequest, clock: SteppedClock) -> None:
+        self._kind = kind
+        self._path = folder / "ledger.db"
+        self._clock = clock
+        self._server: Any = None if kind == "sqlite" else request.getfixturevalue(f"shared_{kind}")
+
+    async def emptied(self) -> None:
+        """Forget what other tests have left."""
+        if self._kind == "redis":
+            await empty(self._server.address)
+        elif isinstance(self._server, PostgresServer):
+            self._server.forget()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Store]:
+        """Open the store."""
+        opening: Any
+        if self._kind == "sqlite":
+            opening = SqliteStore.open(self._path, self._clock)
+        elif self._kind == "redis":
+            opening = await RedisStore.open(self._server.address, clock=self._clock)
+        else:
+            opening = await PostgresStore.open(self._server.address, clock=self._clock, tuning=UNHURRIED)
+        async with closing(opening) as store:
+            yield store
+
+    async def put(self, account: Account, state: str) -> None:
+        """Let the ledger keep another state of an account, or none if it is empty."""
+        if self._kind == "redis":
+            async with Redis.from_url(self._server.address) as client:
+                key = "gris:{acme}:accounts"
+                await (client.hset(key, account.text, state) if state else client.hdel(key, account.text))
+            return
+        row = (account.root, account.text, state)
+        if self._kind == "sqlite":
+            with contextlib.closing(sqlite3.connect(self._path)) as file, file:
+                file.execute("DELETE FROM accounts WHERE level = ?", row[1:2])
+                file.execute("INSERT INTO accounts SELECT ?, ?, ? WHERE ? <> ''", (*row, state))
+            return
+        self._server.execute("DELETE FROM gris.accounts WHERE level = %s", row[1])
+        if state:
+            self._server.execute("INSERT INTO gris.accounts VALUES (%s, %s, %s)", *row)
+
+    async def set_back(self) -> None:
+        """Make it a ledger of the schema before, whose checkpoints had no states."""
+        if self._kind == "redis":
+            async with Redis.from_url(self._server.address) as client:
+                await client.hdel("gris:{acme}:checkpoint", "states")
+                await client.set("gris:schema", 9)
+        elif self._kind == "sqlite":
+            with contextlib.closing(sqlite3.connect(self._path)) as file:
+                file.execute("ALTER TABLE checkpoints DROP COLUMN states")
+                file.execute("PRAGMA user_version = 10")
+        else:
+            self._server.execute("ALTER TABLE gris.checkpoints DROP COLUMN states")
+            self._server.execute("UPDATE gris.schema SET version = 8")
+
+
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> Kept:
+    """Give the ledger of each store."""
+    return Kept(request.param, tmp_path, request, clock)
+
+
+async def administered(store: Store) -> None:
+    """Close Bob and the company, open the company again, and let Ann be called Zoe."""
+    for index, account in enumerate((ANALYST, COLLEAGUE)):
+        await store.apply(*charge(f"c{index}", account=account))
+    for request in (
+        CloseAccount(account=COLLEAGUE, request_id="1", reason="left"),
+        CloseAccount(account=COMPANY, request_id="2", reason="a mistake"),
+        ReopenAccount(account=COMPANY, request_id="3", reason="a mistake"),
+        MoveAccount(account=ANALYST, target=ZOE, request_id="4", reason="renamed"),
+    ):
+        await store.apply(request, NO_LIMITS)
+
+
+async def differences(store: Store) -> list[Difference]:
+    """Verify the root."""
+    found = Verification()
+    await verify(store, "acme", found)
+    return found.differences
+
+
+def state(account: Account, kept: int, rebuilt: int) -> Difference:
+    """Return the difference of a state."""
+    return Difference(account, None, Sum.STATE, None, kept, rebuilt)
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+async def test_a_state_that_is_not_the_journals_is_found(ledger: Kept, *, checkpointed: bool) -> None:
+    """Opened, closed or renamed behind the service's back; also after the entries were archived."""
+    await ledger.emptied()
+    async with ledger.opened() as store:
+        await administered(store)
+        assert await differences(store) == []
+        if checkpointed:
+            await make_checkpoint(store, "acme")
+            assert await store.drop_checkpointed("acme", 1000) == 6
+            assert await differences(store) == []
+    await ledger.put(COLLEAGUE, "")
+    await ledger.put(EVE, "closed")
+    await ledger.put(ANALYST, "closed")
+    await ledger.put(ZOE, "open/eve")
+    async with ledger.opened() as store:
+        assert [
+            state(ANALYST, 1, 2),
+            state(COLLEAGUE, 0, 1),
+            state(EVE, 1, 0),
+            Difference(ZOE, None, Sum.FORMER_NAMES, None, 0, 1),
+        ] == await differences(store)
+
+
+async def test_a_checkpoint_has_the_states_of_its_journal(ledger: Kept) -> None:
+    """Those of accounts that are closed, were moved or had other names."""
+    await ledger.emptied()
+    async with ledger.opened() as store:
+        await administered(store)
+        made = await make_checkpoint(store, "acme")
+        states = {
+            COLLEAGUE: AccountState(is_closed=True),
+            ANALYST: MOVED,
+            ZOE: AccountState(False, False, ("ann",)),
+        }
+        assert states == made.states
+        assert made == await store.checkpoint("acme")
+
+
+async def test_checkpoints_of_the_schema_before_know_no_states_and_the_next_one_does(ledger: Kept) -> None:
+    """Until then only what the journal has since is compared."""
+    await ledger.emptied()
+    async with ledger.opened() as store:
+        await administered(store)
+        await make_checkpoint(store, "acme")
+        await store.drop_checkpointed("acme", 1000)
+    await ledger.set_back()
+    async with ledger.opened() as store:
+        assert (await store.checkpoint("acme")).states is None
+        await store.apply(CloseAccount(account=ZOE, request_id="5", reason="left"), NO_LIMITS)
+        assert await differences(store) == []
+    await ledger.put(ZOE, "open/ann")
+    async with ledger.opened() as store:
+        assert [state(ZOE, 0, 1)] == await differences(store)
+    await ledger.put(ZOE, "closed/ann")
+    async with ledger.opened() as store:
+        # Of what nobody knows any more, the next checkpoint takes what is kept.
+        assert (await make_checkpoint(store, "acme")).states is not None
+    await ledger.put(COLLEAGUE, "")
+    async with ledger.opened() as store:
+        assert [state(COLLEAGUE, 0, 1)] == await differences(store)
+
+
+async def test_states_that_change_while_they_are_verified_are_no_difference(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An account is closed after the balances were read, and one more between the two looks at the states."""
+    await administered(any_store)
+    read, more = any_store.all_limits, [EVE, ZOE]
+
+    async def busy(root: str) -> Any:
+        found = await read(root)
+        if more:
+            account = more.pop()
+            closing_ = CloseAccount(account=account, request_id=account.text, reason="left")
+            await any_store.apply(closing_, NO_LIMITS)
+        return found
+
+    monkeypatch.setattr(any_store, "all_limits", busy)
+    found = Verification()
+    checkpoint = await verify(any_store, "acme", found)
+    assert (found.differences, more) == ([], [])
+    # It is as old as the balances.
+    assert isinstance(checkpoint, Checkpoint)
+    assert checkpoint.states is not None
+    assert EVE not in checkpoint.states

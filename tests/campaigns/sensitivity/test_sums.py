@@ -1,0 +1,244 @@
+"""A member changes counts and sums by no more than was priced, through the real SQL and a real DuckDB."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dp_service.queries.canonical import QueryValue
+from dp_service.queries.policy import Policy
+from dp_service.queries.render import render, sums
+from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.structured import HistogramQuery
+from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.mechanism import moments_of
+from dp_service.terms import BoundedBy
+from dp_service.values.bounds import Clamp
+from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy
+
+Translate = Callable[[Resolution], Resolution]
+WIDE = Clamp(-(2**50), 2**50)
+
+
+SCHEMA = pa.schema(
+    [("member", pa.string()), ("text", pa.string()), ("whole", pa.int64()), ("number", pa.float64())]
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A database whose table is a Parquet file, as those of analysts are: what DuckDB knows of it changes its plans."""
+
+    connection: duckdb.DuckDBPyConnection
+    path: Path
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Replace the rows of the table."""
+        columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
+        arrays = [pa.array(each, kind.type) for each, kind in zip(columns, SCHEMA, strict=True)]
+        pq.write_table(pa.table(arrays, SCHEMA), self.path)
+        self.connection.read_parquet(str(self.path)).create_view("t")
+
+
+@pytest.fixture(scope="module")
+def asked_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """Give a database with the small table."""
+    with duckdb.connect() as found:
+        yield Asked(found, tmp_path_factory.mktemp("sums") / "t.parquet")
+
+
+def uncut(resolution: Resolution) -> Resolution:
+    """Return the question whose answer has all elements, also those below the smallest count that is considered."""
+    parameters = resolution.parameters
+    assert parameters.contributions is not None
+    least = None if parameters.contributions.min_count is None else 1
+    contributions = replace(parameters.contributions, min_count=least)
+    return replace(resolution, parameters=replace(parameters, contributions=contributions))
+
+
+def met(asked_of: Asked, resolution: Resolution, rows: Sequence[Row]) -> Histogram:
+    """Return what the mechanism meets; what a member may add to a sum is checked here, and not there."""
+    asked_of.write(rows)
+    answer = asked_of.connection.execute(render(resolution, "duckdb")).fetchall()
+    keys, columns = len(resolution.columns), list(zip(*answer, strict=True))
+    numbers = [list(map(int, column)) for column in columns[keys:]] or [
+        [] for _ in (0, *resolution.query.values)
+    ]
+    types = tuple(kind for _, kind in resolution.columns)
+    elements = [list(column) for column in columns[:keys]] or [[] for _ in types]
+    clamps = [WIDE for _ in resolution.query.values]
+    # Every number of such a clamp is even.
+    doubled = [[2 * each for each in column] for column in numbers[1:]]
+    found = checked_histogram(types, elements, numbers[0], doubled, row_limit=10_000, clamps=clamps)
+    return replace(found, sums=tuple(column // 2 for column in found.sums))
+
+
+def faults(
+    asked_of: Asked,
+    query: HistogramQuery,
+    under: Policy,
+    rows: Sequence[Row],
+    *,
+    translate: Translate = lambda resolution: resolution,
+) -> list[str]:
+    """Return what some member changes beyond what is charged; empty: the promise holds."""
+    resolution = uncut(resolve(query, under, now=NOW))
+    whole = met(asked_of, translate(resolution), rows)
+    found: list[str] = []
+    for member in sorted({row.member for row in rows if row.member is not None}):
+        without = met(asked_of, translate(resolution), [row for row in rows if row.member != member])
+        found += _changes(resolution, whole, without)
+    return found
+
+
+def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> Iterator[str]:
+    mechanism, contributions = moments_of(resolution.parameters), resolution.parameters.contributions
+    assert mechanism is not None
+    assert contributions is not None
+    after, before = _numbers(whole), _numbers(without)
+    nothing = (0,) * (1 + len(mechanism.columns))
+    moved = [
+        tuple(a - b for a, b in zip(after.get(each, nothing), before.get(each, nothing), strict=True))
+        for each in after.keys() | before.keys()
+    ]
+    moved = [change for change in moved if any(change)]
+    if len(moved) > contributions.delta_0:
+        yield "a member changes more elements than Delta"
+    if any(change[0] != 1 for change in moved):
+        yield "a member changes a sum and not the count by 1"
+    for place, column in enumerate(mechanism.columns, start=1):
+        if any(abs(change[place]) > column.clamp.width for change in moved):
+            yield "a member changes a sum by more than its width"
+    variances = [mechanism.count_variance, *map(mechanism.sum_variance, range(len(mechanism.columns)))]
+    rho = sum(
+        Fraction(change[place] ** 2) / (2 * variance)
+        for change in moved
+        for place, variance in enumerate(variances)
+    )
+    if rho > mechanism.rho:
+        yield "a member's change is worth more than is charged"
+
+
+def _numbers(histogram: Histogram) -> dict[object, tuple[int, ...]]:
+    columns = [histogram.counts.tolist(), *(column.tolist() for column in histogram.sums)]
+    return dict(zip(histogram.elements, zip(*columns, strict=True), strict=True))
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None)
+@given(
+    rows=ROWS,
+    whole=st.sampled_from(WHOLES),
+    number=st.sampled_from(NUMBERS),
+    columns=st.sampled_from([("whole",), ("number",), ("number", "whole")]),
+    by=st.sampled_from([(), ("text",), ("text",)]),
+    delta_0=st.integers(1, 2),
+    known=st.booleans(),
+)
+def test_a_member_changes_counts_and_sums_within_the_price(
+    asked_of: Asked,
+    *,
+    rows: list[Row],
+    whole: str,
+    number: str,
+    columns: tuple[str, ...],
+    by: tuple[str, ...],
+    delta_0: int,
+    known: bool,
+) -> None:
+    """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
+    under = policy(whole=whole, number=number, delta_0=delta_0, known=known)
+    assert faults(asked_of, asked(*columns, by=by), under, rows) == []
+
+
+# Ada has three texts, and large, small and missing values.
+HEAVY = [Row("ada", text, value, float(value)) for text in "abc" for value in (20, 20, -30)]
+HEAVY += [Row("bob", "a", 1, 1.0), Row("eve", "b", None, None)]
+SIGNED = "{type: int64, lower: 5, upper: 10, row_lower: 0, row_upper: 20}"
+
+
+def bounds_nobody(resolution: Resolution) -> Resolution:
+    """Return a question whose query counts every element of a member."""
+    contributions = resolution.parameters.contributions
+    assert contributions is not None
+    assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
+    return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
+
+
+def uncentred(value: QueryValue, place: int, dialect: Dialect) -> str:
+    """Write twice the total, without what centres it."""
+    return f"2 * {sums._clamped(identifier(f'gris_total_{place + 1}', dialect), value.bounds.totals)}"
+
+
+def unclamped(value: QueryValue, place: int, dialect: Dialect) -> str:
+    """Write the total as it is."""
+    return f"2 * {identifier(f'gris_total_{place + 1}', dialect)} - ({value.bounds.totals.centre})"
+
+
+def test_the_true_query_has_no_fault(asked_of: Asked) -> None:
+    """Nothing is found of the rows on which every wrong query is."""
+    assert faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY) == []
+
+
+def test_a_query_that_bounds_nobody_is_found(asked_of: Asked) -> None:
+    """Ada counts in three texts where two may count."""
+    found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY, translate=bounds_nobody)
+    assert "a member changes more elements than Delta" in found
+
+
+@pytest.mark.parametrize("wrong", [uncentred, unclamped])
+def test_sums_that_are_not_centred_or_clamped_are_found(
+    asked_of: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: Callable[[QueryValue, int, Dialect], str],
+) -> None:
+    """Uncentred, a member moves a sum by up to 2 upper; unclamped, by whatever it has."""
+    monkeypatch.setattr(sums, "_centred_total", wrong)
+    found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY)
+    assert "a member changes a sum by more than its width" in found
+    assert "a member's change is worth more than is charged" in found
+
+
+def test_comparisons_that_an_infinity_decides_are_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB drops them where no number of a file fails them, and then NaN counts: in rows of other members."""
+    numbers = {"ada": math.nan, "bob": math.nan, "cy": 2.0, "eve": math.inf}
+    rows = [Row(member, "a", 1, number) for member, number in numbers.items()]
+    assert faults(asked_of, asked("number"), policy(), rows) == []
+    duckdbs = replace(DIALECTS["duckdb"], finite=DIALECTS["spark"].finite)
+    monkeypatch.setitem(DIALECTS, "duckdb", duckdbs)
+    assert "a member changes a sum and not the count by 1" in faults(
+        asked_of, asked("number"), policy(), rows
+    )
+
+
+def test_members_that_are_summed_and_not_counted_are_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sum of all rows beside a count of members: one without a usable row moves it by lower + upper."""
+
+    def over_all(value: QueryValue, place: int, dialect: Dialect) -> str:
+        total = identifier(f"gris_total_{place + 1}", dialect)
+        return (
+            f"COALESCE(2 * {sums._clamped(total, value.bounds.totals)}, 0) - ({value.bounds.totals.centre})"
+        )
+
+    # By name: in the package it stands for the function of that name.
+    statement = import_module("dp_service.queries.render.statement")
+    monkeypatch.setattr(statement, "usable_conditions", lambda value, dialect: ())
+    monkeypatch.setattr(sums, "_centred_total", over_all)
+    found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY)
+    assert "a member changes a sum by more than its width" in found

@@ -1,0 +1,151 @@
+"""Superset's REST API, as far as the check needs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.campaigns.superset.stack import PASSWORD
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What a chart asks: columns, a metric in SQL, and how many rows."""
+
+    name: str
+    kind: str
+    dataset: int
+    columns: tuple[str, ...]
+    metric: str
+    row_limit: int
+    filters: tuple[dict[str, Any], ...] = ()
+
+    def query(self) -> dict[str, Any]:
+        """Return the query as Superset's charts send it."""
+        metric = {"expressionType": "SQL", "sqlExpression": self.metric, "label": "members"}
+        return {
+            "columns": list(self.columns),
+            "metrics": [metric],
+            "orderby": [[metric, False]],
+            "row_limit": self.row_limit,
+            "filters": list(self.filters),
+            "extras": {},
+        }
+
+    def form(self) -> dict[str, Any]:
+        """Return the form that Explore shows."""
+        metric = self.query()["metrics"][0]
+        shared = {
+            "datasource": f"{self.dataset}__table",
+            "viz_type": self.kind,
+            "row_limit": self.row_limit,
+            "adhoc_filters": [],
+        }
+        if self.kind == "table":
+            table = {"query_mode": "aggregate", "groupby": list(self.columns), "metrics": [metric]}
+            return shared | table | {"order_desc": True, "timeseries_limit_metric": metric}
+        return shared | {
+            "x_axis": self.columns[0],
+            "metrics": [metric],
+            "groupby": [],
+            "x_axis_sort": self.columns[0],
+            "x_axis_sort_asc": True,
+            "order_desc": True,
+            "y_axis_format": "SMART_NUMBER",
+        }
+
+
+class Superset:
+    """A session of the administrator."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = httpx.Client(base_url=url, timeout=120)
+        login = {"username": "admin", "password": PASSWORD, "provider": "db", "refresh": False}
+        token = (
+            self._http.post("/api/v1/security/login", json=login).raise_for_status().json()["access_token"]
+        )
+        self._http.headers["Authorization"] = f"Bearer {token}"
+
+    def test_connection(self, name: str, uri: str) -> tuple[int, str]:
+        """Press "Test connection"; return the status, and what is said."""
+        answer = self._http.post(
+            "/api/v1/database/test_connection/", json={"database_name": name, "sqlalchemy_uri": uri}
+        )
+        return answer.status_code, answer.text
+
+    def add_database(self, name: str, uri: str, *, impersonate_user: bool = False) -> int:
+        """Add a database; return its id."""
+        database = {
+            "database_name": name,
+            "sqlalchemy_uri": uri,
+            "expose_in_sqllab": True,
+            "impersonate_user": impersonate_user,
+        }
+        return self._made("/api/v1/database/", database)
+
+    def tables(self, database: int) -> list[str]:
+        """Return the tables that Superset offers."""
+        answer = self._http.get(f"/api/v1/database/{database}/tables/?q=(force:!t,schema_name:default)")
+        return sorted(each["value"] for each in answer.raise_for_status().json()["result"])
+
+    def add_dataset(self, database: int, table: str) -> int:
+        """Make a dataset of a table; return its id."""
+        return self._made(
+            "/api/v1/dataset/", {"database": database, "schema": "default", "table_name": table}
+        )
+
+    def columns(self, dataset: int) -> dict[str, str]:
+        """Return names and types of a dataset's columns."""
+        answer = self._http.get(f"/api/v1/dataset/{dataset}").raise_for_status().json()
+        return {each["column_name"]: each["type"] for each in answer["result"]["columns"]}
+
+    def metrics(self, dataset: int) -> dict[str, str]:
+        """Return names and expressions of a dataset's own metrics."""
+        answer = self._http.get(f"/api/v1/dataset/{dataset}").raise_for_status().json()
+        return {each["metric_name"]: each["expression"] for each in answer["result"]["metrics"]}
+
+    def add_chart(self, chart: Chart) -> int:
+        """Save a chart; return its id."""
+        saved = {
+            "slice_name": chart.name,
+            "viz_type": chart.kind,
+            "datasource_id": chart.dataset,
+            "datasource_type": "table",
+            "params": json.dumps(chart.form()),
+        }
+        return self._made("/api/v1/chart/", saved)
+
+    def data(self, charts: Sequence[Chart], *, force: bool = True) -> tuple[int, Any]:
+        """Ask for the data of charts on one dataset; return the status, and the answer."""
+        asked = {
+            "datasource": {"id": charts[0].dataset, "type": "table"},
+            "force": force,
+            "queries": [chart.query() for chart in charts],
+            "result_format": "json",
+            "result_type": "full",
+        }
+        answer = self._http.post("/api/v1/chart/data", json=asked)
+        return answer.status_code, answer.json()
+
+    def price(self, database: int, sql: str) -> Any:
+        """Press "Estimate cost" in SQL Lab."""
+        asked = {"database_id": database, "sql": sql, "schema": "default"}
+        return self._http.post("/api/v1/sqllab/estimate/", json=asked).raise_for_status().json()["result"]
+
+    def run(self, database: int, sql: str) -> tuple[int, Any]:
+        """Run SQL in SQL Lab; return the status, and the answer."""
+        asked = {"database_id": database, "sql": sql, "schema": "default", "queryLimit": 100}
+        answer = self._http.post("/api/v1/sqllab/execute/", json=asked)
+        return answer.status_code, answer.json()
+
+    def _made(self, path: str, values: dict[str, Any]) -> int:
+        answer = self._http.post(path, json=values)
+        if answer.is_error:
+            raise AssertionError(f"{path}: {answer.text}")
+        made: int = answer.json()["id"]
+        return made

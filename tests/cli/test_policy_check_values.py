@@ -1,0 +1,133 @@
+"""`gris policy check --data` for columns that are summed: what is left out, what bounds change, and stated sizes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dp_service.queries.policy import parse_policy
+from gris_cli.__main__ import main
+from gris_cli.policy_data import DataError, require_kept
+from gris_cli.policy_promises import counted
+from pinot_connector.engines.duckdb import DuckDBEngine
+
+POLICY = """
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  spending:
+    member: m
+    contributions:
+      {bound: in_query, delta_0: 2, units: 10, sums: {max_members: 3, max_rows: 9}}
+    measures: {distinct_members: true}
+    columns:
+      m: {type: string}
+      shop: {type: string, group_by: true}
+    values:
+      amount: {type: decimal, quantum: 0.5, lower: 0, upper: 10, row_lower: -2, row_upper: 8}
+      pieces: {type: int64, lower: 0, upper: 5, nulls: keep, null_value: 1}
+"""
+# Of ada the total in a is 8 + 8 = 16, and in b -2: rows are clamped first. 8.2 is rounded to 8, and 8.25 to 8.5.
+ROWS = [
+    ("ada", "a", 30.0, 1),
+    ("ada", "a", 8.25, 1),
+    ("ada", "b", -9.0, 9),
+    ("bob", "a", 8.2, None),
+    ("bob", "a", None, 2),
+    ("bob", "b", float("nan"), 2),
+    ("eve", None, 3.0, 2),
+    (None, "a", 99.0, 99),
+]
+
+
+def _check(
+    folder: Path, capsys: pytest.CaptureFixture[str], rows: list[tuple[Any, ...]]
+) -> tuple[int, Any, str]:
+    """Check the policy on rows; return the exit code, the report as JSON, and as text."""
+    policy, data = folder / "policy.yaml", folder / "spending.parquet"
+    policy.write_text(POLICY)
+    columns = dict(zip(("m", "shop", "amount", "pieces"), map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), data)
+    command = ["policy", "check", str(policy), "--data", f"spending={data}"]
+    code = main([*command, "--json"])
+    (reported,) = json.loads(capsys.readouterr().out)["data"]
+    assert main(command) == code
+    return code, reported, " ".join(capsys.readouterr().out.split())
+
+
+def test_the_owner_is_told_what_bounds_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of rows and of totals, by each column; rows of nobody and without a number count in neither."""
+    code, reported, text = _check(tmp_path, capsys, ROWS)
+    assert code == 0
+    found = {
+        (each["column"], each["by"]): (each["counted"], each["below"], each["above"])
+        for each in reported["clamped"]
+    }
+    assert found == {
+        ("amount", None): (5, 1, 2),
+        ("amount", ""): (3, 0, 1),
+        ("amount", "shop"): (3, 1, 1),
+        # A missing number counts as 1.
+        ("pieces", None): (7, 0, 1),
+        ("pieces", ""): (3, 0, 1),
+        ("pieces", "shop"): (4, 0, 0),
+    }
+    left_out = {
+        each["column"]: each["rows"] for each in reported["left_out"] if each["of"] == "questions that sum it"
+    }
+    assert left_out == {"amount": 2}
+    assert (
+        "3 of 5 rows (60 %) count with an end of the bounds of amount: 1 with the lower, 2 with the upper"
+        in text
+    )
+    assert "2 of 3 member totals by shop (66.7 %)" in text
+
+
+def test_a_table_that_is_larger_than_stated_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1, and such a file is not served: sums could be inexact."""
+    code, reported, text = _check(tmp_path, capsys, ROWS)
+    sizes = {each["key"]: (each["found"], each["is_kept"]) for each in reported["promises"]}
+    assert (code, sizes) == (
+        0,
+        {"contributions.sums.max_members": (3, True), "contributions.sums.max_rows": (8, True)},
+    )
+    assert "contributions.sums.max_rows 9: the table has 8 rows; kept by these data" in text
+    code, reported, text = _check(tmp_path, capsys, [*ROWS, ("zoe", "a", 1.0, 1), ("zoe", "b", 1.0, 1)])
+    assert (code, [each["is_kept"] for each in reported["promises"]]) == (1, [False, False])
+    assert "BROKEN, contributions.sums.max_members 3: the table has 4 members" in text
+    policy = parse_policy(POLICY)
+    (table,) = policy.tables
+    with closing(DuckDBEngine({"spending": tmp_path / "spending.parquet"})) as engine:
+        assert [each.found for each in counted(engine, table, policy.currency).promises] == [4, 10]
+    with pytest.raises(DataError, match="larger than the policy promises"):
+        require_kept(table, tmp_path / "spending.parquet")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"m": ["a"], "shop": ["a"], "amount": [1.0]}, "expected a column pieces in the data"),
+        (
+            {"m": ["a"], "shop": ["a"], "amount": ["1"], "pieces": [1]},
+            "the column amount to be of the policy's type, decimal, to be summed; the data have VARCHAR",
+        ),
+    ],
+)
+def test_a_value_column_that_cannot_be_summed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: dict[str, list[object]], expected: str
+) -> None:
+    """One that is missing, and one of another type: wrong usage, as of other columns."""
+    policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
+    policy.write_text(POLICY)
+    pq.write_table(pa.table(columns), data)
+    assert main(["policy", "check", str(policy), "--data", f"spending={data}"]) == 2
+    assert expected in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,596 @@
+"""Bounded contributions through the real services: what is counted, what is refused, what is free.
+
+The noise of these policies is so small that it is always 0 (its variance is 10^-5), so an answer can be compared with
+the pure reference, exactly.
+"""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from dp_service.bounding.order import kept, table_salt
+from gris_cli.app import app
+from gris_cli.expectations import expectation_of
+from gris_cli.formatting import format_contributions, format_parameters, format_threshold, format_total
+from gris_gateway.messages import all_elements, parameters_message, result_message
+from pinot_connector import AsyncPrivateClient, PrivateClient, dbapi
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.base import BoundedCopy, ColumnType, EngineQuery, ExpectedColumn, Feature
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.errors import EngineRefused, InvalidQuestion
+from pinot_connector.gateway_client import result_of
+from pinot_connector.guarantees import Bound
+from pinot_connector.parameter_messages import parameters_of
+from pinot_connector.parameters import BoundedBy, IntervalKind, Mechanism
+from pinot_connector.questions import Measure
+from pinot_connector.results import PrivateResult
+from tests.support.fake_pinot import FakePinot
+from tests.support.rings import needs
+from tests.support.world import COFACTS, new_account
+
+DELTA_0 = 8
+UNITS = 40_000
+POLICY = f"""
+epsilon_per: 10
+delta: 1e-10
+count_noise: gaussian
+tables:
+  feedback:
+    member: member_id
+    time: {{column: day, type: date}}
+    contributions: {{bound: in_query, delta_0: {DELTA_0}, units: {UNITS}, min_count: 3}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    columns: &columns
+      member_id: {{type: string}}
+      article_id: {{type: string, group_by: true, filter: [in, not_in]}}
+      score: {{type: int64, group_by: true, filter: [in], domain: [-1, 0, 1]}}
+  prepared:
+    member: member_id
+    contributions:
+      bound: prepared
+      delta_0: {DELTA_0}
+      units: {UNITS}
+      elements: [article_id]
+      period: all
+    measures: {{distinct_members: true}}
+    columns:
+      member_id: {{type: string}}
+      article_id: {{type: string, group_by: true}}
+      score: {{type: int64, filter: [in]}}
+  monthly:
+    member: member_id
+    time: {{column: day, type: date}}
+    contributions:
+      bound: prepared
+      delta_0: {DELTA_0}
+      units: {UNITS}
+      elements: [article_id]
+      period: day
+      calendar: month
+    measures: {{distinct_members: true}}
+    columns:
+      member_id: {{type: string}}
+      article_id: {{type: string, group_by: true}}
+  shifted:
+    member: member_id
+    contributions: {{bound: in_query, delta_0: 2, units: {UNITS}, shift: true}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    columns:
+      member_id: {{type: string}}
+      article_id: {{type: string, filter: [in]}}
+      score: {{type: int64, group_by: true, filter: [in], domain: [-1, 0, 1, 7]}}
+  many:
+    member: member_id
+    contributions: {{bound: assumed, delta_0: 1, units: {UNITS}}}
+    measures: {{distinct_members: true}}
+    columns:
+      member_id: {{type: int64}}
+      element: {{type: string, group_by: true}}
+""".replace("&columns", "")
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 1000000000, calls: 1000000}
+  - path: [t, "*"]
+    limit: {information: 100000000, calls: 1000}
+"""
+MANY = 150_000
+
+Pairs = list[tuple[str, str, int, datetime.date]]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Give the file of each table; the prepared ones are made by `gris bound`."""
+    folder = tmp_path_factory.mktemp("bounded")
+    many = folder / "many.parquet"
+    # Two members have each element, so that the threshold of 2 hides one in three.
+    duckdb.sql(
+        f"COPY (SELECT i AS member_id, 'e' || (i % {MANY}) AS element FROM range({2 * MANY} + {MANY // 2}) AS t(i)) "
+        f"TO '{many}'"
+    )
+    made = {"prepared": folder / "prepared.parquet", "monthly": folder / "monthly.parquet"}
+    for name, period in (("prepared", []), ("monthly", ["--period", "day", "--calendar", "month"])):
+        bound(COFACTS, made[name], name, *period)
+    return {"feedback": COFACTS, "shifted": COFACTS, "many": many, **made}
+
+
+def bound(source: Path, out: Path, table: str, *more: str, delta_0: int = DELTA_0) -> None:
+    """Make a bounded copy by the command that its owner uses."""
+    columns = ["--member", "member_id", "--elements", "article_id", "--delta0", str(delta_0)]
+    options = ["--input", str(source), "--out", str(out), "--table", table, *columns, *more]
+    outcome = CliRunner().invoke(app, ["bound", *options])
+    assert outcome.exit_code == 0, outcome.output
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
+    """Both services under the policy above."""
+    folder = tmp_path_factory.mktemp("services")
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(services: EmbeddedServices, tables: dict[str, Path]) -> Iterator[PrivateClient]:
+    """A client with an account of its own."""
+    engine = DuckDBEngine(tables)
+    with PrivateClient(
+        dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
+    ) as client:
+        yield client
+    engine.close()
+
+
+def rows() -> Pairs:
+    """Return all opinions."""
+    found = duckdb.execute(
+        f"SELECT member_id, article_id, score, day FROM read_parquet('{COFACTS}') WHERE member_id IS NOT NULL"
+    )
+    return found.fetchall()
+
+
+def reference(
+    given: Pairs, table: str, *, tau: int | None = None, by_month: bool = False, delta_0: int = DELTA_0
+) -> Counter[str]:
+    """Return the counts of articles when each member is bounded, by the pure definition; `tau` None: of members."""
+    held: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for member, article, _, day in given:
+        held[member, f"{day:%Y-%m-01}" if by_month else "all"][article] += 1
+    counted: set[tuple[str, str]] = set()
+    counts: Counter[str] = Counter()
+    for (member, period), articles in held.items():
+        for article in kept(table_salt(table, period), member, articles, delta_0):
+            if tau is not None:
+                counts[article] += min(articles[article], tau)
+            elif (member, article) not in counted:
+                counted.add((member, article))
+                counts[article] += 1
+    return counts
+
+
+def shown(result: PrivateResult) -> list[tuple[str, float | None]]:
+    """Return elements and counts."""
+    return [(str(row.element[0]), row.noisy_count) for row in result.rows]
+
+
+def above(counts: Counter[str], threshold: int | None) -> list[tuple[str, int]]:
+    """Return what is above the threshold, in order; ties by the bytes of the element."""
+    assert threshold is not None
+    found = [(name, count) for name, count in counts.items() if count > threshold]
+    return sorted(found, key=lambda each: (-each[1], each[0].encode()))
+
+
+def test_a_question_counts_the_bounded_contributions_of_the_reference(client: PrivateClient) -> None:
+    """Members count in at most eight articles; hundreds of articles are above the fixed threshold, all are shown."""
+    result = client.histogram("feedback", "article_id")
+    bounded = result.parameters.contributions
+    assert bounded is not None
+    assert (bounded.bounded_by, bounded.delta_0, bounded.min_count) == (BoundedBy.IN_QUERY, DELTA_0, 3)
+    # m - 1 + tau, for there is no noise.
+    assert (result.mechanism, result.bottom, bounded.threshold) == (Mechanism.BOUND_GAUSS, 3, 3)
+    expected = above(reference(rows(), "feedback"), 3)
+    assert len(expected) > 500
+    assert shown(result) == expected
+    assert not result.ended_in_bottom
+    assert (result.cost.information, result.cost.calls) == (UNITS, 1)
+
+
+def test_filters_act_before_a_member_is_bounded(client: PrivateClient) -> None:
+    """A member's eight articles are chosen among those that the question leaves."""
+    result = client.top_k("feedback", "article_id", 100, where={"score": 1})
+    chosen = [each for each in rows() if each[2] == 1]
+    assert shown(result) == above(reference(chosen, "feedback"), 3)[:100]
+    articles = [article for article, _ in shown(result)[:3]]
+    few = client.top_k("feedback", "article_id", 100, where={"article_id": articles})
+    among = [each for each in rows() if each[1] in articles]
+    assert shown(few) == above(reference(among, "feedback"), 3)
+    assert few.charged == few.cost
+
+
+def test_events_are_clipped_and_bounded(client: PrivateClient) -> None:
+    """At most two opinions of a member count in an article."""
+    result = client.sql(
+        "SELECT article_id, COUNT(*) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 100000"
+    )
+    assert shown(result) == above(reference(rows(), "feedback", tau=2), result.bottom)
+    assert result.bottom == 4
+
+
+def test_a_known_domain_is_counted_whole_and_for_no_call(client: PrivateClient) -> None:
+    """Nobody has more than three scores, so nothing is cut; a score that nobody gave counts 0."""
+    result = client.histogram("feedback", "score")
+    expected = Counter(
+        {score: len({member for member, _, each, _ in rows() if each == score}) for score in (-1, 0, 1)}
+    )
+    assert {row.element[0]: row.noisy_count for row in result.rows} == expected
+    assert (result.cost.calls, result.bottom, result.interval_kind) == (0, None, IntervalKind.PLAIN)
+
+
+def bounded_scores(given: Pairs, table: str) -> tuple[Counter[int], int]:
+    """Return how many members count with each score, of two at most, and how many members there are."""
+    held: dict[str, set[int]] = defaultdict(set)
+    for member, _, score, _ in given:
+        held[member].add(score)
+    salt = table_salt(table, "all")
+    counts = Counter(
+        int(score) for member, scores in held.items() for score in kept(salt, member, map(str, scores), 2)
+    )
+    return counts, len(held)
+
+
+def test_counts_of_a_small_domain_are_released_relative_to_their_total(client: PrivateClient) -> None:
+    """Exact as there is no noise: bounded counts, and all members that count; through the gateway's messages too."""
+    result = client.histogram("shifted", "score")
+    expected, members = bounded_scores(rows(), "shifted")
+    assert {row.element[0]: row.noisy_count for row in result.rows} == {0: 0, 7: 0, **expected}
+    assert result.total is not None
+    assert result.total.noisy_count == members
+    assert (result.cost.information, result.cost.calls, result.interval_kind) == (
+        UNITS,
+        0,
+        IntervalKind.PLAIN,
+    )
+    bounded = result.parameters.contributions
+    assert bounded is not None
+    assert bounded.shift is not None
+    assert all(isinstance(row.noisy_count, float) for row in result.rows)
+    assert result == result_of([all_elements(result)], result_message(result))
+    assert "relative to the number of members" in format_parameters(result.parameters)
+    assert f"{members} members count in any of the elements" in format_total(result)
+    assert '"noisy_count": 0.0' in json.dumps(result.to_dict())
+
+
+def test_another_k_of_a_shifted_release_is_free_and_the_same(client: PrivateClient) -> None:
+    """The total is counted within the question's own conditions; a cut list has intervals given that it was cut."""
+    articles = [article for article, _ in reference(rows(), "shifted", delta_0=99).most_common(40)]
+    where = {"article_id": articles}
+    whole = client.histogram("shifted", "score", where=where)
+    first = client.top_k("shifted", "score", 2, where=where)
+    among = [each for each in rows() if each[1] in articles]
+    _, members = bounded_scores(among, "shifted")
+    assert whole.total is not None
+    assert whole.total == first.total
+    assert whole.total.noisy_count == members
+    assert first.charged.information == 0
+    assert [row.noisy_count for row in whole.rows[:2]] == [row.noisy_count for row in first.rows]
+    assert first.interval_kind is IntervalKind.GIVEN_SHOWN
+    # Members who have more than tau rows of one score change more than one: no shift for them.
+    events = client.sql("SELECT score, COUNT(*) FROM shifted GROUP BY score")
+    assert events.total is None
+    assert all(isinstance(row.noisy_count, int) for row in events.rows)
+
+
+def test_another_k_of_a_paid_question_is_free(client: PrivateClient) -> None:
+    """Smaller, larger, as SQL, and all of it: one release, paid once."""
+    first = client.top_k("feedback", "article_id", 10)
+    more = client.top_k("feedback", "article_id", 200)
+    every = client.histogram("feedback", "article_id")
+    fewer = client.sql(
+        "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
+    )
+    assert {first.release_id} == {each.release_id for each in (more, every, fewer)}
+    assert [(each.charged.information, each.charged.calls) for each in (first, more, every, fewer)] == [
+        (UNITS, 1),
+        (0, 0),
+        (0, 0),
+        (0, 0),
+    ]
+    assert shown(every)[:200] == shown(more)
+    assert shown(more)[:10] == shown(first)
+    assert shown(first)[:5] == shown(fewer)
+    assert [level.spent.information for level in client.remaining()][-1] == UNITS
+
+
+def test_a_prepared_copy_counts_what_the_query_would(client: PrivateClient) -> None:
+    """The copy was bounded under its own salt; a filter only takes more rows away."""
+    result = client.histogram("prepared", "article_id")
+    assert shown(result) == above(reference(rows(), "prepared"), 1)
+    filtered = client.top_k("prepared", "article_id", 20, where={"score": 1})
+    assert len(filtered.rows) == 20
+
+
+def test_a_copy_of_months_counts_each_month_of_the_range(client: PrivateClient) -> None:
+    """Members are bounded in each month, and the noise is that of as many months as the question sees."""
+    days = (datetime.date(2018, 11, 15), datetime.date(2019, 2, 1))
+    result = client.top_k("monthly", "article_id", 50, time_range=days)
+    bounded = result.parameters.contributions
+    assert bounded is not None
+    assert (bounded.periods, result.parameters.delta_l0) == (3, 3 * DELTA_0)
+    whole = [each for each in rows() if f"{each[3]:%Y-%m}" in ("2018-11", "2018-12", "2019-01")]
+    # Bounding comes before the range, which begins in the middle of a month.
+    seen = reference_before_filter(whole, days[0])
+    assert shown(result) == above(seen, result.bottom)[:50]
+    with pytest.raises(InvalidQuestion, match="both ends"):
+        client.top_k("monthly", "article_id", 50)
+
+
+def reference_before_filter(given: Pairs, first: datetime.date) -> Counter[str]:
+    """Return counts of members from a day on, who were bounded month by month before."""
+    held: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for member, article, _, day in given:
+        held[member, f"{day:%Y-%m-01}"].add(article)
+    chosen = {
+        (member, period): set(kept(table_salt("monthly", period), member, articles, DELTA_0))
+        for (member, period), articles in held.items()
+    }
+    pairs = {
+        (member, article)
+        for member, article, _, day in given
+        if day >= first and article in chosen[member, f"{day:%Y-%m-01}"]
+    }
+    return Counter(article for _, article in pairs)
+
+
+def test_a_total_needs_no_bound(client: PrivateClient) -> None:
+    """There is one element, so nobody is bounded; rows are clipped as they are anywhere."""
+    of_members = f"SELECT least(count(*), 2) AS n FROM read_parquet('{COFACTS}') GROUP BY member_id"
+    (found,) = duckdb.execute(f"SELECT count(*), sum(n) FROM ({of_members})").fetchall()
+    for measure, expected in zip((Measure.DISTINCT_MEMBERS, Measure.EVENTS), found, strict=True):
+        result = client.total("feedback", measure=measure)
+        assert [expected] == [row.noisy_count for row in result.rows]
+        assert Mechanism.BOUND_GAUSS is result.mechanism
+        assert (UNITS, 0) == (result.cost.information, result.cost.calls)
+
+
+@pytest.mark.parametrize(
+    ("delta_0", "table", "expected"),
+    [
+        (DELTA_0 + 1, "prepared", "delta_0 is 9 in the file and 8 in the policy"),
+        (DELTA_0, "another", 'table is "another" in the file and "prepared" in the policy'),
+    ],
+)
+def test_a_copy_that_was_bounded_otherwise_is_refused_with_both_values(
+    services: EmbeddedServices, tmp_path: Path, delta_0: int, table: str, expected: str
+) -> None:
+    """Before anything is reserved: its members could change more than the noise hides."""
+    other = tmp_path / "other.parquet"
+    bound(COFACTS, other, table, delta_0=delta_0)
+    assert_refused(services, other, expected)
+
+
+def test_a_table_that_was_never_bounded_is_refused(
+    services: EmbeddedServices, tables: dict[str, Path], tmp_path: Path
+) -> None:
+    """The raw table, a file whose metadata cannot be read, and a database, which has none."""
+    assert_refused(services, COFACTS, "its file is none as gris bound made it")
+    spoilt = tmp_path / "spoilt.parquet"
+    data = pq.read_table(tables["prepared"])
+    pq.write_table(data.replace_schema_metadata({"gris_bound": "[1, 2"}), spoilt)
+    assert_refused(services, spoilt, "its file is none as gris bound made it")
+    database = tmp_path / "data.duckdb"
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(f"CREATE TABLE prepared AS SELECT * FROM read_parquet('{tables['prepared']}')")
+    assert_refused(services, database, "a prepared bounded copy must be a Parquet file")
+
+
+@pytest.mark.parametrize(
+    ("period", "stated"),
+    [
+        # A row of any day can be in any of these: a range of time does not tell how many a question sees.
+        (["--period", "score"], "score"),
+        (["--period", "day"], "day"),
+        (["--period", "day", "--calendar", "week"], "week(day)"),
+        ([], "all"),
+    ],
+)
+def test_a_copy_of_other_periods_than_the_calendars_is_refused(
+    services: EmbeddedServices, tmp_path: Path, period: list[str], stated: str
+) -> None:
+    """The noise is that of as many periods as the range has months; such a copy may hold more of them."""
+    other = tmp_path / "other.parquet"
+    bound(COFACTS, other, "monthly", *period)
+    expected = f'period is "{stated}" in the file and "month(day)" in the policy'
+    assert_refused(services, other, expected, table="monthly")
+
+
+def assert_refused(services: EmbeddedServices, path: Path, expected: str, *, table: str = "prepared") -> None:
+    """Ask the table in this file, and see that it is refused and that nothing was reserved or charged for it."""
+    engine = DuckDBEngine({table: path})
+    days = (datetime.date(2018, 11, 15), datetime.date(2019, 2, 1)) if table == "monthly" else None
+    with PrivateClient(
+        dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
+    ) as client:
+        with pytest.raises(EngineRefused) as refusal:
+            client.top_k(table, "article_id", 5, time_range=days)
+        assert expected in str(refusal.value)
+        level = client.remaining()[-1]
+        assert (level.spent.information, level.reserved.information) == (0, 0)
+    engine.close()
+
+
+def test_a_file_that_takes_the_place_of_the_copy_is_refused_when_it_is_read(
+    tables: dict[str, Path], tmp_path: Path
+) -> None:
+    """The check before the reservation and the query each look at the file that is there."""
+    path = tmp_path / "prepared.parquet"
+    path.write_bytes(tables["prepared"].read_bytes())
+    query = EngineQuery(
+        "prepared",
+        'SELECT article_id, COUNT(DISTINCT member_id) AS gris_count FROM "prepared" GROUP BY 1 ORDER BY 2 DESC, 1',
+        (ExpectedColumn("article_id", ColumnType.STRING),),
+        10**8,
+        frozenset({Feature.BOUNDED_COPY}),
+        bounded_copy=BoundedCopy("prepared", "member_id", ("article_id",), DELTA_0, "all"),
+    )
+    engine = DuckDBEngine({"prepared": path})
+    engine.check(query)
+    assert engine.run(query, engine.data_version("prepared")).counts
+    path.unlink()
+    path.write_bytes(COFACTS.read_bytes())
+    with pytest.raises(EngineRefused, match="its file is none as gris bound made it"):
+        engine.run(query, engine.data_version("prepared"))
+    engine.close()
+
+
+@pytest.fixture
+def old_pinot() -> Iterator[FakePinot]:
+    """A Pinot without a multi-stage engine."""
+    fake = FakePinot()
+    fake.replies |= {
+        "/version": {"pinot-controller": "0.11.0"},
+        "/tables/feedback": {"OFFLINE": {"tableName": "feedback_OFFLINE"}},
+        "/tables/feedback/schema": {"schemaName": "feedback"},
+        "/tables/feedback/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
+        "/tables/feedback/externalview": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
+        "/segments/feedback": [{"OFFLINE": ["s"]}],
+        "/segments/feedback_OFFLINE/metadata": {"s": {"segmentName": "s", "crc": 1, "totalDocs": 7}},
+        "/segments/feedback_OFFLINE/crc": {"s": "1"},
+        "/segments/feedback_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
+    }
+    with fake.serving():
+        yield fake
+
+
+def test_a_pinot_that_is_too_old_is_refused_by_name_before_anything_is_reserved(
+    services: EmbeddedServices, old_pinot: FakePinot
+) -> None:
+    """It cannot bound members in a query; the refusal says what can be done instead, and Pinot is not asked."""
+    engine = PinotEngine(controller=old_pinot.url, broker=old_pinot.url)
+    with PrivateClient(
+        dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
+    ) as client:
+        with pytest.raises(EngineRefused, match=r"Pinot 0\.11 cannot .* in_query.*prepared"):
+            client.top_k("feedback", "article_id", 5)
+        level = client.remaining()[-1]
+        assert (level.spent.information, level.reserved.information) == (0, 0)
+        assert old_pinot.queries == []
+        assert {"duckdb", "pinot", "spark"} == {
+            query.dialect
+            for query in client.explain(
+                "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id"
+            ).queries
+        }
+    engine.close()
+
+
+def test_hundreds_of_thousands_of_elements_are_answered_as_ten_are(client: PrivateClient) -> None:
+    """No d_bar and no page: they are streamed, and those with three members are above the threshold of one or two."""
+    result = client.histogram("many", "element")
+    assert result.bottom == 1
+    assert len(result.rows) == MANY
+    assert Counter(row.noisy_count for row in result.rows) == {3: MANY // 2, 2: MANY // 2}
+    assert result.parameters.contributions is not None
+    assert "as the policy promises and nothing checks" in str(result.parameters.contributions)
+
+
+def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None:
+    """Every account is accounted by zCDP alone; lower ends hold before bounding too, upper ends do not."""
+    guarantee = client.guarantee().own.guarantee
+    assert guarantee is not None
+    assert [Bound.ZCDP] == list(guarantee.composed)
+    explanation = client.explain(
+        "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id"
+    )
+    assert (explanation.worst_case_cost.information, explanation.worst_case_cost.calls) == (UNITS, 1)
+    text = " ".join(explanation.sentences)
+    assert f"Counts are of bounded contributions: a member counts in at most {DELTA_0} elements" in text
+    assert (
+        "lower ends, at half of the error, also hold for the counts before bounding, their upper ends do not"
+        in text
+    )
+    entry = next(table for table in client.catalog().tables if table.name == "monthly")
+    assert entry.contributions is not None
+    assert (entry.contributions.periods, entry.contributions.units) == (None, UNITS)
+    assert Mechanism.BOUND_GAUSS is entry.columns[0].mechanism
+
+
+def test_results_say_so_in_json_and_in_a_cursors_messages(
+    services: EmbeddedServices, tables: dict[str, Path], client: PrivateClient
+) -> None:
+    """Whoever reads counts has to know that they are of bounded contributions."""
+    found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["contributions"]
+    assert (found["bounded_by"], found["delta_0"], found["threshold"]) == ("in_query", DELTA_0, 3)
+    engine = DuckDBEngine(tables)
+    with dbapi.connect(
+        dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
+    ) as cursor:
+        cursor.execute(
+            "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 3"
+        )
+        (kind, said) = cursor.messages[0]
+    engine.close()
+    assert kind is dbapi.Warning
+    assert str(said) == (
+        "counts are of bounded contributions: a member counts in at most 8 elements, as the query sees to"
+    )
+
+
+def test_a_gateway_says_what_dp_service_said(client: PrivateClient) -> None:
+    """The bound goes through the gateway's message and back unchanged."""
+    for table, column in (("feedback", "article_id"), ("feedback", "score"), ("prepared", "article_id")):
+        parameters = client.top_k(table, column, 3).parameters
+        assert parameters.contributions is not None
+        assert parameters_of(parameters_message(parameters)) == parameters
+
+
+def test_the_command_line_says_what_counts_are_of(client: PrivateClient) -> None:
+    """Of an answer, an explanation and the catalogue; the threshold is a count, and not above another one."""
+    parameters = client.top_k("feedback", "article_id", 3).parameters
+    said = format_contributions(parameters.contributions)
+    assert said.startswith(
+        f"{parameters.contributions}; so are the intervals, whose lower ends also hold for the "
+    )
+    assert "those above 3 with their noise are shown" in format_parameters(parameters)
+    expectation = expectation_of(parameters)
+    assert (expectation.found_half, expectation.found_mostly, expectation.is_fixed) == (4, 4, True)
+    assert format_threshold(expectation) == (
+        "an element passes it with 50 % if its count is 4, with 95 % from 4 on"
+    )
+
+
+def test_questions_at_the_same_time_draw_one_release(
+    services: EmbeddedServices, tables: dict[str, Path]
+) -> None:
+    """Any k at once, from one account: one is charged."""
+
+    async def all_at_once() -> list[PrivateResult]:
+        engine = DuckDBEngine(tables)
+        async with AsyncPrivateClient(
+            dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
+        ) as client:
+            found = await asyncio.gather(*(client.top_k("feedback", "article_id", k) for k in range(1, 9)))
+        engine.close()
+        return found
+
+    found = asyncio.run(all_at_once())
+    assert len({each.release_id for each in found}) == 1
+    assert sum(each.charged.information for each in found) == UNITS

@@ -1,0 +1,429 @@
+"""Sums and averages through the real services: what is summed, what is free, what is refused, and how it is shown.
+
+In the first table the noise is so small that it is always 0, so an answer can be compared with the pure reference.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gris_api.app.v1 import app_pb2
+from typer.testing import CliRunner
+
+from dp_service.queries.policy import parse_policy
+from gris_cli.app import app
+from gris_cli.formatting import format_rounded
+from gris_cli.printing import print_result
+from gris_gateway.messages import element_chunks, result_message
+from pinot_connector import PrivateClient, Timeouts, dbapi
+from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
+from pinot_connector.gateway_client import result_of
+from pinot_connector.parameters import IntervalKind, Mechanism
+from pinot_connector.questions import Measure
+from pinot_connector.release_store.receipts import with_elements, without_elements
+from pinot_connector.results import AggregateValue, PrivateResult
+from tests.support.queries.summing import Row, asked, reference
+from tests.support.rings import needs
+from tests.support.world import new_account
+
+_TABLE = """
+    member: member
+    contributions:
+      bound: in_query
+      delta_0: 2
+      units: UNITS
+      sums: {max_members: 1000000, max_rows: 1000000000}
+    measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
+    columns:
+      member: {type: string}
+      text: {type: string, group_by: true, filter: [in]}
+    values:
+      whole: {type: int64, lower: 0, upper: 10}
+      number: {type: decimal, quantum: '0.5', lower: 0, upper: 20, row_upper: 5}
+"""
+UNITS = 40_000
+# No end here is one of a slow machine.
+UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
+POLICY = f"""
+epsilon_per: 10
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t: {_TABLE.replace("UNITS", str(UNITS))}
+  noisy: {_TABLE.replace("UNITS", "1")}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 1000000000, calls: 1000000}
+  - path: [t, "*"]
+    limit: {information: 100000000, calls: 1000}
+"""
+SQL = "SELECT text, COUNT(DISTINCT member) AS people, SUM(number) AS spent, AVG(number) FROM t GROUP BY text"
+
+
+def rows() -> list[Row]:
+    """Return rows of members with one to four texts, and values that are hard to sum."""
+    chosen = random.Random(5)
+    values = [None, 0.0, 1.25, 3.75, -2.0, 7.5, float("nan"), float("inf"), 2.0**70]
+    return [
+        Row(
+            f"m{chosen.randrange(60)}",
+            chosen.choice("abcdef"),
+            chosen.randrange(-3, 9),
+            chosen.choice(values),
+        )
+        for _ in range(400)
+    ]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the rows as a Parquet file."""
+    path = tmp_path_factory.mktemp("sums") / "t.parquet"
+    columns = dict(zip(Row._fields, zip(*rows(), strict=True), strict=True))
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
+    """Both services under the policy above."""
+    folder = tmp_path_factory.mktemp("services")
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as running:
+        yield running
+
+
+# Of the six texts one is outside once in 10^7 runs.
+NEARLY_SURE = 1 - 1e-8
+
+
+@pytest.fixture
+def client(services: EmbeddedServices, file: Path, request: pytest.FixtureRequest) -> Iterator[PrivateClient]:
+    """A client with an account of its own, and with another confidence where the test names one."""
+    engine = DuckDBEngine({"t": file, "noisy": file})
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=engine,
+        timeouts=UNHURRIED,
+        confidence=getattr(request, "param", 0.95),
+    ) as client:
+        yield client
+    engine.close()
+
+
+def true_sums(column: str, table: str = "t") -> dict[str, tuple[int, Fraction]]:
+    """Return n and the sum of every text, by the pure reference."""
+    policy = parse_policy(POLICY)
+    bounds = policy.table(table).value(column).bounds
+    found = reference(asked(column, table=table), policy, rows())
+    return {
+        str(text): (int(n), Fraction(int(b) + bounds.totals.centre * int(n), 2) * bounds.quantum.size)  # type: ignore[call-overload]
+        for text, n, b in found
+    }
+
+
+def shown(result: PrivateResult) -> dict[str, tuple[float | None, tuple[AggregateValue | None, ...]]]:
+    """Return count and values by text."""
+    return {str(row.element[0]): (row.noisy_count, row.values) for row in result.rows}
+
+
+def test_counts_sums_and_averages_are_those_of_the_reference(client: PrivateClient) -> None:
+    """SQL and the structured form are the same question; nothing is rounded, and an average is sum by count."""
+    result, again = client.sql(SQL), client.histogram("t", "text", sums=["number"], averages=["number"])
+    assert result.mechanism is Mechanism.BOUND_MOMENTS
+    assert [each.title for each in result.parameters.aggregates] == ["spent", "average_number_per_member"]
+    assert (result.count_alias, result.interval_kind) == ("people", IntervalKind.GIVEN_SHOWN)
+    expected = true_sums("number")
+    assert len(expected) == 6
+    assert {text: found[0] for text, found in shown(result).items()} == {
+        text: n for text, (n, _) in expected.items()
+    }
+    for text, (n, (total, average)) in shown(result).items():
+        assert total is not None
+        assert average is not None
+        assert (total.value, average.value) == (expected[text][1], expected[text][1] / Fraction(n or 1))
+        for each in (total, average):
+            assert each.interval[0] <= each.value <= each.interval[1]
+    assert again.release_id == result.release_id
+    assert (again.charged.information, again.charged.calls) == (0, 0)
+    assert [row.values for row in again.rows] == [row.values for row in result.rows]
+
+
+def test_sums_are_streamed_however_few_elements_are_present(
+    client: PrivateClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the release of a large domain fits into one message must not depend on the rows behind it."""
+    streamed = []
+    real = DpServiceClient._streamed
+
+    async def counted(self: DpServiceClient, columns: Any, requests: Any) -> Any:
+        streamed.append(len(requests))
+        return await real(self, columns, requests)
+
+    monkeypatch.setattr(DpServiceClient, "_streamed", counted)
+    assert client.sql(SQL).rows
+    assert 1 == len(streamed)
+
+
+def test_another_k_and_another_choice_of_aggregates_are_free(client: PrivateClient) -> None:
+    """They show another part of the same release; another column makes another one, which is paid for."""
+    first = client.top_k("t", "text", 2, averages=["number"])
+    assert (first.charged.information, first.charged.calls) == (UNITS, 1)
+    more = client.histogram("t", "text", sums=["number"])
+    assert (more.charged.information, len(more.rows)) == (0, 6)
+    assert [len(row.values) for row in more.rows] == [1] * 6
+    assert first.release_id == more.release_id
+    both = client.histogram("t", "text", sums=["number", "whole"])
+    assert both.charged.information == UNITS
+    assert both.release_id != first.release_id
+    expected = {name: true_sums_of_both()[name] for name in shown(both)}
+    assert {
+        text: tuple(each.value for each in found[1] if each) for text, found in shown(both).items()
+    } == expected
+
+
+def test_the_order_of_a_sum_or_an_average_is_free(client: PrivateClient) -> None:
+    """However it is written, it shows the same release, of which another part may have been shown before."""
+    first = client.histogram("t", "text", sums=["number"], averages=["number"], order_by="avg:number")
+    assert (first.charged.information, first.interval_kind) == (UNITS, IntervalKind.GIVEN_SHOWN)
+    expected = true_sums("number")
+    by_average = sorted(expected, key=lambda text: (-expected[text][1] / expected[text][0], text))
+    by_sum = sorted(expected, key=lambda text: (-expected[text][1], text))
+    assert by_average != by_sum
+    assert list(shown(first)) == by_average
+    orders = ("SUM(number)", "spent", "3")
+    cut = [client.sql(f"{SQL} ORDER BY {order} DESC, text LIMIT 2") for order in orders]
+    cut.append(client.top_k("t", "text", 2, sums=["number"], averages=["number"], order_by="sum:number"))
+    for result in cut:
+        assert (result.release_id, result.charged.information) == (first.release_id, 0)
+        assert result.interval_kind is IntervalKind.SIMULTANEOUS
+        assert shown(result) == {text: shown(first)[text] for text in by_sum[:2]}
+        assert list(shown(result)) == by_sum[:2]
+        assert result_of(list(element_chunks(result)), result_message(result)) == result
+    assert list(shown(client.sql(f"{SQL} ORDER BY 4 DESC"))) == by_average
+
+
+def test_a_question_that_is_cut_by_a_sum_shows_nothing_else(client: PrivateClient) -> None:
+    """Also where the release was never shown before, and its elements come in another order than they are kept in."""
+    result = client.top_k("noisy", "text", 2, sums=["number"], averages=["whole"], order_by="sum:number")
+    every = client.histogram("noisy", "text", sums=["number"], averages=["whole"])
+    assert (every.release_id, every.charged.information) == (result.release_id, 0)
+    values = shown(every)
+    by_sum = sorted(values, key=lambda text: (-(each.value if (each := values[text][1][0]) else 0), text))
+    assert list(shown(result)) == by_sum[:2]
+    for row in result.rows:
+        count, (total, _) = values[str(row.element[0])]
+        assert row.noisy_count == count
+        assert row.values[0] is not None
+        assert total is not None
+        assert row.values[0].value == total.value
+        # alpha is divided by how many elements were released.
+        (low, high), (lower, upper) = row.values[0].interval, total.interval
+        assert low <= lower <= upper <= high
+        assert (low, high) != (lower, upper)
+
+
+def test_a_receipt_in_the_order_of_a_sum_keeps_its_elements(client: PrivateClient) -> None:
+    """They are not the first ones of the kept release, from which another receipt takes them."""
+    ordered, plain = (
+        client.top_k("t", "text", 2, sums=["number"], order_by=by) for by in ("sum:number", None)
+    )
+    for result, own in ((ordered, True), (plain, False)):
+        (elements,) = element_chunks(result)
+        past = app_pb2.PastRelease(result=result_message(result), elements=elements)
+        assert (with_elements(without_elements(past), None) == past) is own
+
+
+def true_sums_of_both() -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the sums of number and whole by text; rows count that both columns can use."""
+    policy = parse_policy(POLICY)
+    table = policy.table("t")
+    found = reference(asked("number", "whole"), policy, rows())
+    columns = [table.value(name).bounds for name in ("number", "whole")]
+    return {
+        str(text): tuple(  # type: ignore[misc]
+            Fraction(int(b) + bounds.totals.centre * int(n), 2) * bounds.quantum.size  # type: ignore[call-overload]
+            for bounds, b in zip(columns, sums, strict=True)
+        )
+        for text, n, *sums in found
+    }
+
+
+def test_a_total_sums_everything_for_no_call(client: PrivateClient) -> None:
+    """There is one element, so nobody has to be bounded; filters act before."""
+    result = client.total("t", sums=["whole"], where={"text": ["a", "b"]})
+    ((n, b),) = reference(
+        asked("whole", by=()), parse_policy(POLICY), [row for row in rows() if row.text in ("a", "b")]
+    )
+    (row,) = result.rows
+    assert (result.cost.calls, row.noisy_count) == (0, n)
+    assert row.values[0] is not None
+    assert row.values[0].value == Fraction(int(b) + 10 * int(n), 2)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("client", [NEARLY_SURE], indirect=True)
+def test_with_noise_all_intervals_are_around_the_values(client: PrivateClient) -> None:
+    """A smaller release: values are multiples of half a quantum, and cover what is true here."""
+    result = client.histogram("noisy", "text", sums=["number"], averages=["number"])
+    expected = true_sums("number", "noisy")
+    assert result.rows
+    for text, (n, (total, average)) in shown(result).items():
+        assert total is not None
+        assert n is not None
+        assert total.value * 4 == int(total.value * 4)
+        assert total.interval[0] < total.value < total.interval[1]
+        assert total.interval[0] <= expected[text][1] <= total.interval[1]
+        assert average is None or average.value == total.value / n
+
+
+@pytest.mark.parametrize(
+    ("question", "error", "message"),
+    [
+        ({"sums": ["text"]}, RefusedByPolicy, "lists no values of a column"),
+        ({"sums": ["numbre"]}, RefusedByPolicy, "did you mean number"),
+        ({"sums": ["number", "number"]}, InvalidQuestion, "each sum and average once"),
+        ({"sums": ["number"], "measure": Measure.EVENTS}, InvalidQuestion, "those over rows are not offered"),
+        ({"averages": ["number"], "counts": False}, InvalidQuestion, "come with their counts"),
+        ({"averages": ["number"], "order_by": "sum:number"}, InvalidQuestion, "that is asked for"),
+    ],
+)
+def test_what_is_not_offered_is_refused_by_name(
+    client: PrivateClient, question: dict[str, object], error: type[Exception], message: str
+) -> None:
+    """Columns without values, sums over rows, and sums without counts."""
+    with pytest.raises(error, match=message):
+        client.histogram("t", "text", **question)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (SQL.replace("COUNT(DISTINCT member) AS people, ", ""), "before SUM and AVG"),
+        (SQL.replace("COUNT(DISTINCT member)", "COUNT(*)"), "those over rows are not offered"),
+        (SQL.replace("SUM(number)", "SUM(DISTINCT number)"), "DISTINCT|other than columns"),
+        (SQL.replace("SUM(number)", "SUM(number + 1)"), "no part of a question|other than columns"),
+        (SQL.replace("SUM(number)", "MAX(number)"), "MAX"),
+        (f"{SQL} ORDER BY SUM(whole) DESC LIMIT 2", "a sum or an average that is selected"),
+        (f"{SQL} ORDER BY 5 DESC LIMIT 2", "the count first"),
+        (f"{SQL} ORDER BY spent LIMIT 2", "descending"),
+        (SQL.replace("AS spent", "AS people"), "given twice"),
+    ],
+)
+def test_sql_that_is_not_answered_is_refused_by_name(client: PrivateClient, sql: str, message: str) -> None:
+    """Sums over rows, of expressions, and orders by what is not selected."""
+    with pytest.raises(InvalidQuestion, match=message):
+        client.sql(sql)
+
+
+def test_a_column_of_another_type_than_the_policy_says_is_refused(
+    services: EmbeddedServices, tmp_path: Path
+) -> None:
+    """Texts cannot be summed, and numbers that are not whole are not int64."""
+    path = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"member": ["a"], "text": ["b"], "whole": [1.5], "number": ["1"]}), path)
+    engine = DuckDBEngine({"t": path})
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=engine,
+        timeouts=UNHURRIED,
+    ) as client:
+        for column in ("whole", "number"):
+            with pytest.raises(EngineRefused, match=f"the column {column} of the table holds"):
+                client.histogram("t", "text", sums=[column])
+        assert client.remaining()[-1].spent.information == 0
+    engine.close()
+
+
+def test_what_a_gateway_sends_is_the_same_result(client: PrivateClient) -> None:
+    """Chunks and end make the same rows and parameters again, also where there is nothing to show."""
+    result = client.histogram("noisy", "text", sums=["number"], averages=["whole", "number"])
+    assert result_of(list(element_chunks(result)), result_message(result)) == result
+    empty = client.histogram("noisy", "text", where={"text": "nowhere"}, sums=["number"])
+    assert not empty.rows
+    assert result_of(list(element_chunks(empty)), result_message(empty)) == empty
+
+
+def test_json_tables_and_dbapi_agree(
+    client: PrivateClient, services: EmbeddedServices, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One column for each aggregate, with its interval, named as the question names it."""
+    result = client.sql(SQL)
+    first = result.rows[0].values[0]
+    assert first is not None
+    stated = json.loads(json.dumps(result.to_dict()))
+    assert stated["rows"][0]["values"][0]["value"] == str(first.value)
+    print_result(result, None, as_json=False)
+    printed = capsys.readouterr().out
+    assert "spent" in printed
+    assert "average" in printed
+    assert format_rounded(first.value) in printed
+    with dbapi.connect(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=DuckDBEngine({"t": file}),
+        intervals=True,
+    ) as cursor:
+        cursor.execute(SQL)
+        names = [column[0] for column in cursor.description or ()]
+        assert names[4:] == [
+            "spent",
+            "spent_lower",
+            "spent_upper",
+            "average_number_per_member",
+            "average_number_per_member_lower",
+            "average_number_per_member_upper",
+        ]
+        assert (cursor.fetchone() or ())[4:7] == tuple(map(float, (first.value, *first.interval)))
+
+
+def test_explain_and_the_catalogue_say_what_a_sum_is(client: PrivateClient) -> None:
+    """The price is that of a count, and bounds, steps and shares are stated before anything is paid."""
+    explained = client.explain(SQL)
+    assert explained.worst_case_cost.information == UNITS
+    stated = " ".join(explained.sentences)
+    assert "A member's total of number counts with 0 to 20, in steps of 0.5" in stated
+    assert "The counts take 1/2 of the units." in stated
+    values = client.catalog().tables[0].values
+    assert [(each.name, each.quantum, each.upper) for each in values] == [
+        ("number", Fraction(1, 2), Fraction(20)),
+        ("whole", Fraction(1), Fraction(10)),
+    ]
+
+
+def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, tmp_path: Path) -> None:
+    """`gris ask --sum --avg` shows what the library does."""
+    options = ["--dp", services.dp_address, "--budget", services.budget_address, "--data", f"t={file}"]
+    account = new_account()
+    flags = ["--account", account, "--releases", str(tmp_path / "releases.sqlite")]
+    question = ["--table", "t", "--by", "text", "--sum", "number", "--avg", "number", "--json"]
+    outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question])
+    assert outcome.exit_code == 0, outcome.output
+    stated = json.loads(outcome.output)
+    assert [each["function"] for each in stated["parameters"]["sums"]["aggregates"]] == ["sum", "average"]
+    expected = true_sums("number")
+    assert {row["element"][0]: Fraction(row["values"][0]["value"]) for row in stated["rows"]} == {
+        text: total for text, (_, total) in expected.items()
+    }

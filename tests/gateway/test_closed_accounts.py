@@ -1,0 +1,166 @@
+"""An account that is closed or was moved is told nothing any more, its own history included."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris_api.app.v1 import app_pb2, app_pb2_grpc
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
+from gris_api.budget.v1.budget_pb2 import Account
+
+from gris_gateway.admission import GatewayAdmission
+from gris_gateway.kept_history import KeptHistory
+from gris_gateway.rate_limits import CallerLimits, Limiter
+from gris_gateway.service import PrivateQueryServicer
+from gris_serving.instrumentation import NOTHING
+from pinot_connector import closed_accounts
+from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.embedded import EmbeddedServices, Ports
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.release_store import MemoryReleaseStore
+from tests.gateway.calls import TOP, ended
+from tests.gateway.conftest import stub_of
+from tests.gateway.token_world import AUDIENCE, known_by_tokens
+from tests.support.clients import SHORT
+from tests.support.pki import Issuer
+from tests.support.relay import relayed
+from tests.support.rings import needs
+from tests.support.world import BUDGET, COFACTS, POLICY, World
+
+ASK = app_pb2.AskRequest(question=TOP, request_id="mine")
+OK, REFUSED = grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION
+
+
+@dataclass(frozen=True)
+class Served:
+    """A gateway in this process, to be asked by whoever has a token."""
+
+    stub: Any
+    issuer: Issuer
+
+    async def asked(self, who: str) -> grpc.StatusCode:
+        """Ask under one id, and return how it ends."""
+        return await ended(self.stub.Ask(ASK, metadata=self._shown(who), timeout=30))
+
+    async def listed(self, who: str) -> int | grpc.StatusCode:
+        """Return how many results the history lists, or how the call ends."""
+        try:
+            page = await self.stub.ListReleases(
+                app_pb2.ListReleasesRequest(), metadata=self._shown(who), timeout=30
+            )
+        except grpc.aio.AioRpcError as error:
+            return error.code()
+        return len(page.releases)
+
+    def _shown(self, who: str) -> list[tuple[str, str]]:
+        return [("authorization", f"Bearer {self.issuer.token(AUDIENCE, sub=who)}")]
+
+
+@asynccontextmanager
+async def served(dp: str, budget: str, folder: Path) -> AsyncIterator[Served]:
+    """Serve what a gateway with a release store does."""
+    engine, issuer, store = DuckDBEngine({"feedback": COFACTS}), Issuer(folder), MemoryReleaseStore()
+    async with AsyncPrivateClient(
+        dp=dp, budget=budget, account="none", engine=engine, timeouts=SHORT, releases=store
+    ) as client:
+        limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
+        server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
+        servicer = PrivateQueryServicer(client, KeptHistory(store))
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield Served(stub_of(channel), issuer)
+        await server.stop(None)
+        await servicer.finish()
+    engine.close()
+
+
+@dataclass(frozen=True)
+class Closable:
+    """A gateway, and the administrator of its ledger."""
+
+    gateway: Served
+    admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
+
+    async def end(self, change: str) -> None:
+        """Close Eve's account, all of `app`, or move hers away."""
+        eve, named = Account(path=["app", "eve"]), {"reason": "left", "request_id": change}
+        if change == "move":
+            target = Account(path=["app", "new"])
+            await self.admin.MoveAccount(admin_pb2.MoveAccountRequest(account=eve, target=target, **named))
+        else:
+            account = Account(path=["app"]) if change == "close all" else eve
+            await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
+
+
+@pytest.fixture
+@needs("process")
+async def closable(tmp_path: Path, starts_processes: None) -> AsyncIterator[Closable]:
+    """Give a gateway at which Eve and Bob have paid for one question each."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=tmp_path / "policy.yaml",
+        budget_config=tmp_path / "budget.yaml",
+        directory=tmp_path / "state",
+        ports=Ports(admin=0),
+    ) as services:
+        async with (
+            served(services.dp_address, services.budget_address, tmp_path) as gateway,
+            grpc.aio.insecure_channel(services.admin_address) as channel,
+        ):
+            assert [OK, OK] == [await gateway.asked(who) for who in ("eve", "bob")]
+            stub: admin_pb2_grpc.BudgetAdminServiceAsyncStub = admin_pb2_grpc.BudgetAdminServiceStub(channel)  # type: ignore[assignment]
+            yield Closable(gateway, stub)
+
+
+@pytest.mark.parametrize(("change", "others"), [("close", 1), ("close all", REFUSED), ("move", 1)])
+async def test_the_history_of_a_closed_account_is_not_told(
+    closable: Closable, change: str, others: int | grpc.StatusCode
+) -> None:
+    """Neither as a list nor by the id of a request; others read on unless they are closed too."""
+    await closable.end(change)
+    assert await closable.gateway.listed("eve") is REFUSED
+    assert await closable.gateway.asked("eve") is REFUSED
+    assert await closable.gateway.listed("bob") == others
+
+
+async def test_a_history_is_told_for_a_minute_at_most_and_again_once_it_is_reopened(
+    closable: Closable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So long the ledger's last answer counts, as for repeats."""
+    assert await closable.gateway.listed("eve") == 1
+    await closable.end("close")
+    assert await closable.gateway.listed("eve") == 1
+    assert await closable.gateway.asked("eve") is OK
+    monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
+    assert await closable.gateway.listed("eve") is REFUSED
+    assert await closable.gateway.asked("eve") is REFUSED
+    eve = Account(path=["app", "eve"])
+    request = admin_pb2.ReopenAccountRequest(account=eve, reason="back", request_id="reopen")
+    await closable.admin.ReopenAccount(request)
+    assert await closable.gateway.listed("eve") == 1
+    assert await closable.gateway.asked("eve") is OK
+
+
+async def test_while_the_ledger_is_silent_no_history_is_told(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the account is closed is not known; whoever has no history is told that."""
+    async with relayed(world) as relay, served(world.dp, relay.address, tmp_path) as gateway:
+        assert await gateway.asked("silent") is OK
+        assert await gateway.listed("silent") == 1
+        relay.refusals["GetBudget"] = grpc.StatusCode.UNAVAILABLE
+        assert await gateway.listed("silent") == 1
+        monkeypatch.setattr(closed_accounts, "KNOWN_SECONDS", 0.0)
+        assert await gateway.listed("silent") is grpc.StatusCode.UNAVAILABLE
+        assert await gateway.asked("silent") is grpc.StatusCode.UNAVAILABLE
+        assert await gateway.listed("nobody-yet") == 0

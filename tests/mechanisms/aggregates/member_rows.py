@@ -1,0 +1,47 @@
+"""Small member-level data sets with values, their neighbours, and the counts and sums of each group.
+
+A member has, in each group, its rows of one column. Members are bounded already: of those that could be, none is in
+more groups than Delta_0 allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations_with_replacement, product
+
+from dp_service.values.member_sums import GroupSums, Row, SummedColumn, group_sums
+from dp_service.values.quantum import Value
+
+Member = tuple[tuple[Value, ...], ...]
+"""The rows of each group."""
+
+DataSet = tuple[Member, ...]
+
+Summing = Callable[[Sequence[Sequence[Row]]], GroupSums]
+"""How the rows of each member in a group become its counts and sums."""
+
+
+def members(values: Sequence[Value], groups: int, *, most_rows: int, delta_0: int) -> list[Member]:
+    """Return every member with these values that is in at most Delta_0 groups."""
+    of_group = [rows for size in range(most_rows + 1) for rows in combinations_with_replacement(values, size)]
+    return [member for member in product(of_group, repeat=groups) if sum(map(bool, member)) <= delta_0]
+
+
+def neighbours(possible: Sequence[Member], most_members: int) -> Iterator[tuple[DataSet, DataSet]]:
+    """Yield every data set of fewer members, without and with one member more."""
+    for count in range(most_members):
+        for chosen in combinations_with_replacement(possible, count):
+            for more in possible:
+                yield chosen, (*chosen, more)
+
+
+def sums_of(data: DataSet, groups: int, summing: Summing) -> tuple[GroupSums, ...]:
+    """Return the counts and sums of each group of a data set."""
+    return tuple(
+        summing([[(value,) for value in member[group]] for member in data]) for group in range(groups)
+    )
+
+
+def reference(column: SummedColumn, rows_of_member: int | None = None) -> Summing:
+    """Return the package's own way."""
+    return lambda members: group_sums(members, [column], rows_of_member=rows_of_member)

@@ -1,0 +1,215 @@
+"""Results in notebooks: tables, frames and pictures, whatever strangers have called the elements."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pinot_connector import Cost, PrivateResult, Row
+from pinot_connector.engines.base import ColumnType, ExpectedColumn
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.parameters import (
+    Aggregate,
+    Consistency,
+    CountNoise,
+    IntervalKind,
+    Mechanism,
+    Parameters,
+    Sums,
+)
+from pinot_connector.questions import AggregateFunction
+from pinot_connector.results import AggregateValue, Explanation
+
+mpl.use("agg")
+from matplotlib import pyplot as plt
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</td></tr></table><h1>paid by others",
+    "abc\N{RIGHT-TO-LEFT OVERRIDE}gpj.exe",
+    "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET} 12",
+    r"$\frac{1}{$",
+    "=HYPERLINK(1)",
+    "\x1b[2J\u200b",
+)
+PARAMETERS = Parameters(
+    mechanism=Mechanism.UNK_GUMB,
+    epsilon_per=Fraction(3, 20),
+    delta=Fraction(1, 10**10),
+    tau=1,
+    delta_l0=None,
+    d_bar=1000,
+    k=10,
+    domain_size=None,
+    count_noise=CountNoise.DISCRETE_LAPLACE,
+    noise_scale=Fraction(20, 3),
+    consistency=Consistency.KEYED,
+)
+
+
+def result_of(
+    elements: tuple[Any, ...], kind: ColumnType = ColumnType.STRING, *, counts: bool = True
+) -> PrivateResult:
+    """Return a result with these elements of one column, ranked by counts that go down."""
+    rows = [
+        Row((element,), 100 - place, (90 - place, 110 - place)) if counts else Row((element,), None, None)
+        for place, element in enumerate(elements)
+    ]
+    return PrivateResult(
+        columns=(ExpectedColumn("element", kind),),
+        count_alias="people",
+        rows=tuple(rows),
+        ended_in_bottom=True,
+        bottom=42,
+        parameters=PARAMETERS,
+        interval_kind=IntervalKind.PLAIN if counts else IntervalKind.NONE,
+        confidence=0.95,
+        cost=Cost(21, 1, "unit"),
+        charged=Cost(0, 0, "unit"),
+        remaining=(),
+        data_version="v",
+        release_id="r",
+        query_id="q",
+        key_id="k",
+    )
+
+
+class Page(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.cells: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect tags."""
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Collect texts."""
+        self.cells.append(data)
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def test_hostile_elements_are_text_in_html() -> None:
+    """No tag but the table's own, no formula, and no letter that is not seen or turns its neighbours around."""
+    page = Page(result_of(HOSTILE)._repr_html_())
+    assert {"table", "thead", "tbody", "tr", "th", "td", "p", "bdi"} == page.tags
+    assert [element for element in HOSTILE if element.isprintable()] == [
+        cell for cell in page.cells if cell in HOSTILE
+    ]
+    assert "abc\N{REPLACEMENT CHARACTER}gpj.exe" in page.cells
+    assert all(cell.isprintable() for cell in page.cells)
+
+
+def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
+    """All that one has to know of a result, without asking for it."""
+    cells = Page(result_of(("a", "b"))._repr_html_()).cells
+    assert ["element", "people", "95 % interval", "a", "100", "90 to 110", "b", "99", "89 to 109"] == cells[
+        :9
+    ]
+    assert "ended in bottom (noisy threshold 42): nothing below may be shown" in cells
+    assert "cost: 21 information and 1 call; charged now: 0 information and 0 calls" in cells
+
+
+def test_an_explanation_is_a_table_with_the_price() -> None:
+    """Before asking."""
+    explanation = Explanation(Cost(21, 1, "unit"), PARAMETERS, ("<b>text</b>",), ())
+    cells = Page(explanation._repr_html_()).cells
+    assert ["information units, at most", "21", "calls, at most", "1"] == cells[3:7]
+    assert "<b>text</b>" in cells
+
+
+def test_long_results_show_their_beginning() -> None:
+    """And say how much there is."""
+    cells = Page(result_of(tuple(map(str, range(100_000))))._repr_html_()).cells
+    assert "the first 100 of 100000 elements" in cells
+    assert "100" not in cells[100 * 3 + 3 :]
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_frames_hold_elements_unchanged(*, counts: bool) -> None:
+    """With the DB-API's columns; types do not depend on how many rows there are."""
+    names = ["element", "people", "people_lower", "people_upper"][: None if counts else 1]
+    result = result_of(HOSTILE, counts=counts)
+    frame, table = result.to_pandas(), result.to_arrow()
+    assert [names, list(HOSTILE)] == [list(frame.columns), list(frame.element)]
+    assert [names, list(HOSTILE)] == [table.column_names, table["element"].to_pylist()]
+    assert table.schema == result_of((), counts=counts).to_arrow().schema
+    assert names == list(result_of((), counts=counts).to_pandas().columns)
+    assert {"release_id": "r", "confidence": 0.95, "bottom": 42} == frame.attrs
+
+
+def test_sums_and_averages_are_shown_with_their_intervals() -> None:
+    """As numbers in frames of either kind, and beside the count in HTML; nothing where there is no average."""
+    aggregates = (Aggregate(AggregateFunction.SUM, "price"), Aggregate(AggregateFunction.AVERAGE, "price"))
+    sums = Sums(Fraction(1, 2), (), aggregates)
+    value = AggregateValue(Fraction(5, 2), (Fraction(2), Fraction(3)))
+    rows = (
+        Row(("a",), 10, (9, 11), (value, value)),
+        Row(("b",), 3, (2, 4), (value, None)),
+    )
+    result = replace(result_of(()), rows=rows, parameters=replace(PARAMETERS, sums=sums))
+    table, frame = result.to_arrow(), result.to_pandas()
+    assert [2.5, 2.5] == table["sum_price"].to_pylist()
+    assert [2.5, None] == table["average_price_per_member"].to_pylist()
+    assert table.column_names == list(frame.columns)
+    page = Page(result._repr_html_())
+    assert ["2.5", "2 to 3"] == page.cells[page.cells.index("9 to 11") + 1 :][:2]
+    assert {"sum_price", "average_price_per_member"} <= set(page.cells)
+
+
+def test_days_are_days() -> None:
+    """As pandas reads them from a database."""
+    day = datetime.date(2024, 2, 29)
+    result = result_of((day,), ColumnType.DATE)
+    assert pa.date32() == result.to_arrow().schema.field("element").type
+    assert pd.Series([day]).equals(result.to_pandas().element.rename(None))
+
+
+def test_a_ranking_is_bars_with_intervals_and_bottom() -> None:
+    """Labels are texts, and no formula that could fail to be drawn."""
+    axes = result_of(HOSTILE).plot()
+    axes.figure.canvas.draw()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert [HOSTILE[5], HOSTILE[6], "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}"] == labels[5:]
+    assert [100, 99] == [bar.get_width() for bar in axes.patches[:2]]
+    # One for each interval, and their ends.
+    assert [(90.0, 110.0)] == [tuple(axes.collections[0].get_segments()[0][:, 0])]
+    assert [42, 42] == list(axes.get_lines()[-1].get_xdata())
+    assert "people" == axes.get_xlabel()
+
+
+def test_a_series_is_a_line_with_a_band_in_the_order_of_days() -> None:
+    """Results are ranked, and time is not."""
+    days = tuple(datetime.date(2024, 3 - month, 1) for month in range(3))
+    axes = result_of(days, ColumnType.DATE).plot()
+    axes.figure.canvas.draw()
+    assert [98, 99, 100] == list(axes.get_lines()[0].get_ydata())
+    assert 1 == len(axes.collections)
+    named = result_of(HOSTILE).plot(series=True)
+    named.figure.canvas.draw()
+    assert '"><img src=x onerror=alert(1)>' in [label.get_text() for label in named.get_xticklabels()]
+
+
+def test_a_ranking_without_counts_has_no_picture() -> None:
+    """The error says what is missing."""
+    with pytest.raises(InvalidQuestion, match="expected a result with counts"):
+        result_of(("a",), counts=False).plot()

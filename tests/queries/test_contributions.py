@@ -1,0 +1,480 @@
+"""The block `contributions` of a policy: what is refused, and what it makes of a question."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dp_service.bounding.order import table_salt
+from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy
+from dp_service.queries.errors import PolicyError, QuestionError
+from dp_service.queries.policy import Policy, parse_policy, read_policy
+from dp_service.queries.policy_review import review
+from dp_service.queries.render import Feature, render, required_features
+from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, second_look
+from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
+from dp_service.release_parameters import BoundedContributions, NamesLook
+from dp_service.releases.mechanism import count_noise_scale, mechanism_of
+from dp_service.terms import BoundedBy, CountNoise, MechanismName
+
+HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
+IN_QUERY = "bound: in_query, delta_0: 32, units: 20"
+PREPARED = "bound: prepared, delta_0: 32, units: 20, elements: [page, kind]"
+MEASURES = "{distinct_members: true, events: {tau: 3, tau_is: clipped}}"
+
+
+def text_of(
+    block: str, *, header: str = HEADER, measures: str = MEASURES, table: str = "", columns: str = ""
+) -> str:
+    """Return the text of a policy whose table bounds contributions so."""
+    return f"""{header}tables:
+  t:
+    member: m
+    time: {{column: day, type: date}}
+    contributions: {{{block}}}
+    measures: {measures}
+{table}    columns:
+      page: {{type: string, group_by: true, filter: [in]}}
+      kind: {{type: string, group_by: true, domain: [a, b, c]}}
+      day: {{type: date}}
+{columns}"""
+
+
+def policy_of(block: str) -> Policy:
+    """Return the policy whose table bounds contributions so."""
+    return parse_policy(text_of(block))
+
+
+def resolved(
+    policy: Policy, *by: str, k: int | None = None, measure: Measure = Measure.DISTINCT_MEMBERS
+) -> Resolution:
+    """Return what a question resolves to."""
+    return resolve(HistogramQuery("t", by or ("page",), measure, k=k), policy, now=0)
+
+
+FAULTS = {
+    "no delta_0": ("bound: in_query, units: 20", "contributions.delta_0: expected this key"),
+    "no units": ("bound: in_query, delta_0: 32", "contributions.units: expected this key"),
+    "no bound": ("delta_0: 32, units: 20", "contributions.bound: expected this key"),
+    "hoped": (
+        "bound: hoped, delta_0: 32, units: 20",
+        "contributions.bound: expected 'in_query', 'prepared' or 'assumed'",
+    ),
+    "delta_0 of 0": (
+        "bound: in_query, delta_0: 0, units: 20",
+        "contributions.delta_0: expected a number greater than 0",
+    ),
+    "negative delta_0": (
+        "bound: in_query, delta_0: -3, units: 20",
+        "contributions.delta_0: expected a number greater than 0",
+    ),
+    "half a delta_0": (
+        "bound: in_query, delta_0: 3.5, units: 20",
+        "contributions.delta_0: expected a whole number",
+    ),
+    "NaN": ("bound: in_query, delta_0: .nan, units: 20", "contributions.delta_0: expected a whole number"),
+    "endless": (
+        "bound: in_query, delta_0: .inf, units: 20",
+        "contributions.delta_0: expected a whole number",
+    ),
+    "true": ("bound: in_query, delta_0: true, units: 20", "contributions.delta_0: expected a whole number"),
+    "huge delta_0": (
+        "bound: in_query, delta_0: 100001, units: 20",
+        "contributions.delta_0: expected a number less than or equal",
+    ),
+    "units of 0": (
+        "bound: in_query, delta_0: 32, units: 0",
+        "contributions.units: expected a number greater than 0",
+    ),
+    "half a unit": (
+        "bound: in_query, delta_0: 32, units: 0.5",
+        "contributions.units: expected a whole number",
+    ),
+    "huge units": (
+        "bound: in_query, delta_0: 32, units: 1000001",
+        "contributions.units: expected a number less than or equal",
+    ),
+    "min_count of 0": (
+        f"{IN_QUERY}, min_count: 0",
+        "contributions.min_count: expected a number greater than 0",
+    ),
+    "huge min_count": (
+        f"{IN_QUERY}, min_count: 10000000000",
+        "contributions.min_count: expected a number less than or equal",
+    ),
+    "unknown key": (f"{IN_QUERY}, delta_1: 4", "contributions.delta_1: there is no such key"),
+    "no bound of the first look": (
+        f"{IN_QUERY}, names: {{share: 0.35, max_names: 75}}",
+        "contributions.names.delta_1: expected in how many elements a member counts in the first look",
+    ),
+    "a first look at a copy": (
+        f"{PREPARED}, period: all, names: {{delta_1: 4, share: 0.35, max_names: 75}}",
+        "contributions.names.delta_1: expected this key only with bound: in_query",
+    ),
+    "delta_1 of 0": (
+        f"{IN_QUERY}, names: {{delta_1: 0, share: 0.35, max_names: 75}}",
+        "contributions.names.delta_1: expected a number greater than 0",
+    ),
+    "nothing for names": (
+        f"{IN_QUERY}, names: {{delta_1: 4, share: 0, max_names: 75}}",
+        "contributions.names.share: expected a number greater than 0",
+    ),
+    "all for names": (
+        f"{IN_QUERY}, names: {{delta_1: 4, share: 7/7, max_names: 75}}",
+        "contributions.names.share: expected a number less than 1",
+    ),
+    "a share of nothing": (
+        f"{IN_QUERY}, names: {{delta_1: 4, share: 1/0, max_names: 75}}",
+        "contributions.names.share: expected",
+    ),
+    "no name": (
+        f"{IN_QUERY}, names: {{delta_1: 4, share: 0.35, max_names: 0}}",
+        "contributions.names.max_names: expected a number greater than 0",
+    ),
+    "too many names": (
+        f"{IN_QUERY}, names: {{delta_1: 4, share: 0.35, max_names: 501}}",
+        "contributions.names.max_names: expected a number less than or equal",
+    ),
+    "names without end": (
+        f"{IN_QUERY}, names: {{delta_1: 4, share: 0.35}}",
+        "contributions.names.max_names: expected this key",
+    ),
+    "elements in a query": (
+        f"{IN_QUERY}, elements: [page]",
+        "contributions.elements: expected this key only with bound: prepared",
+    ),
+    "a period that is assumed": (
+        "bound: assumed, delta_0: 1, units: 1, period: all",
+        "contributions.period: expected this key only",
+    ),
+    "no elements": (
+        "bound: prepared, delta_0: 1, units: 1, period: all",
+        "contributions.elements: expected the columns",
+    ),
+    "no period": (PREPARED, "contributions.period: expected all, or the column"),
+    "how many periods": (
+        f"{PREPARED}, period: month",
+        "contributions.periods: expected either how many periods",
+    ),
+    "both": (
+        f"{PREPARED}, period: day, periods: 3, calendar: month",
+        "contributions.periods: expected either",
+    ),
+    "one period, twice": (
+        f"{PREPARED}, period: all, periods: 3",
+        "contributions.periods: expected this key only",
+    ),
+    "no periods": (
+        f"{PREPARED}, period: month, periods: 0",
+        "contributions.periods: expected a number greater than 0",
+    ),
+    "a calendar of another column": (
+        f"{PREPARED}, period: month, calendar: month",
+        "contributions.period: expected day, the time column",
+    ),
+    "years": (
+        f"{PREPARED}, period: year, calendar: year",
+        "contributions.calendar: expected 'day', 'week' or 'month'",
+    ),
+    "a shift that no query counts": (
+        f"{PREPARED}, period: all, shift: true",
+        "contributions.shift: expected this key only with bound: in_query",
+    ),
+    "a column that is not grouped by": (
+        "bound: prepared, delta_0: 1, units: 1, period: all, elements: [page, kind, day]",
+        "contributions.elements: day: expected a column that questions may group by",
+    ),
+    "a column that the copy is not bounded by": (
+        "bound: prepared, delta_0: 1, units: 1, period: all, elements: [page]",
+        "contributions.elements: a copy is bounded by these columns alone: expected no group_by for kind",
+    ),
+}
+
+
+@pytest.mark.parametrize(("block", "expected"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -> None:
+    """Every number out of range, and every key that says too little or too much."""
+    with pytest.raises(PolicyError) as refusal:
+        policy_of(block)
+    assert f"tables.t.{expected}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            text_of(IN_QUERY, header="epsilon_per: 0.15\ndelta: 1e-10\n"),
+            "contributions: expected count_noise: gaussian",
+        ),
+        (text_of(IN_QUERY, table="    d_bar: 100\n"), "t.d_bar: expected none beside contributions"),
+        (text_of(IN_QUERY, table="    max_k: 100\n"), "t.max_k: expected none beside contributions"),
+        (
+            text_of(IN_QUERY, columns="      c: {type: string, delta: 3}\n"),
+            "columns.c.delta: expected none beside",
+        ),
+        (
+            text_of(IN_QUERY, columns="      Gris_Rank: {type: string}\n"),
+            "columns.Gris_Rank: expected another name",
+        ),
+        (
+            text_of(IN_QUERY, columns="      gris_member: {type: string}\n"),
+            "columns.gris_member: expected another name",
+        ),
+        (
+            text_of(IN_QUERY, columns="      Gris_Total_1: {type: int64}\n"),
+            "columns.Gris_Total_1: expected another name",
+        ),
+        (
+            text_of(IN_QUERY, measures="{events: {tau: 3, tau_is: assumed}}"),
+            "measures.events.tau_is: expected clipped",
+        ),
+        (
+            text_of(
+                "bound: in_query, delta_0: 100000, units: 1",
+                measures="{events: {tau: 1000000, tau_is: clipped}}",
+            ),
+            "contributions.delta_0: expected less, or a smaller tau or more units",
+        ),
+        (
+            text_of(
+                "bound: in_query, delta_0: 1, units: 1, names: {delta_1: 100000, share: 1/999999, max_names: 1}",
+                measures="{events: {tau: 20000, tau_is: clipped}}",
+            ),
+            "contributions.names.delta_1: expected less, or a smaller tau or more units",
+        ),
+        (
+            text_of("bound: in_query, delta_0: 1, units: 1000000").replace("0.15", "10"),
+            "contributions.units: expected fewer, or a smaller epsilon_per",
+        ),
+    ],
+)
+def test_a_block_that_contradicts_the_rest_is_refused_by_its_key(text: str, expected: str) -> None:
+    """No key may be left without a meaning, and no noise without one that can be drawn."""
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(text)
+    assert expected in str(refusal.value)
+
+
+def test_every_question_of_the_table_is_answered_by_bound_gauss() -> None:
+    """Over an unknown domain with threshold and smallest count, over a known one with neither."""
+    unknown = resolved(policy_of(f"{IN_QUERY}, min_count: 5"), "page", k=50)
+    salt = table_salt("t", "all").hex()
+    assert unknown.parameters.contributions == BoundedContributions(
+        BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=5, salt=salt
+    )
+    assert (unknown.parameters.mechanism, unknown.parameters.count_noise) == (
+        MechanismName.BOUND_GAUSS,
+        CountNoise.GAUSSIAN,
+    )
+    assert (unknown.parameters.delta_l0, unknown.parameters.d_bar, unknown.row_limit) == (
+        32,
+        None,
+        MAXIMUM_ROWS,
+    )
+    # Twenty units, one call; the variance of 32 elements, and the threshold of the page's doctest for m = 5.
+    look = mechanism_of(unknown.parameters)
+    assert (look.worst_case_cost().information, look.worst_case_cost().calls) == (20, 1)
+    known = resolved(policy_of(IN_QUERY), "kind")
+    assert known.parameters.contributions is not None
+    assert known.parameters.contributions.min_count is None
+    # A member can be in no more elements than there are.
+    assert (known.parameters.delta_l0, known.parameters.contributions.delta_0, known.row_limit) == (3, 3, 3)
+    assert mechanism_of(known.parameters).worst_case_cost().calls == 0
+
+
+@pytest.mark.parametrize("k", [None, 1, 100_000])
+def test_k_neither_changes_the_release_nor_is_it_lowered(k: int | None) -> None:
+    """No max_k applies, none is needed, and the question stays the same question."""
+    policy = policy_of(IN_QUERY)
+    found, other = resolved(policy, k=k), resolved(policy, k=7)
+    assert (found.parameters.k, found.requested_k) == (k, None)
+    assert found.parameters.specified(drawn_by=(1, 1)) == other.parameters.specified(drawn_by=(1, 1))
+
+
+def test_the_scale_of_the_noise_is_rounded_up() -> None:
+    """Sigma is irrational: 16.8654801... of a variance of 2560 / 9."""
+    scale = count_noise_scale(resolved(policy_of(IN_QUERY)).parameters)
+    assert scale == Fraction(16_865_481, 10**6)
+    assert (scale - Fraction(1, 10**6)) ** 2 < Fraction(2560, 9) <= scale**2
+
+
+def within(first: datetime.date, last: datetime.date) -> TimeRange:
+    """Return the range from one day to the end of another."""
+    start, end = (datetime.datetime.combine(day, datetime.time.min, datetime.UTC) for day in (first, last))
+    return TimeRange(start, end + datetime.timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("calendar", "first", "last", "periods"),
+    [
+        ("month", (2024, 1, 1), (2024, 1, 31), 1),
+        ("month", (2024, 1, 31), (2024, 2, 1), 2),
+        ("month", (2023, 12, 15), (2024, 12, 15), 13),
+        ("week", (2024, 1, 1), (2024, 1, 7), 1),
+        ("week", (2024, 1, 7), (2024, 1, 8), 2),
+        ("day", (2024, 2, 28), (2024, 3, 1), 3),
+    ],
+)
+def test_the_calendar_and_the_range_say_how_many_periods_a_question_sees(
+    calendar: str, first: tuple[int, int, int], last: tuple[int, int, int], periods: int
+) -> None:
+    """Every period that the range touches counts, and the noise grows with them at the same price."""
+    policy = policy_of(f"{PREPARED}, period: day, calendar: {calendar}")
+    range_ = within(datetime.date(*first), datetime.date(*last))
+    asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=range_)
+    found = resolve(asked, policy, now=0)
+    assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, f"{calendar}(day)")
+    parameters = found.parameters
+    assert parameters.contributions is not None
+    assert (parameters.contributions.periods, parameters.delta_l0) == (periods, 32 * periods)
+    assert mechanism_of(parameters).worst_case_cost().information == 20
+    events = resolve(replace(asked, measure=Measure.EVENTS), policy, now=0).parameters
+    ratio = count_noise_scale(events) / count_noise_scale(parameters)  # type: ignore[operator]
+    # Of members the variance grows with P, of events with P^2 tau^2.
+    assert float(ratio) ** 2 == pytest.approx(9 * periods, rel=1e-5)
+
+
+@pytest.mark.parametrize("ends", [(None, None), (None, 2), (2, None)])
+def test_a_question_without_both_ends_of_its_range_is_refused_where_the_calendar_decides(
+    ends: tuple[int | None, int | None],
+) -> None:
+    """Nothing else says how many periods it sees, least of all the data."""
+    start, end = (
+        None if year is None else datetime.datetime(2020 + year, 1, 1, tzinfo=datetime.UTC) for year in ends
+    )
+    asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=TimeRange(start, end))
+    with pytest.raises(
+        QuestionError, match="expected a range of time with both ends: the table is bounded month by"
+    ):
+        resolve(asked, policy_of(f"{PREPARED}, period: day, calendar: month"), now=0)
+
+
+def test_a_calendar_of_timestamps_is_one_of_their_zone() -> None:
+    """A month that began an hour earlier elsewhere is another one, so the copy has to name the zone too."""
+    text = text_of(f"{PREPARED}, period: seen, calendar: month").replace(
+        "{column: day, type: date}", "{column: seen, type: timestamp, zone: Europe/Berlin}"
+    )
+    range_ = within(datetime.date(2024, 1, 1), datetime.date(2024, 1, 31))
+    asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=range_)
+    found = resolve(asked, parse_policy(text), now=0)
+    assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, "month(seen, Europe/Berlin)")
+
+
+def test_stated_periods_count_in_every_question() -> None:
+    """Twelve periods of 32 elements are 384 that a member may change."""
+    found = resolved(policy_of(f"{PREPARED}, period: p, periods: 12"))
+    assert found.parameters.delta_l0 == 384
+    assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, "p")
+
+
+def test_every_engine_is_asked_to_bound() -> None:
+    """Pinot needs its multi-stage engine, an error instead of a window that leaves rows out, and a limit."""
+    found = resolved(policy_of(f"{IN_QUERY}, min_count: 5"))
+    for dialect in ("duckdb", "spark", "pinot"):
+        query, is_pinot = render(found, dialect), dialect == "pinot"
+        assert "ROW_NUMBER() OVER (PARTITION BY" in query
+        assert "HAVING COUNT(*) >= 5" in query
+        assert ("LIMIT 100000000" in query) is is_pinot
+        assert query.startswith("SET maxRowsInWindow=100000000; SET windowOverflowMode='THROW'; ") is is_pinot
+        assert required_features(found, dialect) == ((Feature.PINOT_MULTISTAGE,) if is_pinot else ())
+
+
+def test_a_prepared_copy_is_asked_like_any_table_on_every_engine() -> None:
+    """All elements from the smallest count on; files that can say how they were made have to."""
+    found = resolved(policy_of(f"{PREPARED}, period: all, min_count: 5"))
+    for dialect in ("duckdb", "spark", "pinot"):
+        query = render(found, dialect)
+        assert "ROW_NUMBER" not in query
+        assert " HAVING COUNT(DISTINCT " in query
+        assert ("LIMIT 100000000" in query) is (dialect == "pinot")
+    assert (Feature.BOUNDED_COPY,) == required_features(found, "duckdb") == required_features(found, "spark")
+    assert () == required_features(found, "pinot")
+
+
+def test_promises_are_warned_of() -> None:
+    """What nothing checks: an assumed bound, a copy in Pinot, the number of its periods."""
+    for block, expected in (
+        ("bound: assumed, delta_0: 3, units: 1", "contributions.bound: an assumed bound is a promise"),
+        (f"{PREPARED}, period: p, periods: 3", "contributions.periods: a promise that nothing checks"),
+        (f"{PREPARED}, period: all", "contributions.bound: a prepared copy is checked on DuckDB alone"),
+    ):
+        found = review(read_policy(text_of(block).encode(), "policy.yaml"))
+        assert any(expected in str(warning) for warning in found.warnings)
+        assert not any(default.key.endswith(("d_bar", "t.max_k", "page.delta")) for default in found.defaults)
+
+
+NAMES = f"{IN_QUERY}, min_count: 5, names: {{delta_1: 4, share: 7/20, max_names: 75}}"
+
+
+@pytest.mark.parametrize(("by", "most"), [(("page",), 75), (("page", "number"), 75), (("page", "other"), 75)])
+def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], most: int) -> None:
+    """Units are shared exactly; M is the policy's, whatever k is, and bounds the second look too."""
+    columns = "      number: {type: int64, group_by: true}\n      other: {type: string, group_by: true}\n"
+    policy = parse_policy(text_of(NAMES, columns=columns))
+    found = resolved(policy, *by, k=50).parameters
+    assert found.contributions is not None
+    assert found.contributions.names == NamesLook(4, Fraction(7), most)
+    assert (found.contributions.delta_0, found.delta_l0) == (32, 32)
+    assert resolved(policy, *by, k=100).requested_k == 100
+    assert resolved(policy, *by, k=100).parameters.k == most
+
+
+def test_so_many_names_fit_as_texts_they_have() -> None:
+    """Each text of an element may be as long as a text can be, so several in one leave room for fewer."""
+    columns = "      other: {type: string, group_by: true}\n"
+    block = NAMES.replace("max_names: 75", "max_names: 500")
+    policy = parse_policy(text_of(block, columns=columns))
+    most = [resolved(policy, *by).parameters.contributions for by in (("page",), ("page", "other"))]
+    assert [each.names.most_names for each in most if each is not None and each.names is not None] == [
+        500,
+        250,
+    ]
+
+
+def test_few_names_bound_the_second_look() -> None:
+    """A member can be in no more elements than are named."""
+    found = resolved(policy_of(NAMES.replace("max_names: 75", "max_names: 10"))).parameters.contributions
+    assert found is not None
+    assert found.delta_0 == 10
+
+
+def test_a_copy_has_one_bound_for_both_looks() -> None:
+    """Nothing in its query bounds members."""
+    found = resolved(policy_of(f"{PREPARED}, period: all, names: {{share: 0.35, max_names: 75}}"), "page")
+    assert found.parameters.contributions is not None
+    assert found.parameters.contributions.names == NamesLook(32, Fraction(7), 75)
+    second = second_look(found, (("a",), ("it's",)))
+    for dialect in ("duckdb", "spark", "pinot"):
+        assert " HAVING" not in render(second, dialect)
+        assert " IN ('a', 'it" in render(second, dialect)
+        assert "LIMIT 2" in render(second, dialect)
+
+
+def test_the_first_query_has_its_own_bound_and_the_second_counts_the_names_alone() -> None:
+    """Their condition acts where the question's own do; no count is too small there."""
+    found = resolved(policy_of(NAMES), "page")
+    first, second = render(found, "duckdb"), render(second_look(found, (("a",), ("b",))), "duckdb")
+    assert '"gris_rank" <= 4' in first
+    assert "HAVING COUNT(*) >= 5" in first
+    assert '"gris_rank" <= 32' in second
+    assert "HAVING" not in second
+    assert second.index("\"page\" IN ('a', 'b')") < second.index('AS "gris_members"')
+    read = render(second_look(found, NAMES_TO_COME), "duckdb")
+    assert '"page" IN (:names)' in read
+
+
+def test_a_key_of_several_columns_is_named_by_all_of_them() -> None:
+    """Not every engine compares tuples, so each name is written out, with the values of every type."""
+    columns = (
+        "      flag: {type: bool, group_by: true}\n      number: {type: int64, group_by: true}\n"
+        "      at: {type: date, group_by: true}\n"
+    )
+    policy = parse_policy(text_of(NAMES, columns=columns))
+    found = second_look(resolved(policy, "flag", "number", "at"), ((False, -3, 0), (True, 2**62, 19_000)))
+    assert (
+        '((COALESCE("flag", FALSE) = FALSE AND "number" = -3 AND "at" = DATE \'1970-01-01\') OR '
+        '(COALESCE("flag", FALSE) = TRUE AND "number" = 4611686018427387904 AND "at" = DATE \'2022-01-08\'))'
+    ) in render(found, "duckdb")

@@ -1,0 +1,109 @@
+"""Queries that sum: DuckDB answers what the pure reference does, whatever the rows hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dp_service.queries.policy import Policy
+from dp_service.queries.render import Feature, render, required_features
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery
+from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with the small table."""
+    with duckdb.connect() as found:
+        found.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, whole BIGINT, number DOUBLE)")
+        yield found
+
+
+def answered(
+    connection: duckdb.DuckDBPyConnection, query: HistogramQuery, policy: Policy, rows: Sequence[Row]
+) -> list[tuple[object, ...]]:
+    """Return what DuckDB answers to a question over rows."""
+    connection.execute("DELETE FROM t")
+    if rows:
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    return connection.execute(render(resolve(query, policy, now=NOW), "duckdb")).fetchall()
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(
+    rows=ROWS,
+    whole=st.sampled_from(WHOLES),
+    number=st.sampled_from(NUMBERS),
+    columns=st.sampled_from([("whole",), ("number",), ("number", "whole")]),
+    by=st.sampled_from([(), ("text",)]),
+    delta_0=st.integers(1, 3),
+    min_count=st.sampled_from([1, 2]),
+    known=st.booleans(),
+)
+def test_duckdb_sums_what_the_reference_does(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    rows: list[Row],
+    whole: str,
+    number: str,
+    columns: tuple[str, ...],
+    by: tuple[str, ...],
+    delta_0: int,
+    min_count: int,
+    known: bool,
+) -> None:
+    """NULL, NaN, infinities, 2^63, halves and duplicates: n and every sum are of the same, bounded members."""
+    under = policy(whole=whole, number=number, delta_0=delta_0, min_count=min_count, known=known)
+    query = asked(*columns, by=by)
+    assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("infinities", [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)])
+def test_an_infinity_of_one_member_decides_nothing_about_the_nan_of_another(
+    tmp_path: Path, number: str, infinities: tuple[float, ...]
+) -> None:
+    """DuckDB drops comparisons that the least and the largest number of a file meet, and NaN is neither of them."""
+    rows = [Row("ada", "a", 1, 2.0), Row("bob", "a", 1, math.nan), Row("cy", "b", 1, math.nan)]
+    rows += [Row("eve", "a", 1, infinity) for infinity in infinities]
+    columns = dict(zip(Row._fields, map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    under, query = policy(number=number), asked("number")
+    with duckdb.connect() as connection:
+        connection.read_parquet(str(tmp_path / "t.parquet")).create_view("t")
+        found = connection.execute(render(resolve(query, under, now=NOW), "duckdb")).fetchall()
+    assert found == reference(query, under, rows)
+
+
+def test_a_member_without_a_usable_row_moves_neither_count_nor_sum(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    """Otherwise it would move the centred sum by lower + upper, and n not at all."""
+    rows = [Row("ada", "a", 1, 2.0), Row("eve", "a", None, None), Row("eve", "a", 1, math.nan)]
+    assert answered(connection, asked("number"), policy(), rows) == [("a", 1, 2 * 200 - 2000)]
+
+
+def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConnection) -> None:
+    """So one row cannot use up what the others of a member take away, and nothing overflows."""
+    signed = "{type: decimal, lower: -10, upper: 10}"
+    rows = [Row("ada", "a", 1, 1e308), Row("ada", "a", 1, 1e308), Row("ada", "a", 1, -10.0)]
+    # 10 + 10 - 10; of the sum of all three, 2e308 - 10, it would be 10 as well only by chance.
+    assert answered(connection, asked("number"), policy(number=signed), [*rows, rows[2]]) == [("a", 1, 0)]
+
+
+def test_pinot_sums_by_its_multi_stage_engine_alone() -> None:
+    """A member's total is a query inside another one, also where nobody has to be bounded."""
+    for by in ((), ("text",)):
+        resolution = resolve(asked("number", by=by), policy(), now=NOW)
+        assert required_features(resolution, "pinot") == (Feature.PINOT_MULTISTAGE,)
+        assert render(resolution, "pinot").count("useMultistageEngine=true") == 1

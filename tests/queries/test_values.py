@@ -1,0 +1,157 @@
+"""Value columns of a policy: what is refused, and what a question for sums resolves to."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.releases.identity import release_specification
+from dp_service.releases.mechanism import moments_of, versions
+from dp_service.terms import AggregateFunction, MechanismName
+from tests.support.queries.summing import NOW, asked, policy
+
+POLICY = """
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions: {bound: in_query, delta_0: 2, units: 10, sums: {max_members: 1000, max_rows: 100000}}
+    measures: {distinct_members: true}
+    columns:
+      member: {type: string}
+      text: {type: string, group_by: true}
+      whole: {type: int64, filter: [in]}
+    values:
+      number: {type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}
+"""
+NUMBER = "{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}"
+SUMS = ", sums: {max_members: 1000, max_rows: 100000}"
+
+
+def test_bounds_are_whole_numbers_of_the_quantum() -> None:
+    """What is not stated of rows follows from the bounds of totals, and 0."""
+    (number,) = parse_policy(POLICY).table("t").values
+    assert (number.bounds.rows.low, number.bounds.rows.high) == (-150, 550)
+    assert (number.bounds.totals.low, number.bounds.totals.high) == (0, 2000)
+    other = POLICY.replace(NUMBER, "{type: int64, quantum: 5, lower: 10, upper: 20}")
+    (whole,) = parse_policy(other).table("t").values
+    assert (whole.bounds.rows.low, whole.bounds.rows.high) == (0, 4)
+    assert (whole.bounds.totals.low, whole.bounds.totals.high) == (2, 4)
+    assert whole.null_value == -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ("lower: 0, upper: 20", "lower: 20, upper: 20", "number.upper", "expected more than lower"),
+        ("row_upper: '5.5'", "row_upper: -2", "number.row_upper", "expected more than row_lower"),
+        ("upper: 20,", "upper: '20.005',", "number.upper", "a multiple of the quantum, 0.01"),
+        ("quantum: '0.01'", "quantum: '0.03'", "number.quantum", "one divided by a whole number"),
+        ("type: decimal", "type: int64", "number.quantum", "a whole number for an int64 column"),
+        ("upper: 20,", "upper: '1e15',", "number.upper", "from -2^50 to 2^50"),
+        ("row_upper: '5.5'", "row_upper: 5, nulls: keep", "number.null_value", "since NULLs are kept"),
+        ("max_rows: 100000", "max_rows: 100000000000000", "values.number", "sums could reach 2^53"),
+        ("max_members: 1000", "max_members: 10000000000000", "values.number", "sums could reach 2^53"),
+        (SUMS, "", "contributions.sums", "expected max_members and max_rows"),
+        ("    values:\n      number: " + NUMBER, "", "contributions.sums", "expected values as well"),
+        (
+            "units: 10,",
+            "units: 10, names: {delta_1: 1, share: 1/2, max_names: 9},",
+            "contributions.names",
+            "expected none beside values",
+        ),
+        ("distinct_members: true", "events: {tau: 1, tau_is: clipped}", "measures", "expected true"),
+        ("      number: {", "      member: {", "values.member", "other than the member column"),
+        ("      number: {", "      gris_sum_1: {", "values.gris_sum_1", "another name"),
+        ("      number: {", "      whole: {", "values.whole", "the type, int64, and the null_value"),
+        ("upper: 20,", "upper: '1e10',", "values.number", "too large to be drawn"),
+    ],
+)
+def test_values_that_cannot_be_summed_privately_are_refused(
+    old: str, new: str, key: str, message: str
+) -> None:
+    """Every fault names its key: bounds, quantum, overflow, and what has to stand elsewhere in the table."""
+    assert old in POLICY
+    with pytest.raises(PolicyError) as found:
+        parse_policy(POLICY.replace(old, new))
+    assert any(key in each.key and message in each.message for each in found.value.problems), found.value
+
+
+def test_values_without_bounded_contributions_are_refused() -> None:
+    """Nothing bounds what a member adds."""
+    text = POLICY.replace(f"    contributions: {{bound: in_query, delta_0: 2, units: 10{SUMS}}}\n", "")
+    with pytest.raises(PolicyError, match="expected contributions as well"):
+        parse_policy(text)
+
+
+def resolved(sql: str) -> Resolution:
+    """Return what a question in SQL resolves to under two value columns."""
+    under = policy()
+    return resolve(parse_sql(sql, under), under, now=NOW)
+
+
+SQL = "SELECT text, COUNT(DISTINCT member), {} FROM t GROUP BY text"
+
+
+def test_which_aggregates_of_a_column_are_shown_changes_neither_question_nor_release() -> None:
+    """SUM, AVG, both, in any order: one release. Another column is another one."""
+    texts = ["SUM(number)", "AVG(number) AS mean", "AVG(number), SUM(number)"]
+    same = [resolved(SQL.format(text)) for text in texts]
+    other = resolved(SQL.format("SUM(number), SUM(whole)"))
+    specifications = [
+        release_specification(
+            canonical_bytes(each.query), each.parameters, drawn_by=versions(each.parameters)
+        )
+        for each in (*same, other)
+    ]
+    assert len(set(specifications[:3])) == 1
+    assert specifications[3] != specifications[0]
+    sums = same[2].parameters.sums
+    assert sums is not None
+    assert [each.function for each in sums.asked] == [AggregateFunction.AVERAGE, AggregateFunction.SUM]
+
+
+def test_shares_add_up_to_the_units() -> None:
+    """Counts take half, and columns the rest by their weights."""
+    weighted = "{type: int64, lower: 0, upper: 10, weight: 3}"
+    resolution = resolve(asked("number", "whole"), policy(whole=weighted), now=NOW)
+    mechanism, sums = moments_of(resolution.parameters), resolution.parameters.sums
+    assert resolution.parameters.mechanism is MechanismName.BOUND_MOMENTS
+    assert mechanism is not None
+    assert sums is not None
+    assert [(each.name, each.share) for each in sums.columns] == [
+        ("number", Fraction(1, 8)),
+        ("whole", Fraction(3, 8)),
+    ]
+    assert mechanism.share + sum(each.share for each in mechanism.columns) == 1
+
+
+def test_every_bound_is_part_of_the_question() -> None:
+    """What changes a member's total changes the release: other clamps share no noise with these."""
+    texts = [
+        "{type: int64, lower: 0, upper: 10}",
+        "{type: int64, lower: 0, upper: 11, row_upper: 10}",
+        "{type: int64, lower: -1, upper: 10, row_lower: 0}",
+        "{type: int64, lower: 0, upper: 10, row_upper: 9}",
+        "{type: int64, lower: 0, upper: 10, null_value: 5}",
+        "{type: int64, lower: 0, upper: 10, null_value: 5, nulls: keep}",
+        "{type: int64, lower: 0, upper: 10, quantum: 2}",
+        "{type: decimal, lower: 0, upper: 10}",
+    ]
+    asked_ = [resolve(asked("whole"), policy(whole=text), now=NOW).query for text in texts]
+    assert len(set(map(canonical_bytes, asked_))) == len(texts)
+
+
+def test_parameters_of_sums_survive_a_plan() -> None:
+    """A plan carries every parameter from translation to noise."""
+    parameters = resolve(asked("number", "whole"), policy(), now=NOW).parameters
+    assert ReleaseParameters.from_json(parameters.to_json()) == parameters

@@ -1,0 +1,124 @@
+"""What a URL of SQLAlchemy may say: a gateway, and names of files in one folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from pinot_connector import Credentials
+from pinot_connector.dbapi import InterfaceError
+from pinot_connector.sqlalchemy import GrisDialect
+from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR, GatewayUrl, parsed_url
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder for credentials, with somebody else's file beside it and links out of it."""
+    folder = tmp_path / "credentials"
+    (folder / "deeper").mkdir(parents=True)
+    for path in (folder / "ana.jwt", folder / "deeper" / "ca.pem", tmp_path / "secret"):
+        path.write_text("x")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "out").symlink_to(tmp_path)
+    return folder
+
+
+def parsed(text: str, folder: Path | str) -> GatewayUrl:
+    """Return what a URL says where that folder is the one for credentials."""
+    return parsed_url(make_url(text), {CREDENTIALS_DIR: str(folder)})
+
+
+def test_a_url_says_gateway_account_intervals_and_files(folder: Path) -> None:
+    """Files are below the folder, however deep."""
+    text = "gris://[::1]:8443/?token_file=ana.jwt&ca_file=deeper/ca.pem&account=app/acme/ana&intervals=1"
+    assert GatewayUrl(
+        "gris://[::1]:8443",
+        Credentials(ca_file=folder / "deeper" / "ca.pem", token_file=folder / "ana.jwt"),
+        "app/acme/ana",
+        intervals=True,
+    ) == parsed(text, folder)
+    assert GatewayUrl("gris://h:1", Credentials(), None, intervals=False) == parsed("gris://h:1", "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret",
+        "link",
+        "out/secret",
+        "/etc/passwd",
+        "",
+        ".",
+        "deeper",
+        "none",
+        "ana.jwt/x",
+        "a\0b",
+        "~/x",
+        "a" * 300,
+    ],
+)
+def test_a_file_elsewhere_is_refused_in_the_same_words_as_none(folder: Path, name: str) -> None:
+    """So whoever may add a database learns nothing about the files of the machine."""
+    with pytest.raises(ArgumentError) as refused:
+        parsed_url(make_url("gris://h:1/").set(query={"key_file": name}), {CREDENTIALS_DIR: str(folder)})
+    said = f"expected key_file to be the name of a file in the folder {CREDENTIALS_DIR}"
+    assert f"in a URL of gris: {said}" == str(refused.value)
+
+
+def test_a_replaced_secret_is_found_behind_its_link(folder: Path) -> None:
+    """As Kubernetes replaces one: the link leads to a new folder, and the old one is removed."""
+    for name in ("old", "new"):
+        (folder / name).mkdir()
+        (folder / name / "token").write_text(name)
+    (folder / "data").symlink_to("old")
+    (folder / "token").symlink_to("data/token")
+    said = parsed("gris://h:1/?token_file=token", folder).credentials.token_file
+    (folder / "next").symlink_to("new")
+    (folder / "next").rename(folder / "data")
+    (folder / "old" / "token").unlink()
+    assert said is not None
+    assert "new" == Path(said).read_text()
+
+
+def test_without_the_folder_no_file_is_read() -> None:
+    """Not even one of the working directory."""
+    with pytest.raises(ArgumentError, match=f"expected {CREDENTIALS_DIR} to be set"):
+        parsed("gris://h:1/?token_file=pyproject.toml", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gris://ana:hunter2@h:1/", "certificate_file or token_file"),
+        ("gris://h:1/database", "without a database"),
+        ("gris://h/", "gris://HOST:PORT/"),
+        ("gris:///?intervals=1", "gris://HOST:PORT/"),
+        ("gris://h:1/?intervals=yes", "intervals to be 0 or 1"),
+        ("gris://h:1/?intervals=0&intervals=1", "intervals once"),
+        ("gris://h:1/?token=hunter2", "only the options account, ca_file"),
+    ],
+)
+def test_anything_else_is_refused_and_not_repeated(folder: Path, text: str, said: str) -> None:
+    """A URL can hold a secret that was put into the wrong place."""
+    with pytest.raises(ArgumentError, match=said) as refused:
+        parsed(text, folder)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("given", [{"token_file": "/etc/passwd"}, "ana.jwt", None])
+def test_credentials_that_a_configuration_names_are_refused(given: Any) -> None:
+    """Connect arguments of BI tools are JSON: what is no object of a program cannot name files."""
+    arguments = GrisDialect().create_connect_args(make_url("gris://h:1/"))[1]
+    with pytest.raises(InterfaceError, match=r"expected pinot_connector\.Credentials"):
+        GrisDialect().connect(**(arguments | {"credentials": given}))
+
+
+def test_the_scheme_is_found_by_its_name() -> None:
+    """An installed gris-dp registers it; nothing is sent before the first connection."""
+    engine = create_engine("gris://h:1/")
+    assert ("gris", "gateway", True) == (engine.dialect.name, engine.driver, engine.hide_parameters)

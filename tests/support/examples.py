@@ -1,0 +1,26 @@
+"""How many examples a property is tried on, and which cases are left to `make test-long`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+_Case = TypeVar("_Case")
+
+MORE = "GRIS_TEST_EXAMPLES"
+
+
+def examples(number: int) -> int:
+    """Return the number for a run of all tests, or as many times it as `make properties` asks for."""
+    return number * int(os.environ.get(MORE, "1"))
+
+
+LONG = "GRIS_TEST_LONG"
+
+
+def long_but(is_short: Callable[[_Case], bool], cases: Iterable[_Case]) -> list[Any]:
+    """Return parameters of a test of which those that are not short wait for `make test-long`."""
+    return [case if is_short(case) else pytest.param(case, marks=pytest.mark.long) for case in cases]

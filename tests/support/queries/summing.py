@@ -1,0 +1,198 @@
+"""Policies with value columns, rows that are hard to sum, and what a question for sums should count of them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from decimal import Decimal
+from random import Random
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from dp_service.bounding.order import kept, table_salt
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
+from dp_service.queries.tables import Nulls, Policy, Table, ValueColumn
+from dp_service.terms import AggregateFunction, ValueType
+from dp_service.values.member_sums import SummedColumn, group_sums
+from dp_service.values.quantum import Value
+
+NOW = 1_700_000_000
+POLICY = """
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  {table}:
+    member: member
+    contributions:
+      {{bound: {bound}, delta_0: {delta_0}, units: 10, min_count: {min_count},
+        sums: {{max_members: 1000, max_rows: 100000}}}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true{domain}}}
+    values:
+      whole: {whole}
+      number: {number}
+"""
+WHOLES = (
+    "{type: int64, lower: 0, upper: 10}",
+    "{type: int64, lower: -7, upper: 5, row_lower: -3, row_upper: 20, nulls: keep, null_value: 2}",
+    "{type: int64, quantum: 3, lower: -9, upper: 12, row_lower: -6, row_upper: 6, null_value: 3}",
+)
+NUMBERS = (
+    "{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_upper: '5.5'}",
+    "{type: decimal, quantum: '0.25', lower: -10, upper: 10, nulls: keep, null_value: '-0.5'}",
+    "{type: decimal, quantum: 2, lower: 4, upper: 100, row_lower: -20, row_upper: 30, null_value: 6}",
+)
+
+
+class Row(NamedTuple):
+    """A row of the small table."""
+
+    member: str | None
+    text: str | None
+    whole: int | None
+    number: float | None
+
+
+def policy(
+    *,
+    whole: str = WHOLES[0],
+    number: str = NUMBERS[0],
+    delta_0: int = 2,
+    min_count: int = 1,
+    known: bool = False,
+    table: str = "t",
+) -> Policy:
+    """Return a policy whose queries bound members."""
+    domain = ", domain: [a, b, z]" if known else ""
+    return parse_policy(
+        POLICY.format(
+            table=table,
+            bound="in_query",
+            delta_0=delta_0,
+            min_count=min_count,
+            domain=domain,
+            whole=whole,
+            number=number,
+        )
+    )
+
+
+def asked(*columns: str, by: tuple[str, ...] = ("text",), table: str = "t") -> HistogramQuery:
+    """Return a question for the sum and the average of columns."""
+    aggregates = [Aggregate(function, column) for column in columns for function in AggregateFunction]
+    return HistogramQuery(table, by, Measure.DISTINCT_MEMBERS, aggregates=tuple(aggregates))
+
+
+WHOLE_VALUES = (
+    st.none() | st.integers(-30, 30) | st.sampled_from([2**63 - 1, -(2**63), -(2**63) + 1, 2**53 + 1, 0, 3])
+)
+NUMBER_VALUES = (
+    st.none()
+    | st.floats(-40, 40, width=32)
+    | st.sampled_from([math.nan, math.inf, -math.inf, 1.7976931348623157e308, -1.7976931348623157e308])
+    | st.sampled_from([2.0**63, -(2.0**63), -0.0, 0.005, 0.015, 1.005, 5e-324, 6.0, -0.5, 1e300])
+)
+MEMBERS = st.none() | st.sampled_from(["ada", "bob", "eve"])
+ROWS = st.lists(
+    st.builds(Row, MEMBERS, st.sampled_from(["a", "b", "c"]), WHOLE_VALUES, NUMBER_VALUES), max_size=30
+)
+
+
+def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
+    """Return what an engine should answer: elements, n and the centred sums, in the order of the query."""
+    table = policy.table(query.table)
+    columns = [table.value(name) for name in sorted({each.column for each in query.aggregates})]
+    by_member: dict[str, dict[str, list[list[Value]]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        values = [_read(getattr(row, column.name), column) for column in columns]
+        is_usable = all(
+            column.nulls is Nulls.KEEP or column.bounds.row(value) is not None
+            for column, value in zip(columns, values, strict=True)
+        )
+        element = _element(row, query, table)
+        if row.member is not None and element is not None and is_usable:
+            by_member[row.member][element].append(values)
+    groups = _bounded(by_member, table, is_bounded=bool(query.dimensions))
+    summed = [_summed(column) for column in columns]
+    found = {element: group_sums(members, summed) for element, members in groups.items()}
+    if not query.dimensions:
+        whole = found.get("", group_sums([], summed))
+        return [(whole.count, *(column.centred for column in whole.columns))]
+    answers = sorted(found.items(), key=lambda each: (-each[1].count, each[0]))
+    return [
+        (element, sums.count, *(column.centred for column in sums.columns))
+        for element, sums in answers
+        if sums.count >= _least(table)
+    ]
+
+
+def odd_rows(count: int) -> list[Row]:
+    """Return rows of members with up to six texts, with every value that is hard to sum."""
+    chosen = Random(23)
+    wholes = (None, 2**63 - 1, -(2**63) + 1, 2**53 + 1, 3, *range(-9, 9))
+    numbers = (
+        None,
+        math.nan,
+        math.inf,
+        -math.inf,
+        1.7976931348623157e308,
+        2.0**63,
+        -0.0,
+        0.005,
+        1.005,
+        -0.5,
+        6.0,
+    )
+    return [
+        Row(
+            f"m{chosen.randrange(20)}",
+            chosen.choice("abcdef"),
+            chosen.choice(wholes),
+            chosen.choice((*numbers, chosen.uniform(-30, 30))),
+        )
+        for _ in range(count)
+    ]
+
+
+def _least(table: Table) -> int:
+    is_known = any(column.domain is not None for column in table.columns)
+    return 1 if is_known or table.contributions is None else table.contributions.min_count
+
+
+def _bounded(
+    by_member: dict[str, dict[str, list[list[Value]]]], table: Table, *, is_bounded: bool
+) -> dict[str, list[list[list[Value]]]]:
+    groups: dict[str, list[list[list[Value]]]] = defaultdict(list)
+    for member, elements in by_member.items():
+        delta_0 = table.contributions.delta_0 if table.contributions and is_bounded else len(elements)
+        for element in kept(table_salt(table.name, "all"), member, list(elements), delta_0):
+            groups[element].append(elements[element])
+    return groups
+
+
+def _element(row: Row, query: HistogramQuery, table: Table) -> str | None:
+    if not query.dimensions:
+        return ""
+    domain = next(column.domain for column in table.columns if column.name == "text")
+    return row.text if domain is None or row.text in domain else None
+
+
+def _read(value: Value, column: ValueColumn) -> Value:
+    """Return what a query reads: no value where the number stands for NULL and such rows are left out."""
+    if column.type is ValueType.DECIMAL and isinstance(value, int | Decimal):
+        value = float(value)
+    is_null = column.nulls is Nulls.DROP and column.null_value is not None and value == column.null_value
+    return None if is_null else value
+
+
+def _summed(column: ValueColumn) -> SummedColumn:
+    stands = None
+    if column.nulls is Nulls.KEEP and column.null_value is not None:
+        stands = column.bounds.quantum.exact_steps(column.null_value)
+    return SummedColumn(column.bounds, stands)

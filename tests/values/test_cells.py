@@ -1,0 +1,112 @@
+"""Grids are made of public numbers, and every member has one value and one cell."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from dp_service.values.bounds import ValueBounds
+from dp_service.values.cells import MAX_CELLS, Grid
+from dp_service.values.member_value import MemberValue, member_value
+from dp_service.values.quantum import Value
+
+BOUNDS = ValueBounds.of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0), Fraction(150)))
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        Grid.linear(-7, 90, 13),
+        Grid.geometric(1, 10**6, 60),
+        Grid.geometric(100, 300_000, 500),
+        Grid.days(datetime.date(2024, 2, 27), datetime.date(2024, 3, 14), 5),
+    ],
+)
+def test_every_value_has_one_cell(grid: Grid) -> None:
+    """Cells are next to one another; what is beyond the ends is in the first and the last one."""
+    for cell, (low, high) in enumerate(pairwise(grid.edges)):
+        assert grid.bounds_of(cell) == (low, high)
+        assert grid.cell_of(low) == grid.cell_of(high - 1) == cell
+    assert grid.cell_of(grid.edges[0] - 9) == 0
+    assert grid.cell_of(grid.edges[-1]) == grid.cell_of(10**30) == len(grid) - 1
+    values = [grid.edges[0] - 1, *grid.edges, grid.edges[-1] + 1]
+    cells = [grid.cell_of(value) for value in values]
+    assert grid.counts_of(values).tolist() == np.bincount(cells, minlength=len(grid)).tolist()
+
+
+def test_geometric_cells_grow_by_one_factor() -> None:
+    """And powers that are whole numbers are met exactly."""
+    assert Grid.geometric(1, 2**40, 40).edges == tuple(2**power for power in range(41))
+    edges = Grid.geometric(1000, 10**6, 300).edges
+    ratios = [high / low for low, high in pairwise(edges)]
+    assert len(edges) == 301
+    assert max(ratios) - min(ratios) < 0.003
+    assert len(Grid.geometric(1, 100, 200)) < 100
+
+
+def test_the_largest_grid_is_made_and_used_at_once() -> None:
+    """100,000 cells."""
+    grid = Grid.geometric(10**6, 10**12, MAX_CELLS)
+    assert len(grid) == MAX_CELLS
+    assert grid.counts_of(range(10**6, 10**12, 10**8)).sum() == 10**4
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Grid.linear(0, 10, 1), "from 2 to 100000 cells"),
+        (lambda: Grid.linear(0, 10**7, 10**6), "from 2 to 100000 cells"),
+        (lambda: Grid.linear(0, 10, 11), "10 steps cannot have 11"),
+        (lambda: Grid.linear(5, 5, 2), "end above 5"),
+        (lambda: Grid.geometric(0, 10, 2), "positive"),
+        (lambda: Grid.geometric(1, 10, 10**6), "from 2 to 100000 cells"),
+        (lambda: Grid((0, 2, 2)), "ascend"),
+        (lambda: Grid((0,)), "from 2"),
+        (lambda: Grid((0, 1, 2**63)), "2\\^62"),
+        (lambda: Grid.days(datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), 1), "from 2"),
+        (lambda: Grid.days(datetime.date(2024, 1, 2), datetime.date(2024, 1, 1), 1), "from 2"),
+        (lambda: Grid.days(datetime.date(1, 1, 1), datetime.date(9999, 1, 1), 1), "from 2 to 100000"),
+        (lambda: Grid.days(datetime.date(2024, 1, 1), datetime.date(2024, 1, 9), 0), "days"),
+    ],
+)
+def test_grids_that_make_no_sense_are_refused_by_name(make: Callable[[], object], message: str) -> None:
+    """One cell, too many cells, and edges that do not ascend."""
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [(MemberValue.TOTAL, 150), (MemberValue.MEAN, 52), (MemberValue.LARGEST, 100)],
+)
+def test_a_member_has_one_value_of_clamped_rows(rule: MemberValue, value: int) -> None:
+    """Rows of 4, 100 of 10^9, 99 and 4 once more; NULL does not count."""
+    rows: list[Value] = [4, None, 10**9, Decimal("98.5"), 4]
+    assert member_value(rule, rows, BOUNDS, salt=b"", member="ada") == value
+
+
+def test_one_row_is_chosen_by_a_hash_of_the_member() -> None:
+    """Whatever the order of the rows, and not the same row for everybody."""
+    rows: list[Value] = [*range(40)]
+    of = {
+        member: member_value(MemberValue.ONE_ROW, rows, BOUNDS, salt=b"salt", member=member)
+        for member in map(str, range(50))
+    }
+    again = {
+        member: member_value(MemberValue.ONE_ROW, rows[::-1], BOUNDS, salt=b"salt", member=member)
+        for member in of
+    }
+    assert of == again
+    assert len(set(of.values())) > 20
+
+
+@pytest.mark.parametrize("rule", MemberValue)
+def test_a_member_without_a_usable_row_has_no_value(rule: MemberValue) -> None:
+    """Such a member is in no cell."""
+    assert member_value(rule, [None, float("nan")], BOUNDS, salt=b"", member="ada") is None
