@@ -238,9 +238,14 @@ async def test_a_caller_who_leaves_pays_nothing_for_what_was_not_answered(gatewa
         call = stub.Ask(app_pb2.AskRequest(question=structured_question("wide", "element", k=None)))
         await asyncio.sleep(0.05)
         call.cancel()
-        await asyncio.sleep(0.5)
-        level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels[-1]
-    assert (0, 0) == (level.spent.information, level.reserved.information)
+        # What it had reserved is given back by another task; a busy machine takes its time for that.
+        async with asyncio.timeout(20):
+            while True:
+                await asyncio.sleep(0.5)
+                level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels[-1]
+                if not level.reserved.information:
+                    break
+    assert 0 == level.spent.information
 
 
 async def test_an_exhausted_budget_says_all_that_is_missing(gateway: GatewayWorld) -> None:
