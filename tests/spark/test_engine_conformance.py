@@ -24,6 +24,8 @@ from tests.support.stored_rows import write_parquet
 class TestSpark(EngineConformance):
     """One Parquet file, replaced by another; its timestamps have a zone."""
 
+    every = 5
+
     @pytest.fixture
     def held(self, spark: SparkSession, tmp_path: Path) -> Iterator[HeldTable]:
         """The rows in a Parquet file."""
@@ -36,6 +38,8 @@ class TestSpark(EngineConformance):
 @pytest.mark.spark
 class TestSparkWithoutZones(TimestampConformance):
     """What is about time, with timestamps that have no zone, which Spark keeps apart."""
+
+    every = 5
 
     @pytest.fixture
     def held(self, spark: SparkSession, tmp_path: Path) -> Iterator[HeldTable]:

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -240,6 +240,9 @@ COMPARISONS = (
 class TimestampConformance:
     """The promises about time; alone for an engine that keeps timestamps in more than one way."""
 
+    every = 1
+    """How far apart a slow engine's questions are; no divisor of the number of comparisons, so that all are met."""
+
     @pytest.fixture
     def held(self) -> HeldTable:
         """A table that holds `ROWS`; every engine has its own."""
@@ -247,7 +250,7 @@ class TimestampConformance:
 
     def test_timestamps_are_compared_exactly(self, held: HeldTable) -> None:
         """Days begin where clocks of the policy's zone say so, whichever zone the engine or this machine is in."""
-        for column, (where, start, end) in product(TIMESTAMPS, COMPARISONS):
+        for column, (where, start, end) in islice(product(TIMESTAMPS, COMPARISONS), 0, None, self.every):
             expected = members_seen(column, start, end)
             assert expected
             answer = held.answer(held.visits(column, where.replace("{}", column)))

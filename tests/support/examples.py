@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -22,5 +22,10 @@ LONG = "GRIS_TEST_LONG"
 
 
 def long_but(is_short: Callable[[_Case], bool], cases: Iterable[_Case]) -> list[Any]:
-    """Return parameters of a test of which those that are not short wait for `make test-long`."""
+    """Return values of one parameter, of which those that are not short wait for `make test-long`."""
     return [case if is_short(case) else pytest.param(case, marks=pytest.mark.long) for case in cases]
+
+
+def long_rows_but(is_short: Callable[..., bool], rows: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return values of several parameters, of which the rows that are not short wait for `make test-long`."""
+    return [tuple(row) if is_short(*row) else pytest.param(*row, marks=pytest.mark.long) for row in rows]

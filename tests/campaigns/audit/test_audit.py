@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.examples import long_rows_but
 from tests.support.rings import needs
 
 from .world import (
@@ -65,13 +66,16 @@ def test_bounded_contributions_keep_their_promise(bounded_world: World, question
 
 @pytest.mark.parametrize(
     ("fault", "question"),
-    [
-        ("half_the_gaussian_noise", BOUND_GAUSS_KNOWN),
-        ("threshold_without_min_count", BOUND_GAUSS),
-        ("no_threshold_for_names", TWO_LOOKS),
-        ("total_without_noise", SHIFT),
-        ("sums_without_noise", BOUND_MOMENTS),
-    ],
+    long_rows_but(
+        lambda _, question: question in (BOUND_GAUSS, BOUND_GAUSS_KNOWN),
+        [
+            ("half_the_gaussian_noise", BOUND_GAUSS_KNOWN),
+            ("threshold_without_min_count", BOUND_GAUSS),
+            ("no_threshold_for_names", TWO_LOOKS),
+            ("total_without_noise", SHIFT),
+            ("sums_without_noise", BOUND_MOMENTS),
+        ],
+    ),
 )
 def test_a_broken_build_of_bounded_contributions_is_found(
     bounded_world: World, fault: str, question: Question
@@ -97,7 +101,11 @@ def test_the_empirical_loss_stays_below_the_promise(world: World, question: Ques
 
 
 @pytest.mark.parametrize(
-    ("fault", "question"), [("half_the_noise", KNOWN_LAP), ("threshold_without_tau", UNK_GUMB)]
+    ("fault", "question"),
+    long_rows_but(
+        lambda _, question: question is KNOWN_LAP,
+        [("half_the_noise", KNOWN_LAP), ("threshold_without_tau", UNK_GUMB)],
+    ),
 )
 def test_a_broken_build_is_found(world: World, fault: str, question: Question) -> None:
     """The same audit of a service with half the noise, or without `+ tau`, proves that the promise is broken."""

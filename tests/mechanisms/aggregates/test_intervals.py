@@ -36,6 +36,7 @@ from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.distribution import gaussian_tail
 from dp_service.values.bounds import Clamp
 from tests.mechanisms.bounded.laws import masses, reach
+from tests.support.examples import long_rows_but
 
 ALPHA = Fraction(1, 5)
 COUNT_VARIANCE = Fraction(3)
@@ -115,19 +116,22 @@ class Coverage:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "share", "clamp", "threshold", "minimum"),
-    [
-        (0, 0, Clamp(0, 8), None, 0),
-        (2, 1, Clamp(0, 8), None, 0),
-        (6, -1, Clamp(0, 8), None, 0),
-        (40, 0.5, Clamp(0, 8), None, 0),
-        (9, 0.3, Clamp(-6, 2), None, 0),
-        (1, 1, Clamp(0, 8), 8, 1),
-        (4, -1, Clamp(0, 8), 8, 1),
-        (8, 0.5, Clamp(0, 8), 8, 1),
-        (12, 1, Clamp(3, 9), 8, 1),
-        (30, -0.5, Clamp(-9, -1), 8, 1),
-        (5, 0.9, Clamp(-4, 4), 8, 3),
-    ],
+    long_rows_but(
+        lambda n, *_: n in (0, 1, 9, 12),
+        [
+            (0, 0, Clamp(0, 8), None, 0),
+            (2, 1, Clamp(0, 8), None, 0),
+            (6, -1, Clamp(0, 8), None, 0),
+            (40, 0.5, Clamp(0, 8), None, 0),
+            (9, 0.3, Clamp(-6, 2), None, 0),
+            (1, 1, Clamp(0, 8), 8, 1),
+            (4, -1, Clamp(0, 8), 8, 1),
+            (8, 0.5, Clamp(0, 8), 8, 1),
+            (12, 1, Clamp(3, 9), 8, 1),
+            (30, -0.5, Clamp(-9, -1), 8, 1),
+            (5, 0.9, Clamp(-4, 4), 8, 3),
+        ],
+    ),
 )
 def test_intervals_cover_given_that_they_are_shown(
     n: int, share: float, clamp: Clamp, threshold: int | None, minimum: int
