@@ -1,7 +1,7 @@
 """Sharpening: a look more at the elements of a release that is paid for, and the counts of all looks together.
 
 A look more is `BoundGauss` over a known domain: the names of two looks, or the domain of the question. It costs its
-units and no call. The names are what a release has shown, so they are public to whoever asks. Why the result is
+units and no call. The names are what a release has shown, so they are public to the account that asks. Why the result is
 private: docs/bounded-contributions.md, section 4.
 
 It is a release of its own. Its specification has the names as its domain, and the units and release ids of the looks
@@ -12,7 +12,7 @@ policy on the same data.
 Combining is post-processing, by `mechanisms.bounded.sharpening`. Which intervals are true depends on why one asked:
 
 - *Planned*: all units were fixed before any count was seen. Intervals come from the exact law of the combined noise.
-- *Otherwise* whoever asks may have chosen to, and chosen the units, because of the noise that was shown. The last
+- *Otherwise* one may have chosen to ask, and chosen the units, because of the noise that was shown. The last
   look's noise is independent of all that: its own intervals cover whatever led to it. They are extended to the
   combined count where that lies outside, which only lets them cover more.
 """

@@ -175,7 +175,7 @@ def covered(plan: Plan, cut_off: int | None, led: range) -> float:
 
 
 @pytest.mark.parametrize("cut_off", [None, COUNT + 2], ids=["all", "cut"])
-def test_intervals_hold_for_whoever_sharpens_after_a_high_answer(cut_off: int | None) -> None:
+def test_intervals_hold_where_one_sharpens_after_a_high_answer(cut_off: int | None) -> None:
     """By default; combined ones hold for a plan alone."""
     names = NAMES[: 1 if cut_off is None else 2]
     plans = {
@@ -342,7 +342,7 @@ async def test_what_is_not_the_release_before_is_refused() -> None:
 
 
 async def test_an_empty_release_is_not_sharpened() -> None:
-    """There is nothing to count, which whoever paid knows."""
+    """There is nothing to count, which the account knows that paid."""
     async with serving(servicer_of(POLICY)) as dp:
         plan = await _translated(dp, question("article"))
         empty = await _drawn(dp, plan.plan, _rows([], []))
