@@ -43,10 +43,14 @@ class _TimedNoise(DpServiceClient):
         self._clock = clock
 
     async def translate(
-        self, question: question_pb2.Question, data_version: str, dialect: str
+        self,
+        question: question_pb2.Question,
+        data_version: str,
+        dialect: str,
+        before: dp_pb2.LooksBefore | None = None,
     ) -> dp_pb2.TranslateQueryResponse:
         started = time.perf_counter()
-        response = await super().translate(question, data_version, dialect)
+        response = await super().translate(question, data_version, dialect, before)
         self._clock.note("translate", started)
         return response
 

@@ -56,6 +56,37 @@ class NamesLook:
 
 
 @dataclass(frozen=True)
+class LooksBefore:
+    """What a sharpening is combined with: the looks at the same elements that were drawn and paid for before it.
+
+    Attributes:
+        units: How many information units each of them took for counts, in order.
+        release_ids: Their releases, in the same order; empty in an estimate, which is for no release.
+        planned: Whether all units were decided on beforehand. It decides which intervals are shown, and nothing else.
+    """
+
+    units: tuple[Fraction, ...]
+    release_ids: tuple[str, ...] = ()
+    planned: bool = False
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("units_before", ",".join(map(str, self.units))),
+            ("releases_before", ",".join(self.release_ids)),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "units": [str(units) for units in self.units]}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> LooksBefore:
+        """Return what a verified plan states."""
+        return cls(tuple(map(Fraction, plan["units"])), tuple(plan["release_ids"]), plan["planned"])
+
+
+@dataclass(frozen=True)
 class BoundedContributions:
     """What a release of bounded contributions has besides what every release has.
 
@@ -69,6 +100,7 @@ class BoundedContributions:
         salt: The public salt by which the query chooses a member's elements, hexadecimal; empty if no query does.
         names: The first of two looks; `delta_0` is then that of the second, within the names. None: there is one look.
         shifted: Whether counts of a known domain are released relative to their total.
+        before: The looks that this one sharpens; `units` are those of this look alone. None: it sharpens none.
     """
 
     bounded_by: BoundedBy
@@ -80,6 +112,7 @@ class BoundedContributions:
     salt: str
     names: NamesLook | None = None
     shifted: bool = False
+    before: LooksBefore | None = None
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
@@ -93,20 +126,25 @@ class BoundedContributions:
             ("salt", self.salt),
             *(() if self.names is None else self.names.specified()),
             *([("shifted", True)] if self.shifted else []),
+            *(() if self.before is None else self.before.specified()),
         ]
 
     def to_json(self) -> dict[str, Any]:
         """Return what a plan says, as values of JSON."""
         names = {} if self.names is None else {"names": self.names.to_json()}
         shifted = {"shifted": True} if self.shifted else {}
-        own = {name: value for name, value in asdict(self).items() if name not in ("names", "shifted")}
-        return {**own, "bounded_by": self.bounded_by.name, **names, **shifted}
+        before = {} if self.before is None else {"before": self.before.to_json()}
+        apart = ("names", "shifted", "before")
+        own = {name: value for name, value in asdict(self).items() if name not in apart}
+        return {**own, "bounded_by": self.bounded_by.name, **names, **shifted, **before}
 
     @classmethod
     def from_json(cls, plan: dict[str, Any]) -> BoundedContributions:
         """Return what a verified plan states."""
         names = NamesLook.from_json(plan["names"]) if "names" in plan else None
-        return cls(**{**plan, "bounded_by": BoundedBy[plan["bounded_by"]], "names": names})
+        before = LooksBefore.from_json(plan["before"]) if "before" in plan else None
+        bounded_by = BoundedBy[plan["bounded_by"]]
+        return cls(**{**plan, "bounded_by": bounded_by, "names": names, "before": before})
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,13 @@ def _format_contributions(contributions: Contributions) -> str:
         if contributions.may_shift
         else ""
     )
+    most = contributions.most_sharpening_units
+    sharpening = (
+        "" if most is None else f"; what is paid for can be sharpened, by at most {most} units at a time"
+    )
     return (
         f"{contributions}; a question costs {contributions.units} information, and looks at elements that count at "
-        f"least {contributions.min_count}{looks}{shift}"
+        f"least {contributions.min_count}{looks}{shift}{sharpening}"
     )
 
 

@@ -163,6 +163,8 @@ def _half_width(parameters: Parameters) -> int | None:
     scale = parameters.noise_scale
     if scale is None:
         return None
+    if parameters.sharpened is not None and parameters.sharpened.planned:
+        return gaussian_half_width(parameters.sharpened.noise_variance, ALPHA)
     if parameters.contributions is not None and parameters.contributions.noise_variance is not None:
         return gaussian_half_width(parameters.contributions.noise_variance, ALPHA)
     if parameters.count_noise is CountNoise.DISCRETE_GAUSSIAN:

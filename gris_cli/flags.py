@@ -191,6 +191,21 @@ class QuestionFlags:
         ),
     ] = ""
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
+    sharpen: Annotated[
+        list[int],
+        typer.Option(
+            metavar="UNITS",
+            help="Count the elements of this question's paid release again with so many units, and combine the counts; "
+            "repeated for each sharpening after the first.",
+        ),
+    ] = field(default_factory=list)
+    planned: Annotated[
+        bool,
+        typer.Option(
+            "--planned",
+            help="All units of --sharpen were decided on before any count was seen: intervals of the combined counts.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pinot_connector.parameters import (
     IntervalKind,
     Mechanism,
     Parameters,
+    Sharpened,
     SummedColumn,
     Sums,
 )
@@ -95,11 +96,20 @@ def _format_parameters(parameters: Parameters) -> Iterator[str]:
             f"{shift.factor} times that number, and the number itself; so counts are multiples of "
             f"1/{shift.denominator}, and their noise is the sum of two draws"
         )
+    if parameters.sharpened is not None:
+        yield from _format_sharpened(parameters.sharpened)
     if parameters.noise_scale is not None:
         law = _COUNT_NOISES[parameters.count_noise]
-        yield f"{law} {float(parameters.noise_scale):.4g} in each count"
+        of = "" if parameters.sharpened is None else " of this look"
+        yield f"{law} {float(parameters.noise_scale):.4g} in each count{of}"
     for column in () if parameters.sums is None else parameters.sums.columns:
         yield f"noise of sigma {_sigma_of_sum(column, parameters.contributions):.4g} in each sum of {column.name}"
+
+
+def _format_sharpened(sharpened: Sharpened) -> Iterator[str]:
+    units = ", ".join(map(_format_number, sharpened.units_before))
+    yield f"looks before this one at the same elements took {units} units for counts"
+    yield f"noise of sigma {float(sharpened.noise_variance) ** 0.5:.4g} in each combined count"
 
 
 def _sigma_of_sum(column: SummedColumn, contributions: Contributions | None) -> float:
@@ -119,6 +129,11 @@ def format_contributions(contributions: Contributions | None) -> str:
         f"{contributions}; so are the intervals, whose lower ends also hold for the counts without a bound and whose "
         "upper ends do not"
     )
+
+
+def format_sharpened(parameters: Parameters) -> str:
+    """Return how many looks counts are of, and what their intervals mean; empty if there is one."""
+    return "" if parameters.sharpened is None else str(parameters.sharpened)
 
 
 def format_sums(sums: Sums | None) -> str:

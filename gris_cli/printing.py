@@ -35,6 +35,7 @@ from gris_cli.formatting import (
     format_questions_left,
     format_rounded,
     format_share,
+    format_sharpened,
     format_sums,
     format_threshold,
     format_total,
@@ -86,6 +87,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     say(console, "shown", format_lowered_k(result))
     say(console, "counts", format_clipping(result.parameters))
     say(console, "counts", format_contributions(result.parameters.contributions))
+    say(console, "looks", format_sharpened(result.parameters))
     say(console, "total", format_total(result))
     say(console, "sums", format_sums(result.parameters.sums))
     say(console, "", format_missing_averages(result))
@@ -150,6 +152,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     say(console, "shown", format_lowered_k(explanation))
     say(console, "counts", format_clipping(explanation.parameters))
     say(console, "counts", format_contributions(explanation.parameters.contributions))
+    say(console, "looks", format_sharpened(explanation.parameters))
     say(console, "sums", format_sums(explanation.parameters.sums))
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))

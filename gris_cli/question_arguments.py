@@ -20,6 +20,7 @@ from pinot_connector.questions import (
     NotIn,
     TimeBound,
     is_liveness_check,
+    sharpened_question,
     sql_question,
     structured_question,
 )
@@ -36,6 +37,8 @@ def is_only_a_check(flags: QuestionFlags) -> bool:
     if not is_liveness_check(flags.sql):
         return False
     _refuse_beside_sql(flags)
+    if flags.sharpen or flags.planned:
+        raise typer.BadParameter("SELECT 1 is answered by nobody, so there is nothing to sharpen")
     return True
 
 
@@ -46,6 +49,16 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
         typer.BadParameter: Flags that ask nothing, or that SQL says already.
         InvalidQuestion: A value that no question can hold.
     """
+    asked = _question_of(flags)
+    if flags.sharpen:
+        return sharpened_question(asked, flags.sharpen, planned=flags.planned)
+    if flags.planned:
+        raise typer.BadParameter("--planned says something of --sharpen, which is missing")
+    return asked
+
+
+def _question_of(flags: QuestionFlags) -> question_pb2.Question:
+    """Return the question without a sharpening."""
     if flags.sql:
         _refuse_beside_sql(flags)
         return sql_question(flags.sql)
@@ -94,7 +107,9 @@ def flags_named(flags: QuestionFlags) -> Iterator[None]:
         yield
     except InvalidQuestion as error:
         field_name, _, column = error.field.partition(".")
-        flag = "" if flags.sql else _flag_of(field_name, flags)
+        if field_name == "sharpening":
+            column = ""
+        flag = _flag_of(field_name, flags) if not flags.sql or field_name == "sharpening" else ""
         if flag:
             error.args = (f"{flag}{f' {column}' if column else ''}: {_in_flags(error.problem)}",)
         raise
@@ -137,6 +152,7 @@ _FLAGS = {
     "aggregates": "--sum, --avg",
     "ordered_by": "--order-by",
     "omit_counts": "--no-counts",
+    "sharpening": "--sharpen",
 }
 
 

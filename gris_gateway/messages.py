@@ -31,7 +31,7 @@ from pinot_connector.parameter_messages import (
     INTERVAL_KINDS,
     MECHANISMS,
 )
-from pinot_connector.parameters import Contributions, NamesLook, Parameters, Sums
+from pinot_connector.parameters import Contributions, NamesLook, Parameters, Sharpened, Sums
 from pinot_connector.questions import FUNCTION_NUMBERS
 from pinot_connector.releases import write_counts
 from pinot_connector.results import AggregateValue, Alternative, Explanation, PrivateResult, Row, Shown, Total
@@ -233,6 +233,17 @@ def _contributions(contributions: Contributions) -> dp_pb2.Contributions:
         noise_variance=_exact(contributions.noise_variance),
         names=None if contributions.names is None else _names_look(contributions.names),
         shift=_shift(contributions),
+        sharpened=None if contributions.sharpened is None else _sharpened(contributions.sharpened),
+        most_sharpening_units=contributions.most_sharpening_units or 0,
+    )
+
+
+def _sharpened(sharpened: Sharpened) -> dp_pb2.Sharpened:
+    return dp_pb2.Sharpened(
+        units_before=map(str, sharpened.units_before),
+        denominator=sharpened.denominator,
+        noise_variance=str(sharpened.noise_variance),
+        planned=sharpened.planned,
     )
 
 
@@ -272,8 +283,9 @@ def _elements(result: PrivateResult, rows: Sequence[Row]) -> dp_pb2.ReleasedElem
         else [dp_pb2.AggregateValues()] * len(result.parameters.aggregates),
     )
     bounded = result.parameters.contributions
-    denominator = 1 if bounded is None or bounded.shift is None else bounded.shift.denominator
-    write_counts(message, [int((row.noisy_count or 0) * denominator) for row in with_counts], denominator)
+    denominator = 1 if bounded is None else bounded.denominator
+    # A count is the float nearest to its numerator over this, of which rounding gives the numerator back.
+    write_counts(message, [round((row.noisy_count or 0) * denominator) for row in with_counts], denominator)
     return message
 
 

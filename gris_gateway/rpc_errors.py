@@ -182,6 +182,10 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
         errors.RefusedByPolicy,
         lambda error: _status(grpc.StatusCode.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error)),
     ),
+    (
+        errors.NotSharpenable,
+        lambda error: _status(grpc.StatusCode.FAILED_PRECONDITION, "NOT_SHARPENABLE", str(error)),
+    ),
     (errors.BudgetExhausted, _exhausted),
     (errors.BudgetHeld, _held),
     (errors.EndedBetweenLooks, _ended_between_looks),

@@ -14,7 +14,15 @@ from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.gateway_client import AsyncGatewayClient, gateway_address
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.parameters import Mechanism
-from pinot_connector.questions import Between, In, Measure, NotIn, sql_question, structured_question
+from pinot_connector.questions import (
+    Between,
+    In,
+    Measure,
+    NotIn,
+    sharpened_question,
+    sql_question,
+    structured_question,
+)
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.sync_client import GatewayClient, PrivateClient
 
@@ -41,6 +49,7 @@ __all__ = [
     "Share",
     "Timeouts",
     "gateway_address",
+    "sharpened_question",
     "sql_question",
     "structured_question",
 ]

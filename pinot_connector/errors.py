@@ -3,6 +3,7 @@
     GrisError
     ├── InvalidQuestion        the question itself is wrong: `field`
     ├── RefusedByPolicy        the policy forbids the question
+    ├── NotSharpenable         there is no release that the question could sharpen
     ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
     ├── BudgetHeld             questions that run now hold the budget; it is not exhausted: `shortfalls`
     ├── AccountUnknown         this account has no budget
@@ -106,6 +107,12 @@ class RefusedByPolicy(GrisError):
     """The policy forbids the question; the message names the rule."""
 
     code = ErrorCode.REFUSED_BY_POLICY
+
+
+class NotSharpenable(GrisError):
+    """There is no release that the question could sharpen: it is not paid for, or the data have moved on."""
+
+    code = ErrorCode.INVALID_QUESTION
 
 
 class BudgetExhausted(GrisError):

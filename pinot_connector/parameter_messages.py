@@ -21,6 +21,7 @@ from pinot_connector.parameters import (
     Mechanism,
     NamesLook,
     Parameters,
+    Sharpened,
     Shift,
     SummedColumn,
     Sums,
@@ -160,6 +161,17 @@ def contributions_of(message: dp_pb2.Contributions) -> Contributions:
         names=_names_look_of(message.names) if message.HasField("names") else None,
         shift=_shift_of(message.shift) if message.shift.denominator else None,
         may_shift=message.HasField("shift"),
+        sharpened=_sharpened_of(message.sharpened) if message.HasField("sharpened") else None,
+        most_sharpening_units=message.most_sharpening_units or None,
+    )
+
+
+def _sharpened_of(message: dp_pb2.Sharpened) -> Sharpened:
+    return Sharpened(
+        units_before=tuple(map(exact, message.units_before)),
+        denominator=message.denominator,
+        noise_variance=exact(message.noise_variance),
+        planned=message.planned,
     )
 
 

@@ -88,6 +88,31 @@ class Shift:
 
 
 @dataclass(frozen=True)
+class Sharpened:
+    """How the counts of several looks at the same elements are combined: weighted by the units of each.
+
+    `units_before` are those of each look before the last one. Combined counts are multiples of 1 / `denominator`, and
+    `noise_variance` is that of their noise. If all units were `planned` before any count was seen, intervals are of the
+    combined counts. Otherwise they are those of the last look's own noise, which hold whatever led to it, extended to
+    the combined count where that lies outside.
+    """
+
+    units_before: tuple[Fraction, ...]
+    denominator: int
+    noise_variance: Fraction
+    planned: bool
+
+    def __str__(self) -> str:
+        """Returns what a reader of counts has to know."""
+        intervals = (
+            "intervals are of the combined counts, and hold if all units were decided on before any count was seen"
+            if self.planned
+            else "intervals are those of the last look's own noise, and hold whatever led to it"
+        )
+        return f"counts are of {len(self.units_before) + 1} looks together; {intervals}"
+
+
+@dataclass(frozen=True)
 class Contributions:
     """How the contributions of members are bounded; counts and intervals are of bounded contributions.
 
@@ -97,7 +122,9 @@ class Contributions:
     In a catalogue, threshold and variance are None. `names` is the first of two looks, None if there is one: then
     `delta_0` and `noise_variance` are those of the second, which counts the named elements and has no threshold. With
     `shift`, `noise_variance` is that of a sum of two draws. `may_shift`, in a catalogue: questions by small known
-    domains can have a shift.
+    domains can have a shift. With `sharpened`, this is the last of several looks whose counts are combined; `units` and
+    `noise_variance` are its own. `most_sharpening_units`, in a catalogue: how many units a sharpening may take, None
+    where there is none.
     """
 
     bounded_by: BoundedBy
@@ -110,6 +137,15 @@ class Contributions:
     names: NamesLook | None = None
     shift: Shift | None = None
     may_shift: bool = False
+    sharpened: Sharpened | None = None
+    most_sharpening_units: int | None = None
+
+    @property
+    def denominator(self) -> int:
+        """Counts are multiples of 1 / this."""
+        if self.sharpened is not None:
+            return self.sharpened.denominator
+        return 1 if self.shift is None else self.shift.denominator
 
     def __str__(self) -> str:
         """Returns what a reader of counts has to know."""
@@ -220,4 +256,10 @@ class Parameters:
         return (
             *((clipped,) if self.clipped else ()),
             *((str(self.contributions),) if self.contributions is not None else ()),
+            *((str(self.sharpened),) if self.sharpened is not None else ()),
         )
+
+    @property
+    def sharpened(self) -> Sharpened | None:
+        """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
+        return None if self.contributions is None else self.contributions.sharpened

@@ -32,7 +32,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
@@ -67,6 +67,7 @@ from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
+from pinot_connector.sharpening import questions_before
 from pinot_connector.shown_releases import Shown, ShownReleases, kept_release
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
@@ -208,7 +209,7 @@ class QueryPipeline:
     async def _ask_once(
         self, question: question_pb2.Question, paid: Paid | None, latest: float
     ) -> PrivateResult:
-        asked = await self._translator.translated(question)
+        asked = await self._translator.translated(question, await self._looks_before(question))
         purchase = _Purchase(paid, latest)
         if not asked.may_be_repeated:
             await self._admission()
@@ -229,6 +230,28 @@ class QueryPipeline:
             await self._admission()
             return await self._bought(asked, purchase)
 
+    async def _looks_before(self, question: question_pb2.Question) -> tuple[KeptRelease, ...]:
+        """Returns the releases that a question sharpens, all of which the account has paid for.
+
+        Whether there are any follows from what was paid for and from the version of the data, never from the data.
+
+        Raises:
+            NotSharpenable: one of them is not kept, or not paid for.
+        """
+        before: tuple[KeptRelease, ...] = ()
+        for each in questions_before(question):
+            asked = await self._translator.translated(each, before)
+            found = await self._releases.find(asked.query_id, self._budget.account)
+            if found is None or found.payment is None:
+                return await self._refused_sharpening(question, asked.data_version)
+            before = (*before, found.kept)
+        return before
+
+    async def _refused_sharpening(self, question: question_pb2.Question, data_version: str) -> NoReturn:
+        """Has dp_service say why: it knows what the policy allows, and whether the data have the version of before."""
+        await self._noise.translate(question, data_version, self._engine.engine.dialect)
+        raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
+
     async def _given(self, asked: Translated) -> PrivateResult | None:
         """Returns what the account has paid for, in this window or an earlier one; the engine is not asked.
 
@@ -242,7 +265,7 @@ class QueryPipeline:
         if await self._budget.is_closed():
             return None
         columns = expected_columns(asked.translation)
-        completed = await self._shown.completed(columns, asked.translation, found.kept)
+        completed = await self._shown.completed(columns, asked.translation, found.kept, asked.before)
         unit_id = found.kept.content.release.cost.unit_id
         return completed(Charge(Cost(0, 0, unit_id), ()))
 
@@ -299,7 +322,8 @@ class QueryPipeline:
         self, reservation: Reservation, asked: Translated, kept: KeptRelease, purchase: _Purchase
     ) -> PrivateResult:
         await reservation.made()
-        shown = await self._shown.shown(expected_columns(asked.translation), asked.translation, kept)
+        columns = expected_columns(asked.translation)
+        shown = await self._shown.shown(columns, asked.translation, kept, asked.before)
         return await self._charged(reservation, shown, purchase.paid)
 
     async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
@@ -362,8 +386,14 @@ class QueryPipeline:
     async def _kept(self, asked: Translated, columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Shown:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
         translation = asked.translation
-        shown = await self._shown.of_noisy(columns, translation, noisy)
         made = kept_release(columns, noisy, version_is_fixed=translation.version_is_fixed)
+        if asked.before:
+            if made is None:
+                raise IntegrityError("dp_service sent a look more that is not whole")
+            # What it shows are all looks together.
+            first = await self._releases.keep(translation.query_id, made)
+            return await self._shown.shown(columns, translation, first, asked.before)
+        shown = await self._shown.of_noisy(columns, translation, noisy)
         if made is None or not asked.may_be_repeated:
             return shown
         first = await self._releases.keep(translation.query_id, made)

@@ -19,8 +19,8 @@ _FIELDS = {
 }
 
 
-# Quotients by a power of two are exact as floats.
-_LARGEST_DENOMINATOR = 2**10
+# Counts of combined looks have the largest ones; with real counts, numerators are below 2^53.
+_LARGEST_DENOMINATOR = 2**22
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ def _denominator(chunks: Sequence[dp_pb2.ReleasedElements]) -> int:
     """Returns what divides the noisy counts of all chunks.
 
     Raises:
-        IntegrityError: it is no power of two, differs, or there are counts of both kinds.
+        IntegrityError: it is too large, differs, or there are counts of both kinds.
     """
     named = {chunk.noisy_denominator or 1 for chunk in chunks}
     found = next(iter(named), 1)
     is_odd = any(bool(chunk.noisy_numerators) and not chunk.noisy_denominator for chunk in chunks)
-    if len(named) > 1 or is_odd or found < 1 or found & (found - 1) or found > _LARGEST_DENOMINATOR:
+    if len(named) > 1 or is_odd or not 1 <= found <= _LARGEST_DENOMINATOR:
         raise IntegrityError("dp_service sent noisy counts that do not belong together")
     if found > 1 and any(chunk.noisy_counts for chunk in chunks):
         raise IntegrityError("dp_service sent noisy counts of two kinds")

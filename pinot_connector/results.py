@@ -36,7 +36,8 @@ class Row:
     """One element with its noisy count and the ends of its interval, both inclusive; None without counts.
 
     The noisy count is a whole number. Where counts are released relative to their total (`Contributions.shift`), it is
-    a float that is exactly a multiple of 1 / `denominator`, such as 412.5.
+    a float that is exactly a multiple of 1 / `denominator`, such as 412.5; where several looks are combined
+    (`Contributions.sharpened`), it is the float nearest to such a multiple.
 
     `values` are its sums and averages, in the order of `Parameters.aggregates`. It is None where there is no average to
     show: where the interval of the count reaches down to 0.
@@ -249,7 +250,7 @@ def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Param
     if not noisy.noisy_counts:
         return tuple(Row(element, None, None) for element in elements)
     intervals = zip(noisy.lower, noisy.upper, strict=True)
-    # Exact, as the denominator is a power of two and no count that is real needs more than 53 bits.
+    # The nearest floats: exact where the denominator is a power of two, as no count that is real needs 53 bits.
     denominator = noisy.denominator
     counts = noisy.noisy_counts if denominator == 1 else [each / denominator for each in noisy.noisy_counts]
     if not noisy.aggregates:
@@ -273,8 +274,10 @@ def total_of(message: dp_pb2.NoisyTotal) -> Total:
 
 def require_belonging(parameters: Parameters, denominator: int) -> None:
     """Raises IntegrityError unless noisy counts are divided by what the parameters say."""
-    shift = None if parameters.contributions is None else parameters.contributions.shift
-    if denominator not in (1, 1 if shift is None else shift.denominator):
+    if denominator not in (
+        1,
+        1 if parameters.contributions is None else parameters.contributions.denominator,
+    ):
         raise IntegrityError("dp_service sent noisy counts of another denominator than it says")
 
 

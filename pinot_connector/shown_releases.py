@@ -27,6 +27,7 @@ from pinot_connector.histograms import element_columns
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import Noisy, merged, part_shown, verify, write_counts
 from pinot_connector.results import PrivateResult, prepared
+from pinot_connector.sharpening import counts_before
 from pinot_connector.single_flight import SharedCalls, SingleFlight
 
 # What is remembered of one client's releases, in bytes of memory.
@@ -86,25 +87,32 @@ class ShownReleases:
         columns: tuple[ExpectedColumn, ...],
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
+        before: Sequence[KeptRelease] = (),
     ) -> Completed:
-        """Returns the result that a kept release becomes, for an account that has paid for it."""
+        """Returns the result that a kept release becomes, for an account that has paid for it.
+
+        `before` are the looks that it is combined with, where the question asks for a sharpening.
+        """
         if (known := self._displayed(translation, kept)) is not None:
             return known.shown.completed
         async with self._alone(kept):
             # The question that had the turn before may have shown the same.
             known = self._displayed(translation, kept)
-            shown = await self._show(columns, translation, kept) if known is None else known.shown
-            return shown.completed
+            if known is not None:
+                return known.shown.completed
+            return (await self._show(columns, translation, kept, before)).completed
 
     async def shown(
         self,
         columns: tuple[ExpectedColumn, ...],
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
+        before: Sequence[KeptRelease] = (),
     ) -> Shown:
         """Returns a kept release with a ticket to charge it with under the policy of now.
 
-        Questions that were translated together share the ticket.
+        Questions that were translated together share the ticket. `before` are the looks that it is combined with, where
+        the question asks for a sharpening.
         """
         known = self._displayed(translation, kept)
         if known is not None and known.plan == _digest_of(translation.plan):
@@ -113,7 +121,7 @@ class ShownReleases:
 
         async def show() -> Shown:
             async with self._alone(kept):
-                return await self._show(columns, translation, kept)
+                return await self._show(columns, translation, kept, before)
 
         return await self._ticketing.joined(key, show)
 
@@ -147,6 +155,7 @@ class ShownReleases:
         columns: tuple[ExpectedColumn, ...],
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
+        before: Sequence[KeptRelease],
     ) -> Shown:
         known = self._known(kept.release_id)
 
@@ -160,6 +169,7 @@ class ShownReleases:
                 noisy_counts=whole.noisy_counts,
                 confidence=self._confidence,
                 sums=map(_sums_message, whole.sums),
+                before=counts_before(columns, before, _ascending(whole.elements, ranks)),
             )
             return whole, ranks, request
 
@@ -169,6 +179,10 @@ class ShownReleases:
         lower, upper = list(response.interval_lower), list(response.interval_upper)
         aggregates = list(response.aggregates)
         noisy = replace(whole, lower=lower, upper=upper, release=response.release, aggregates=aggregates)
+        if before:
+            sharpened = response.release.parameters.contributions.sharpened
+            numerators = list(response.combined_numerators)
+            noisy = replace(noisy, noisy_counts=numerators, denominator=sharpened.denominator)
         return await self.of_noisy(columns, translation, noisy)
 
     @asynccontextmanager
@@ -254,6 +268,11 @@ def _result_bytes(noisy: Noisy) -> int:
     cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
     rows = noisy.release.element_count * (1 + len(noisy.aggregates))
     return RESULT_BYTES + rows * ROW_BYTES + cells
+
+
+def _ascending(elements: Sequence[tuple[Element, ...]], ranks: array[int]) -> list[tuple[Element, ...]]:
+    """Returns elements in ascending order."""
+    return [elements[position] for position in sorted(range(len(elements)), key=ranks.__getitem__)]
 
 
 def _ranks(elements: Sequence[tuple[Element, ...]]) -> array[int]:

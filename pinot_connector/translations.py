@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
@@ -16,6 +16,8 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import IntegrityError
+from pinot_connector.release_store.interface import KeptRelease
+from pinot_connector.sharpening import looks_before
 from pinot_connector.single_flight import SharedCalls
 
 MAX_TEXTS = 256
@@ -35,12 +37,14 @@ class Translated:
         translation: Its translation.
         data_version: The engine's version that the plan was made for.
         is_present: Whether that version was read for this question, so that the engine can be asked for it.
+        before: The releases that the question sharpens, in order.
     """
 
     question: question_pb2.Question
     translation: dp_pb2.TranslateQueryResponse
     data_version: str
     is_present: bool
+    before: tuple[KeptRelease, ...] = ()
 
     @property
     def query_id(self) -> str:
@@ -82,21 +86,27 @@ class Translator:
         self._readings: dict[str, _Reading] = {}
         self._translating: SharedCalls[dp_pb2.TranslateQueryResponse] = SharedCalls()
 
-    async def translated(self, question: question_pb2.Question) -> Translated:
+    async def translated(
+        self, question: question_pb2.Question, before: tuple[KeptRelease, ...] = ()
+    ) -> Translated:
         """Returns the translation by which a kept release is looked up.
 
         If the policy fixes the version of the data, the engine is not asked. Otherwise its version was read for this
         question, or shortly before.
+
+        Args:
+            question: The question.
+            before: The releases that it sharpens, in order.
         """
         table = question.structured.table or self._tables_of_texts.get(question.sql, "")
         if self._accepted.get(table) is False and self._recent(table) is None:
-            return await self._on_present_version(question, table)
+            return await self._on_present_version(question, table, before)
         reading = self._readings.get(table)
         version = NO_VERSION_YET if reading is None else reading.version
-        translation = await self._translate(question, version, table)
+        translation = await self._translate(question, version, table, before)
         if translation.version_is_fixed or self._recent(table) is not None:
-            return Translated(question, translation, version, is_present=False)
-        return await self._on_present_version(question, translation.table)
+            return Translated(question, translation, version, is_present=False, before=before)
+        return await self._on_present_version(question, translation.table, before)
 
     def close(self) -> None:
         """Ends what is under way."""
@@ -110,17 +120,19 @@ class Translator:
         """Returns the translation for the engine's present version; under it the engine can be asked."""
         if translated.is_present:
             return translated
-        table = translated.translation.table
+        table, before = translated.translation.table, translated.before
         version = await self._read(table)
         if version == translated.data_version:
-            return Translated(translated.question, translated.translation, version, is_present=True)
-        translation = await self._translate(translated.question, version, table)
-        return Translated(translated.question, translation, version, is_present=True)
+            return replace(translated, is_present=True)
+        translation = await self._translate(translated.question, version, table, before)
+        return replace(translated, translation=translation, data_version=version, is_present=True)
 
-    async def _on_present_version(self, question: question_pb2.Question, table: str) -> Translated:
+    async def _on_present_version(
+        self, question: question_pb2.Question, table: str, before: tuple[KeptRelease, ...]
+    ) -> Translated:
         version = await self._read(table)
-        translation = await self._translate(question, version, table)
-        return Translated(question, translation, version, is_present=True)
+        translation = await self._translate(question, version, table, before)
+        return Translated(question, translation, version, is_present=True, before=before)
 
     async def _read(self, table: str) -> str:
         began = asyncio.get_running_loop().time()
@@ -135,27 +147,36 @@ class Translator:
         return reading
 
     async def _translate(
-        self, question: question_pb2.Question, version: str, named: str
+        self,
+        question: question_pb2.Question,
+        version: str,
+        named: str,
+        before: tuple[KeptRelease, ...],
     ) -> dp_pb2.TranslateQueryResponse:
-        translation = await self._translated_once(question, version)
+        translation = await self._translated_once(question, version, before)
         if named not in ("", translation.table):
             raise IntegrityError("dp_service translated a question about another table")
+        if bool(before) is not translation.parameters.contributions.HasField("sharpened"):
+            raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
         self._accepted[translation.table] = translation.version_is_fixed
         if question.sql and not named:
             self._remember_text(question.sql, translation.table)
         return translation
 
     async def _translated_once(
-        self, question: question_pb2.Question, version: str
+        self, question: question_pb2.Question, version: str, before: tuple[KeptRelease, ...]
     ) -> dp_pb2.TranslateQueryResponse:
         """Returns the translation of all who ask the same at the same time; where answers do not repeat, one alone."""
         asked = []
 
         async def translate() -> dp_pb2.TranslateQueryResponse:
             asked.append(question)
-            return await self._noise.translate(question, version, self._engine.dialect)
+            return await self._noise.translate(
+                question, version, self._engine.dialect, looks_before(before) if before else None
+            )
 
-        key = question.SerializeToString(deterministic=True), version
+        ids = tuple(each.release_id for each in before)
+        key = question.SerializeToString(deterministic=True), version, ids
         translation = await self._translating.joined(key, translate)
         if asked or translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED:
             return translation

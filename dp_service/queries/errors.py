@@ -52,6 +52,7 @@ class Rule(StrEnum):
     FILTER = "filter"
     MEASURE = "measure"
     TIME_COLUMN = "time_column"
+    SHARPENING = "sharpening"
 
 
 class RefusedByPolicyError(Exception):

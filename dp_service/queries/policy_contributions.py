@@ -22,7 +22,7 @@ from dp_service.queries.policy_schema import (
     TableSchema,
 )
 from dp_service.queries.tables import Contributions, Names, Policy, Sums, Table, TauIs
-from dp_service.terms import BoundedBy, CountNoise
+from dp_service.terms import BoundedBy, Consistency, CountNoise
 
 ONE_PERIOD = "all"
 """What a policy and a prepared copy say where the whole copy is one period."""
@@ -57,6 +57,7 @@ def contributions_of(schema: ContributionsSchema | None) -> Contributions | None
         shift=schema.shift,
         choice=choice_of(schema.choose, schema.units),
         sums=None if schema.sums is None else _sums(schema.sums),
+        sharpening=schema.sharpening,
     )
 
 
@@ -87,6 +88,7 @@ def check_contributions(policy: Policy, schema: PolicySchema, fault: _Fault) -> 
             *_of_copy(table, block),
             *_of_names(block),
             *_of_shift(block),
+            *_of_sharpening(table, block),
             *faults_of_choice(table, block),
             *_of_noise(policy, table, table.contributions),
         ]
@@ -152,6 +154,15 @@ def _of_names(block: ContributionsSchema) -> _Found:
         yield (
             "names.delta_1",
             "expected this key only with bound: in_query; otherwise both looks have delta_0",
+        )
+
+
+def _of_sharpening(table: Table, block: ContributionsSchema) -> _Found:
+    """Yield what is wrong with the units of sharpenings."""
+    if block.sharpening is not None and table.consistency is Consistency.FRESH:
+        yield (
+            "sharpening",
+            "expected none with consistency: fresh, under which no release is kept to be sharpened",
         )
 
 

@@ -238,6 +238,7 @@ class ContributionsSchema(_Strict):
     calendar: Annotated[Refresh, Field(strict=False)] | None = None
     names: NamesSchema | None = None
     shift: bool = False
+    sharpening: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
     choose: ChooseSchema | None = None
     sums: SumsSchema | None = None
 

@@ -245,6 +245,7 @@ class Contributions:
         shift: Whether counts of small known domains are released relative to their total, where that helps.
         choice: What the service may choose instead; None: everything is answered as stated here.
         sums: What sums rest on; None: there are none.
+        sharpening: How many units a sharpening of counts may take at most; None: there is none.
     """
 
     bounded_by: BoundedBy
@@ -258,6 +259,7 @@ class Contributions:
     shift: bool = False
     choice: Choice | None = None
     sums: Sums | None = None
+    sharpening: int | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class KeyUse(Enum):
     PLAN = "plan"
     TICKET = "ticket"
     POLICY_ID = "policy-id"
+    NAMES = "names"
 
 
 @dataclass(frozen=True)

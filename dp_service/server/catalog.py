@@ -205,6 +205,7 @@ def _contributions(stated: Contributions) -> dp_pb2.Contributions:
         min_count=stated.min_count,
         names=None if stated.names is None else _names(stated.names, stated.units),
         shift=dp_pb2.Shift() if stated.shift else None,
+        most_sharpening_units=stated.sharpening or 0,
     )
 
 

@@ -71,6 +71,12 @@ class ReleaseNotAuthenticError(Exception):
         super().__init__("release: expected the release of the plan's question, with its charge_ticket")
 
 
+class NotSharpenableError(Exception):
+    """A release that cannot be sharpened: it is of another version of the data or the policy, or shows nothing."""
+
+    reason = "NOT_SHARPENABLE"
+
+
 FORESEEN = (
     QuestionError,
     RefusedByPolicyError,
@@ -82,6 +88,7 @@ FORESEEN = (
     UnitMismatchError,
     CatalogChangedError,
     ReleaseNotAuthenticError,
+    NotSharpenableError,
     OverloadedError,
 )
 
@@ -104,6 +111,7 @@ def status_of(error: Exception) -> grpc.Status:
             | CatalogChangedError()
             | DataChangedError()
             | ReleaseNotAuthenticError()
+            | NotSharpenableError()
         ):
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():

@@ -9,9 +9,10 @@ from fractions import Fraction
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.resolution import Resolution
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
+from dp_service.releases.sharpening import law_of
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 
 _LARGEST_DENOMINATOR = 1000
@@ -88,6 +89,8 @@ def _contributions(parameters: ReleaseParameters) -> Iterator[str]:
     if stated is None:
         return
     of = "" if stated.names is None else " of those that a first look names"
+    if stated.before is not None:
+        of = " of these"
     each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
     yield (
         f"Counts are of bounded contributions: a member counts in at most {stated.delta_0} elements{each}{of}; "
@@ -108,6 +111,28 @@ def _contributions(parameters: ReleaseParameters) -> Iterator[str]:
     shift = shift_of(parameters)
     if shift is not None:
         yield _shift(shift)
+    if stated.before is not None and look is not None:
+        yield from _sharpening(parameters, stated.before, look)
+
+
+def _sharpening(parameters: ReleaseParameters, before: LooksBefore, look: BoundGauss) -> Iterator[str]:
+    looks = "the look before it" if len(before.units) == 1 else f"the {len(before.units)} looks before it"
+    units = ", ".join(map(_written, before.units))
+    deviation = math.sqrt(law_of(parameters).variance)
+    yield (
+        f"A look more, for {_units(look)}, counts them again with noise of its own. It is combined with {looks}, for "
+        f"{units} units: combined counts carry noise of standard deviation {deviation:.6f}."
+    )
+    yield _PLANNED if before.planned else _NOT_PLANNED
+
+
+_PLANNED = (
+    "Intervals are of the combined counts: they hold if all units were decided on before any count was seen."
+)
+_NOT_PLANNED = (
+    "Intervals are those of this look's own noise, which hold whatever led to it, extended to the combined count "
+    "where that lies outside."
+)
 
 
 def _shift(shift: Shift) -> str:
@@ -184,6 +209,9 @@ def _question(columns: list[str], parameters: ReleaseParameters) -> str:
         return f"Counts everything in one total; a member changes it by at most {parameters.tau}."
     size = len(parameters.domain or ())
     domain = f"a known domain of {size} elements" if size else "an unknown domain"
+    stated = parameters.contributions
+    if stated is not None and stated.before is not None:
+        domain = "the elements of a release that is paid for"
     reach = f"at most {parameters.delta_l0}" if parameters.delta_l0 else "any number of"
     return (
         f"Counts by {', '.join(columns)} over {domain}; "

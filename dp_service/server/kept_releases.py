@@ -2,13 +2,15 @@
 
 The release was drawn and returned before, as a whole. What happens here is post-processing: it needs neither data nor
 noise. The ticket of the release proves that this deployment made it for the plan's question; its elements and counts
-need no proof, because they only come back to the caller that sent them.
+need no proof, because they only come back to the caller that sent them. A sharpening is shown with the looks before it,
+whose ids are in its plan.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from gris_api.dp.v1 import dp_pb2
+from numpy.typing import NDArray
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
@@ -16,6 +18,7 @@ from dp_service.releases.drawn import Drawn
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
+from dp_service.releases.sharpening import shown_sharpened
 from dp_service.releases.ticket import is_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
 from dp_service.server.responses import show_response
@@ -38,17 +41,48 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
     key = signing_key(request.plan, keys)
     plan = verify_plan(request.plan, key, now=now)
     confidence = checked_confidence("confidence", request.confidence)
-    _require_authentic(plan, request.release, key)
+    require_authentic(plan, request.release, key)
     drawn = _drawn(plan, request)
+    numerators: list[int] = []
     try:
-        view = shown(plan.parameters, drawn, confidence=confidence)
+        if (before := _looks_before(plan, request)) is None:
+            view = shown(plan.parameters, drawn, confidence=confidence)
+        else:
+            together = shown_sharpened(plan.parameters, *_counts(drawn), before=before, confidence=confidence)
+            view, numerators = together.view, together.numerators
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
         raise RequestError("noisy_counts", "expected the counts and sums as the release has them") from None
-    return show_response(plan, request.release, view, confidence, key)
+    response = show_response(plan, request.release, view, confidence, key)
+    response.combined_numerators.extend(numerators)
+    return response
 
 
-def _require_authentic(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> None:
+def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArray[np.int64]] | None:
+    """Return the counts of the looks that a sharpening is combined with; None: the plan is of none."""
+    stated = plan.parameters.contributions
+    expected = () if stated is None or stated.before is None else stated.before.release_ids
+    if [each.release_id for each in request.before] != list(expected):
+        raise RequestError("before", "expected the looks before the plan's, in their order")
+    rows = request.release.element_count
+    if any(len(each.noisy_counts) != rows for each in request.before):
+        raise RequestError("before.noisy_counts", "expected one for each element")
+    return [np.array(each.noisy_counts, dtype=np.int64) for each in request.before] or None
+
+
+def _counts(drawn: Drawn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ranks, counts = drawn.selection.indices, drawn.selection.noisy_counts
+    if counts is None or counts.shape != ranks.shape:
+        raise RequestError("noisy_counts", "expected one for each element")
+    return ranks, counts
+
+
+def require_authentic(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> None:
+    """Make sure that this deployment made a release for the question of a plan.
+
+    Raises:
+        ReleaseNotAuthenticError: It did not.
+    """
     authentic = release.query_id == plan.query_id and is_ticket(
         release.charge_ticket,
         key,

@@ -20,9 +20,10 @@ from dp_service.queries.errors import QuestionError
 from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeUnit
-from dp_service.release_parameters import ReleaseParameters, SummedValue
+from dp_service.release_parameters import LooksBefore, ReleaseParameters, SummedValue
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
+from dp_service.releases.sharpening import law_of
 from dp_service.terms import (
     AggregateFunction,
     Answering,
@@ -383,6 +384,17 @@ def _contributions(parameters: ReleaseParameters) -> dp_pb2.Contributions | None
         noise_variance="" if variance is None else str(variance),
         names=_names_look(parameters),
         shift=None if shift is None else _shift(shift),
+        sharpened=None if stated.before is None else _sharpened(parameters, stated.before),
+    )
+
+
+def _sharpened(parameters: ReleaseParameters, before: LooksBefore) -> dp_pb2.Sharpened:
+    law = law_of(parameters)
+    return dp_pb2.Sharpened(
+        units_before=map(str, before.units),
+        denominator=law.denominator,
+        noise_variance=str(law.variance),
+        planned=before.planned,
     )
 
 

@@ -9,7 +9,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.choosing import Chosen
-from dp_service.releases.identity import keyed_data_version
+from dp_service.releases.identity import keyed_data_version, names_tag
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import count_noise_scale, two_looks_of
 from dp_service.releases.plan import Plan
@@ -71,7 +71,15 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         shown_count=released.shown.count if released.whole else None,
         total=None if released.shown.total is None else _total(released.shown.total),
         shown_rows=released.shown.rows if released.whole else None,
+        names_tag=_names_tag(plan, released, key),
     )
+
+
+def _names_tag(plan: Plan, released: Released, key: NoiseKey) -> bytes:
+    """Return what lets a look more be taken at the elements of two looks; empty where they are no names."""
+    if plan.looks is None or not released.whole:
+        return b""
+    return names_tag(key, released.release_id, released.elements)
 
 
 def _total(total: Total) -> dp_pb2.NoisyTotal:

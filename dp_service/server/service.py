@@ -51,6 +51,7 @@ from dp_service.server.messages import (
 )
 from dp_service.server.parsed_texts import ParsedTexts
 from dp_service.server.served_policy import ServedPolicy
+from dp_service.server.sharpening import SharpeningRequest
 from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
 from gris_serving.internal_errors import log_internal_error
 
@@ -84,11 +85,20 @@ class _Asked:
     query: HistogramQuery
     chosen: Chosen
     policy_statement: str
+    most_units: int | None
 
     @property
     def resolution(self) -> Resolution:
         """How the question is answered."""
         return self.chosen.resolution
+
+    def sharpening(
+        self, question: question_pb2.Question, before: dp_pb2.LooksBefore | None = None
+    ) -> SharpeningRequest | None:
+        """The look more that the question asks for; None: it asks for none."""
+        if not question.HasField("sharpening"):
+            return None
+        return SharpeningRequest(self.resolution, question.sharpening, self.most_units, before)
 
 
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
@@ -195,7 +205,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         # The policy is read once: it may be replaced at any time.
         policy = self._served.content.policy
         query = self._query(question, policy)
-        return _Asked(query, chosen(query, policy, now=self._environment.now()), policy.statement)
+        found = chosen(query, policy, now=self._environment.now())
+        bounded = policy.table(query.table).contributions
+        most_units = None if bounded is None else bounded.sharpening
+        return _Asked(query, found, policy.statement, most_units)
 
     def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
         match question.WhichOneof("form"):
@@ -212,6 +225,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         asked = self._asked(request.question)
         resolution, dialects = asked.resolution, _dialects(request.dialect)
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
+        before = request.before if request.HasField("before") else None
+        if (sharpening := asked.sharpening(request.question, before)) is not None:
+            resolution = sharpening.translated(request.data_version, self._keys.current, issue_context)
         plan = plan_for(
             resolution,
             request.data_version,
@@ -245,17 +261,21 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
         asked = self._asked(request.question)
-        resolution = asked.resolution
+        sharpening = asked.sharpening(request.question)
+        resolution = asked.resolution if sharpening is None else sharpening.estimate()
         parameters = resolution.parameters
         worst = mechanism_of(parameters).worst_case_cost()
         noise_scale = count_noise_scale(parameters)
         return dp_pb2.EstimateCostResponse(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=parameters_message(parameters, noise_scale),
-            explanation=[*explanation(resolution, noise_scale, worst), *choice(asked.chosen)],
+            explanation=[
+                *explanation(resolution, noise_scale, worst),
+                *(choice(asked.chosen) if sharpening is None else ()),
+            ],
             engine_queries=_all_queries(resolution),
             requested_k=resolution.requested_k or 0,
-            alternatives=responses.alternatives(asked.chosen),
+            alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:

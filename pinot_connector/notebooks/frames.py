@@ -32,11 +32,13 @@ def result_table(result: PrivateResult) -> Any:
     """Returns a `pyarrow.Table`; see `PrivateResult.to_arrow`."""
     names, rows = _names(result), list(tabulated(result, intervals=True))
     kinds = [_TYPES[column.type] for column in result.columns]
-    # Counts relative to a total are multiples of a fraction.
-    shifted = (
-        result.parameters.contributions is not None and result.parameters.contributions.shift is not None
-    )
-    kinds += [pa.float64() if shifted else pa.int64(), pa.int64(), pa.int64()][: len(names) - len(kinds)]
+    # Counts relative to a total, or of several looks together, are multiples of a fraction.
+    bounded = result.parameters.contributions
+    kinds += [
+        pa.float64() if bounded is not None and bounded.denominator > 1 else pa.int64(),
+        pa.int64(),
+        pa.int64(),
+    ][: len(names) - len(kinds)]
     # Sums and averages with the ends of their intervals.
     kinds += [pa.float64()] * (len(names) - len(kinds))
     columns = zip(*rows, strict=True) if rows else [()] * len(names)

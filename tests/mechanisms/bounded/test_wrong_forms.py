@@ -195,6 +195,24 @@ def test_a_second_look_with_the_noise_of_the_first_breaks_two_looks(is_shared: b
     assert (worst > CLEARLY) is is_shared
 
 
+def test_a_sharpening_that_does_not_bound_or_is_not_paid_breaks_its_price() -> None:
+    """Its members are bounded within the names as those of the second look, and its units are added to all others."""
+    more = one_look(1, None, units=2)
+    promise = BothLooks(
+        two_looks(1, 1, 4), 4, 1, base=everyone(4, 20), added=[tuple_of_all(4)], sharpened=(more,)
+    )
+    assert is_kept(promise)
+
+    def not_bounded(data: DataSet, names: tuple[int, ...]) -> Counts:
+        counts = histogram(data, unbounded(4), 4)
+        return tuple(counts[name] for name in names)
+
+    # Rho is 1 of the names and 12 of counts, of 4 that are paid.
+    assert replace(promise, counts_of=not_bounded).worst().relative_rho > 2.5
+    unpaid = replace(promise, sharpened=())
+    assert promise.worst().relative_rho * float(promise.rho) > 1.5 * float(unpaid.rho)
+
+
 @pytest.mark.parametrize("is_reused", [False, True])
 def test_a_sharpening_with_the_randomness_of_an_earlier_look_breaks_its_price(is_reused: bool) -> None:
     """Two counts of different noise from the same uniform number: their difference gives the true count away."""

@@ -158,7 +158,7 @@ FILTER_OPERATOR_NOT_IN: FilterOperator
 FILTER_OPERATOR_RANGE: FilterOperator
 
 class Contributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift")
+    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift", "sharpened", "most_sharpening_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_0_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
@@ -168,6 +168,8 @@ class Contributions(_message.Message):
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SHIFT_FIELD_NUMBER: _ClassVar[int]
+    SHARPENED_FIELD_NUMBER: _ClassVar[int]
+    MOST_SHARPENING_UNITS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
     delta_0: int
     periods: int
@@ -177,7 +179,21 @@ class Contributions(_message.Message):
     noise_variance: str
     names: NamesLook
     shift: Shift
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ...) -> None: ...
+    sharpened: Sharpened
+    most_sharpening_units: int
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ..., most_sharpening_units: _Optional[int] = ...) -> None: ...
+
+class Sharpened(_message.Message):
+    __slots__ = ("units_before", "denominator", "noise_variance", "planned")
+    UNITS_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_FIELD_NUMBER: _ClassVar[int]
+    units_before: _containers.RepeatedScalarFieldContainer[str]
+    denominator: int
+    noise_variance: str
+    planned: bool
+    def __init__(self, units_before: _Optional[_Iterable[str]] = ..., denominator: _Optional[int] = ..., noise_variance: _Optional[str] = ..., planned: bool = ...) -> None: ...
 
 class Shift(_message.Message):
     __slots__ = ("factor", "denominator", "count_variance", "total_variance")
@@ -276,14 +292,24 @@ class MechanismParameters(_message.Message):
     def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
-    __slots__ = ("question", "data_version", "dialect")
+    __slots__ = ("question", "data_version", "dialect", "before")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     DIALECT_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
     question: _question_pb2.Question
     data_version: str
     dialect: str
-    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ..., dialect: _Optional[str] = ...) -> None: ...
+    before: LooksBefore
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ..., dialect: _Optional[str] = ..., before: _Optional[_Union[LooksBefore, _Mapping]] = ...) -> None: ...
+
+class LooksBefore(_message.Message):
+    __slots__ = ("releases", "names")
+    RELEASES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    releases: _containers.RepeatedCompositeFieldContainer[Release]
+    names: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
+    def __init__(self, releases: _Optional[_Iterable[_Union[Release, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
 
 class BoundedCopy(_message.Message):
     __slots__ = ("table", "member", "elements", "delta_0", "period")
@@ -528,7 +554,7 @@ class NoisyTotal(_message.Message):
     def __init__(self, count: _Optional[int] = ..., interval_lower: _Optional[int] = ..., interval_upper: _Optional[int] = ...) -> None: ...
 
 class Release(_message.Message):
-    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count", "total", "shown_rows")
+    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count", "total", "shown_rows", "names_tag")
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
@@ -545,6 +571,7 @@ class Release(_message.Message):
     SHOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     SHOWN_ROWS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_TAG_FIELD_NUMBER: _ClassVar[int]
     element_count: int
     ended_in_bottom: bool
     bottom: int
@@ -561,35 +588,48 @@ class Release(_message.Message):
     shown_count: int
     total: NoisyTotal
     shown_rows: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ...) -> None: ...
+    names_tag: bytes
+    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ..., names_tag: _Optional[bytes] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
-    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums")
+    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums", "before")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     release: Release
     element_ranks: _containers.RepeatedScalarFieldContainer[int]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     confidence: float
     sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
-    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ...) -> None: ...
+    before: _containers.RepeatedCompositeFieldContainer[LookCounts]
+    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ...) -> None: ...
+
+class LookCounts(_message.Message):
+    __slots__ = ("release_id", "noisy_counts")
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    release_id: str
+    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, release_id: _Optional[str] = ..., noisy_counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseResponse(_message.Message):
-    __slots__ = ("release", "interval_lower", "interval_upper", "aggregates")
+    __slots__ = ("release", "interval_lower", "interval_upper", "aggregates", "combined_numerators")
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
+    COMBINED_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
     release: Release
     interval_lower: _containers.RepeatedScalarFieldContainer[int]
     interval_upper: _containers.RepeatedScalarFieldContainer[int]
     aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
-    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
+    combined_numerators: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., combined_numerators: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")

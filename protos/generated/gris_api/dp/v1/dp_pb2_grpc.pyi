@@ -23,7 +23,8 @@ class DpServiceStub:
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
-    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
+    reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
+    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
@@ -97,7 +98,8 @@ class DpServiceAsyncStub:
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
-    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
+    reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
+    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
@@ -170,7 +172,8 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
-    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
+    reason POLICY_UNUSABLE another policy. FAILED_PRECONDITION with reason NOT_SHARPENABLE: the release to sharpen is of
+    another version of the data or of the policy, or shows nothing. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 

@@ -27,12 +27,24 @@ AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
 
 class Question(_message.Message):
-    __slots__ = ("structured", "sql")
+    __slots__ = ("structured", "sql", "sharpening")
     STRUCTURED_FIELD_NUMBER: _ClassVar[int]
     SQL_FIELD_NUMBER: _ClassVar[int]
+    SHARPENING_FIELD_NUMBER: _ClassVar[int]
     structured: HistogramQuery
     sql: str
-    def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ...) -> None: ...
+    sharpening: Sharpening
+    def __init__(self, structured: _Optional[_Union[HistogramQuery, _Mapping]] = ..., sql: _Optional[str] = ..., sharpening: _Optional[_Union[Sharpening, _Mapping]] = ...) -> None: ...
+
+class Sharpening(_message.Message):
+    __slots__ = ("units", "planned", "data_version")
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_FIELD_NUMBER: _ClassVar[int]
+    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    units: _containers.RepeatedScalarFieldContainer[int]
+    planned: bool
+    data_version: str
+    def __init__(self, units: _Optional[_Iterable[int]] = ..., planned: bool = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class Aggregate(_message.Message):
     __slots__ = ("function", "column")

@@ -1,0 +1,63 @@
+"""What a question for a sharpening brings along: the looks before it, from what is kept.
+
+A chain of looks begins with the release of the question itself, and has one release more for each sharpening. All of
+them have the same elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gris_api.dp.v1 import dp_pb2, question_pb2
+
+from pinot_connector.engines.base import Element, ExpectedColumn
+from pinot_connector.errors import IntegrityError
+from pinot_connector.release_store.interface import KeptRelease
+from pinot_connector.releases import merged
+
+
+def questions_before(question: question_pb2.Question) -> Iterator[question_pb2.Question]:
+    """Yields the questions whose releases a question sharpens, in order; none if it asks for no sharpening."""
+    for number in range(len(question.sharpening.units)):
+        before = question_pb2.Question()
+        before.CopyFrom(question)
+        if number:
+            del before.sharpening.units[number:]
+        else:
+            before.ClearField("sharpening")
+        yield before
+
+
+def looks_before(before: Sequence[KeptRelease]) -> dp_pb2.LooksBefore:
+    """Returns what dp_service needs of the looks before a sharpening."""
+    return dp_pb2.LooksBefore(
+        releases=[each.content.release for each in before], names=before[0].content.elements.columns
+    )
+
+
+def counts_before(
+    columns: tuple[ExpectedColumn, ...],
+    before: Sequence[KeptRelease],
+    ascending: Sequence[tuple[Element, ...]],
+) -> list[dp_pb2.LookCounts]:
+    """Returns the counts of the looks before a sharpening, for its elements in ascending order.
+
+    Raises:
+        IntegrityError: a look has other elements, or no counts.
+    """
+    return [
+        dp_pb2.LookCounts(release_id=each.release_id, noisy_counts=_counts(columns, each, ascending))
+        for each in before
+    ]
+
+
+def _counts(
+    columns: tuple[ExpectedColumn, ...], look: KeptRelease, ascending: Sequence[tuple[Element, ...]]
+) -> list[int]:
+    whole = merged(columns, [look.content.elements], look.content.release)
+    if len(whole.noisy_counts) != len(whole.elements):
+        raise IntegrityError("a look that is sharpened is kept without its counts")
+    counts = dict(zip(whole.elements, whole.noisy_counts, strict=True))
+    if counts.keys() != set(ascending):
+        raise IntegrityError("a look that is sharpened has other elements")
+    return [counts[element] for element in ascending]
