@@ -154,7 +154,7 @@ class SummedValue:
     Attributes:
         name: The name of the column.
         quantum: What one step of its sums is worth.
-        low: The least that a member's total in an element can be, in steps.
+        low: The least that a member's total in an element can be, in steps; over rows, that of a row.
         high: The most.
         share: Its part of the release's units.
     """
@@ -275,6 +275,11 @@ class ReleaseParameters:
     contributions: BoundedContributions | None = None
     clips: bool = False
     sums: SumsReleased | None = None
+
+    @property
+    def sums_rows(self) -> bool:
+        """Whether rows are summed, of a member at most tau in each element, and not members' totals."""
+        return self.sums is not None and self.contributions is not None and self.contributions.of_events
 
     @property
     def k_changes_the_release(self) -> bool:

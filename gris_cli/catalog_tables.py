@@ -114,9 +114,13 @@ def _format_choice(choice: ChoiceEntry) -> str:
 
 def _format_value(value: SummedColumn) -> str:
     lower, upper = format_exact(value.lower), format_exact(value.upper)
+    rows = ""
+    if value.row_lower is not None and value.row_upper is not None:
+        ends = f"{format_exact(value.row_lower)} to {format_exact(value.row_upper)}"
+        rows = f"; beside counts of events, a row with {ends}"
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
-        f"{format_exact(value.quantum)}"
+        f"{format_exact(value.quantum)}{rows}"
     )
 
 

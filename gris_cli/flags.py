@@ -174,13 +174,17 @@ class QuestionFlags:
     sums: Annotated[
         list[str],
         typer.Option(
-            "--sum", metavar="COLUMN", help="Sum members' totals of this value column, too; repeatable."
+            "--sum",
+            metavar="COLUMN",
+            help="Sum members' totals of this value column, too, with --measure events rows; repeatable.",
         ),
     ] = field(default_factory=list)
     averages: Annotated[
         list[str],
         typer.Option(
-            "--avg", metavar="COLUMN", help="Average members' totals of this value column, too; repeatable."
+            "--avg",
+            metavar="COLUMN",
+            help="Average members' totals of this value column, too, with --measure events rows; repeatable.",
         ),
     ] = field(default_factory=list)
     order_by: Annotated[

@@ -146,6 +146,8 @@ def format_sums(sums: Sums | None) -> str:
     )
     first = None if sums.ordered_by is None else sums.aggregates[sums.ordered_by]
     order = "" if first is None else f"; the list is in the order of {format_aggregate(first)}"
+    if sums.over_rows:
+        return f"they are of rows, and so are the intervals: each row counts with {bounds}{order}"
     return (
         "they are of members' totals, and so are the intervals: each member counts in an element with its total, of "
         f"{bounds}{order}"
@@ -156,8 +158,9 @@ def format_aggregate(aggregate: Aggregate) -> str:
     """Return the head of a column of sums or averages: its alias, or what it is."""
     if aggregate.alias is not None:
         return aggregate.alias
-    per_member = " per member" if aggregate.function is AggregateFunction.AVERAGE else ""
-    return f"{aggregate.function.value} of {aggregate.column}{per_member}"
+    is_average = aggregate.function is AggregateFunction.AVERAGE
+    ends = (" of rows", " per row") if aggregate.over_rows else ("", " per member")
+    return f"{aggregate.function.value} of {aggregate.column}{ends[is_average]}"
 
 
 def format_missing_averages(result: PrivateResult) -> str:
@@ -200,8 +203,8 @@ def format_interval_kind(result: PrivateResult) -> str:
         )
     if result.interval_kind is IntervalKind.SIMULTANEOUS:
         return (
-            f"all intervals cover together with {percent}, those of counts and those of values, also of what is not "
-            "shown: the list was cut in another order than that of its counts"
+            f"the intervals of all counts cover together with {percent}, and so do those of each column's values, also "
+            "of what is not shown: the list was cut in another order than that of its counts"
         )
     if result.mechanism is Mechanism.KNOWN_LAP and _is_cut(result.parameters):
         return f"each interval covers with {percent} before the largest were picked, not after"

@@ -219,6 +219,7 @@ def _sums(sums: Sums) -> dp_pb2.Sums:
             for each in sums.aggregates
         ],
         ordered_by=sums.ordered_by,
+        over_rows=sums.over_rows,
     )
 
 

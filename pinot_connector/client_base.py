@@ -123,8 +123,9 @@ class ClientBase(ABC, Generic[Answered]):
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in UTC; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals; a ranking alone costs less.
-            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
-            averages: the value columns whose averages over members' totals to show, behind the sums.
+            sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
+            averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
+                events are counted.
             order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
                 order. None: it is in the order of its counts.
 
@@ -190,8 +191,9 @@ class ClientBase(ABC, Generic[Answered]):
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in UTC; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals.
-            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
-            averages: the value columns whose averages over members' totals to show, behind the sums.
+            sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
+            averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
+                events are counted.
             order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
                 order. None: it is in the order of its counts.
 
@@ -247,8 +249,9 @@ class ClientBase(ABC, Generic[Answered]):
                 match), `In`, `NotIn` or `Between`.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
                 means its beginning in UTC; a datetime needs a time zone.
-            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
-            averages: the value columns whose averages over members' totals to show, behind the sums.
+            sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
+            averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
+                events are counted.
 
         Returns:
             The result: always one row, whose element has no values; its count is near 0 if nothing matches. It costs

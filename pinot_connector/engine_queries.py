@@ -22,7 +22,12 @@ from pinot_connector.parameter_messages import COLUMN_TYPES, TIME_UNITS, exact, 
 
 # What the connector itself brings.
 _OWN_FEATURES = frozenset(
-    {dp_pb2.ENGINE_FEATURE_TWO_LOOKS, dp_pb2.ENGINE_FEATURE_FIRST_COUNTS, dp_pb2.ENGINE_FEATURE_SUMS}
+    {
+        dp_pb2.ENGINE_FEATURE_TWO_LOOKS,
+        dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
+        dp_pb2.ENGINE_FEATURE_SUMS,
+        dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
+    }
 )
 _FEATURES = {
     dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,

@@ -121,10 +121,13 @@ def _sums_of(message: dp_pb2.Sums) -> Sums:
         share=exact(message.share),
         columns=tuple(map(summed_column_of, message.columns)),
         aggregates=tuple(
-            Aggregate(known(AGGREGATE_FUNCTIONS, each.function), each.column, each.alias or None)
+            Aggregate(
+                known(AGGREGATE_FUNCTIONS, each.function), each.column, each.alias or None, message.over_rows
+            )
             for each in message.aggregates
         ),
         ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
+        over_rows=message.over_rows,
     )
 
 
@@ -141,6 +144,8 @@ def summed_column_of(message: dp_pb2.SummedColumn) -> SummedColumn:
         upper=exact(message.upper),
         share=exact(message.share) if message.share else None,
         noise_variance=exact(message.noise_variance) if message.noise_variance else None,
+        row_lower=exact(message.row_lower) if message.row_lower else None,
+        row_upper=exact(message.row_upper) if message.row_upper else None,
     )
 
 

@@ -33,8 +33,8 @@ class IntervalKind(Enum):
 
     `PLAIN`: the counts' noise is independent of what was chosen to be shown. `GIVEN_SHOWN`: an element is shown
     because of the noise in its count, and the interval takes that into account. `SIMULTANEOUS`: the list was cut in the
-    order of a sum or an average, so intervals are wider, and those of everything released cover together. `NONE`: there
-    are no counts.
+    order of a sum or an average, so intervals are wider: those of all released counts cover together, and so do those
+    of the sums and averages of each column. `NONE`: there are no counts.
     """
 
     NONE = "none"
@@ -181,26 +181,34 @@ class SummedColumn:
     upper: Fraction
     share: Fraction | None
     noise_variance: Fraction | None
+    row_lower: Fraction | None = None
+    row_upper: Fraction | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A sum or an average of members' totals that a result shows; `alias` is what a question in SQL calls it."""
+    """A sum or an average that a result shows: of members' totals, or if `over_rows` of rows.
+
+    `alias` is what a question in SQL calls it.
+    """
 
     function: AggregateFunction
     column: str
     alias: str | None = None
+    over_rows: bool = False
 
     @property
     def title(self) -> str:
         """What to call it where a result is displayed."""
-        return self.alias or _TITLES[self.function].format(column=self.column)
+        return self.alias or _TITLES[self.function, self.over_rows].format(column=self.column)
 
 
-# An average of totals is another number than an average of rows, so its name says which it is.
+# An average of totals is another number than an average of rows, and sums are bounded in other ways: names say which.
 _TITLES = {
-    AggregateFunction.SUM: "sum_{column}",
-    AggregateFunction.AVERAGE: "average_{column}_per_member",
+    (AggregateFunction.SUM, False): "sum_{column}",
+    (AggregateFunction.AVERAGE, False): "average_{column}_per_member",
+    (AggregateFunction.SUM, True): "sum_{column}_of_rows",
+    (AggregateFunction.AVERAGE, True): "average_{column}_per_row",
 }
 
 
@@ -209,12 +217,14 @@ class Sums:
     """What a release sums beside its counts, which take `share` of the units, and what a question shows of that.
 
     `ordered_by` is the place in `aggregates` of what the list is in descending order of, None if that are the counts.
+    `over_rows`: rows are summed, of a member at most `Parameters.tau` in each element, and not members' totals.
     """
 
     share: Fraction
     columns: tuple[SummedColumn, ...]
     aggregates: tuple[Aggregate, ...]
     ordered_by: int | None = None
+    over_rows: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Measure(Enum):
 
 
 class AggregateFunction(Enum):
-    """What is computed of a value column in each element: the sum or the average of its members' totals."""
+    """What is computed of a value column in each element: the sum or the average of members' totals, or of rows."""
 
     SUM = "sum"
     AVERAGE = "average"
@@ -96,8 +96,9 @@ def structured_question(
         time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day means
             its beginning in UTC; a datetime needs a time zone.
         counts: whether to show noisy counts; a ranking alone costs less.
-        sums: the value columns whose sums to show beside the counts: of each member its total in an element counts.
-        averages: the value columns whose averages over members' totals to show, behind the sums.
+        sums: the value columns whose sums to show beside the counts: of each member its total in an element counts, or
+            if events are counted its rows.
+        averages: the value columns whose averages to show, behind the sums: over the same.
         order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
             order, and `k` shows the elements where it is largest. None: the list is in the order of its counts.
 

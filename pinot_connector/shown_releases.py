@@ -21,6 +21,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge
+from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Element, ExpectedColumn
 from pinot_connector.histograms import element_columns
@@ -34,6 +35,8 @@ from pinot_connector.single_flight import SharedCalls, SingleFlight
 MAX_REMEMBERED_BYTES = 64 * 2**20
 # More elements than this take longer than the event loop, which all callers share, should be held up.
 MAX_ROWS_AT_ONCE = 1000
+# How large the numbers of a release may be that is kept: the rest of a message is left for the plan.
+MAX_SHOWN_BYTES = MAX_MESSAGE_BYTES - 4 * 2**20
 # About what a result takes, and each of its rows besides the values of its element, in bytes of memory.
 RESULT_BYTES = 8192
 ROW_BYTES = 320
@@ -226,13 +229,19 @@ class ShownReleases:
 def kept_release(
     columns: tuple[ExpectedColumn, ...], noisy: Noisy, *, version_is_fixed: bool
 ) -> KeptRelease | None:
-    """Returns what is kept of a release; None if it is not whole, as from a dp_service of an older version."""
+    """Returns what is kept of a release.
+
+    None if it is not whole, as from a dp_service of an older version, or if its numbers fit into no message in which
+    dp_service could be asked how to show it: then a repeat is drawn again from the same seed, and costs nothing either.
+    """
     if not noisy.release.HasField("shown_count"):
         return None
     elements = dp_pb2.ReleasedElements(
         columns=element_columns(columns, noisy.columns), sums=map(_sums_message, noisy.sums)
     )
     write_counts(elements, noisy.noisy_counts, noisy.denominator)
+    if _question_bytes(elements, noisy) > MAX_SHOWN_BYTES:
+        return None
     content = dp_pb2.AddNoiseUnaryResponse(elements=elements, release=noisy.release)
     # What the question that it was drawn for shows of it is no part of it.
     content.release.shown_count = 0
@@ -240,6 +249,14 @@ def kept_release(
     content.release.interval_kind = dp_pb2.INTERVAL_KIND_NONE
     content.release.ClearField("confidence")
     return KeptRelease(content, version_is_fixed)
+
+
+def _question_bytes(elements: dp_pb2.ReleasedElements, noisy: Noisy) -> int:
+    """Returns at least how many bytes the numbers of a release take in a ShowReleaseRequest, with their ranks."""
+    numbers = dp_pb2.ReleasedElements(sums=elements.sums)
+    write_counts(numbers, noisy.noisy_counts, noisy.denominator)
+    rows = noisy.release.element_count
+    return numbers.ByteSize() + rows * max(1, -(-rows.bit_length() // 7))
 
 
 def _digest_of(plan: bytes) -> bytes:

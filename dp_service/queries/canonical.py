@@ -107,7 +107,8 @@ class QueryValue:
 class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
-    `clip` is how many events of one member count in one element at most; None: all, or members are counted.
+    `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
+    events are counted and there are `values`, sums are over rows, and there is a clip.
     `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
     are summed, each once, sorted by name; a row counts only if it can be used in each of them.
     """
@@ -119,6 +120,11 @@ class CanonicalQuery:
     clip: int | None
     restrictions: tuple[Restriction, ...]
     values: tuple[QueryValue, ...] = ()
+
+    @property
+    def rows_summed(self) -> int | None:
+        """As how many rows a member counts at most in sums over rows; None: there are none, or they are of totals."""
+        return self.clip if self.values and self.measure is Measure.EVENTS else None
 
     def end_of(self, column: str) -> int:
         """Return the first integer above all that an ordinal column, which is restricted, may have."""
@@ -154,7 +160,7 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         member=table.member,
         dimensions=tuple(_query_column(column) for column in dimensions),
         measure=query.measure,
-        clip=table.clip(query.measure),
+        clip=table.clip_of(query),
         restrictions=tuple(each for each in restrictions if each is not None),
         values=tuple(map(_query_value, summed_columns(query, table))),
     )

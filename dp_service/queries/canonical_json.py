@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from dp_service.queries.canonical import (
     CanonicalQuery,
     OrdinalRestriction,
     QueryColumn,
+    QueryValue,
     Restriction,
     TextRestriction,
 )
@@ -15,7 +17,9 @@ from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.intervals import Interval, ordinal
 from dp_service.queries.structured import Measure, Value
 from dp_service.queries.times import TimeUnit
-from dp_service.terms import ColumnType
+from dp_service.terms import ColumnType, ValueType
+from dp_service.values.bounds import Clamp, ValueBounds
+from dp_service.values.quantum import Quantum
 
 
 def query_to_json(query: CanonicalQuery) -> dict[str, Any]:
@@ -27,6 +31,8 @@ def query_to_json(query: CanonicalQuery) -> dict[str, Any]:
         "measure": query.measure.name,
         "clip": query.clip,
         "restrictions": list(map(_restriction_to_json, query.restrictions)),
+        # Nothing more without sums: such plans keep the bytes that they have.
+        **({"values": list(map(_summed_to_json, query.values))} if query.values else {}),
     }
 
 
@@ -39,6 +45,31 @@ def query_from_json(body: dict[str, Any]) -> CanonicalQuery:
         measure=Measure[body["measure"]],
         clip=body["clip"],
         restrictions=tuple(map(_restriction_from_json, body["restrictions"])),
+        values=tuple(map(_summed_from_json, body.get("values", ()))),
+    )
+
+
+def _summed_to_json(value: QueryValue) -> dict[str, Any]:
+    bounds = value.bounds
+    return {
+        "name": value.name,
+        "type": value.type.name,
+        "quantum": str(bounds.quantum.size),
+        "rows": [bounds.rows.low, bounds.rows.high],
+        "totals": [bounds.totals.low, bounds.totals.high],
+        "keeps_nulls": value.keeps_nulls,
+        "null_value": None if value.null_value is None else str(value.null_value),
+    }
+
+
+def _summed_from_json(body: dict[str, Any]) -> QueryValue:
+    null_value: str | None = body["null_value"]
+    return QueryValue(
+        name=body["name"],
+        type=ValueType[body["type"]],
+        bounds=ValueBounds(Quantum(Fraction(body["quantum"])), Clamp(*body["rows"]), Clamp(*body["totals"])),
+        keeps_nulls=body["keeps_nulls"],
+        null_value=None if null_value is None else Fraction(null_value),
     )
 
 

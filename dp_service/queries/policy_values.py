@@ -119,9 +119,10 @@ def check_values(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
         if bounded is None or bounded.sums is None:
             continue
         for column in table.values:
-            for message in _of_column(column, table, bounded.sums):
-                fault((*path, "values", column.name), message)
-            for message in _of_noise(column, policy, table, bounded):
+            for message in (
+                *_of_column(column, table, bounded.sums),
+                *_of_noise(column, policy, table, bounded),
+            ):
                 fault((*path, "values", column.name), message)
 
 
@@ -140,8 +141,6 @@ def _of_table(table: Table, *, has_values: bool) -> _Found:
             "expected max_members and max_rows, the largest numbers of members and rows of the table: sums must be "
             "exact on every engine",
         )
-    elif bounded.names is not None:
-        yield "contributions.names", "expected none beside values: sums are released in one look"
     if not table.distinct_members:
         yield "measures.distinct_members", "expected true: sums are released beside the count of members"
 
@@ -157,19 +156,30 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
             "expected the type, int64, and the null_value that the table's columns give, "
             "since the column is listed there too"
         )
-    try:
-        require_exact_sums(
-            column.bounds,
-            members=sums.max_members,
-            rows_of_member=None,
-            rows=sums.max_rows,
-            below=SUMS_IN_DOUBLES,
-        )
-    except ValueError:
+    if not all(_is_exact(column, tau, sums) for tau in _summed_rows(table)):
         yield (
             "expected a coarser quantum, narrower bounds, or smaller numbers in contributions.sums: sums could reach "
             "2^53 quanta, beyond which an engine that sums in doubles is not exact"
         )
+
+
+def _summed_rows(table: Table) -> tuple[int | None, ...]:
+    """Return over what a table's columns may be summed: members' totals, None, and tau of each member's rows."""
+    return (None,) if table.events is None else (None, table.events.tau)
+
+
+def _is_exact(column: ValueColumn, rows_of_member: int | None, sums: Sums) -> bool:
+    try:
+        require_exact_sums(
+            column.bounds,
+            members=sums.max_members,
+            rows_of_member=rows_of_member,
+            rows=sums.max_rows,
+            below=SUMS_IN_DOUBLES,
+        )
+    except ValueError:
+        return False
+    return True
 
 
 def _agree(listed: Column, column: ValueColumn) -> bool:
@@ -190,11 +200,20 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     if bounded.sums is None:
         return
     rho = bounded.units * policy.currency.epsilon_per**2 / 8
-    periods = bounded.periods if isinstance(bounded.periods, int) else 1
+    counted = 1 if bounded.names is None else 1 - bounded.names.share
     weights = sum(each.weight for each in table.values)
-    least = (1 - bounded.sums.share) * Fraction(column.weight, weights)
-    width = column.bounds.totals.width
-    if width**2 * periods * bounded.delta_0 / (2 * rho * least) > MAX_VARIANCE:
-        yield "expected narrower bounds or more units: the noise is too large to be drawn"
-    if width**2 / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
+    least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
+    widest, narrowest = zip(*(_widths(column, tau, bounded) for tau in _summed_rows(table)), strict=True)
+    if max(widest) * bounded.delta_0 / (2 * rho * least) > MAX_VARIANCE:
+        yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
+    if min(narrowest) / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
         yield "expected a finer quantum or fewer units: the noise is too small to be drawn"
+
+
+def _widths(column: ValueColumn, tau: int | None, bounded: Contributions) -> tuple[int, int]:
+    """Return by how much, in square, a member moves the sum of one element: in all periods together, and in one."""
+    periods = bounded.periods if isinstance(bounded.periods, int) else 1
+    if tau is None:
+        return column.bounds.totals.width**2 * periods, column.bounds.totals.width**2
+    once = column.bounds.rows.width**2 * tau**2
+    return once * periods**2, once

@@ -162,8 +162,16 @@ def _summing(
     if stated is None:
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
     sums = sums_released(query, summed, stated)
-    k = shown_with_sums(parameters.k, len(query.aggregates), parameters.domain)
+    k = shown_with_sums(parameters.k, len(query.aggregates), _most_elements(parameters))
     return replace(parameters, mechanism=MechanismName.BOUND_MOMENTS, sums=sums, k=k)
+
+
+def _most_elements(parameters: ReleaseParameters) -> int | None:
+    """Return how many elements a release can have; None: an unknown domain has as many as the data say."""
+    if parameters.domain is not None:
+        return len(parameters.domain)
+    names = None if parameters.contributions is None else parameters.contributions.names
+    return None if names is None else names.most_names
 
 
 def _parameters(
@@ -191,7 +199,7 @@ def _parameters(
         consistency=table.consistency,
         domain=None if domains.known is None else elements_of_domain(domains.known),
         within=() if domains.known is not None else _within(domains.restricted, dimensions),
-        clips=table.clip(query.measure) is not None,
+        clips=table.clip_of(query) is not None,
     )
 
 

@@ -7,7 +7,8 @@ Without dims and GROUP BY the count is one total.
 
 The count is COUNT(DISTINCT member), for which DISTINCTCOUNT(member), APPROX_COUNT_DISTINCT(member) and
 DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Beside a count of members,
-SUM and AVG are over members' totals, one number of each member in each element. Conditions compare a column with
+SUM and AVG are over members' totals, one number of each member in each element; beside COUNT(*) they are over rows.
+Conditions compare a column with
 literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one column. GROUP BY may name columns by
 position; ORDER BY may name the count, or a sum or an average that is selected, by expression, alias or position. The
 count may be left out of the selection if ORDER BY has it: then the question is about the order alone. A column may have
@@ -183,8 +184,8 @@ def _count(numbers: Sequence[exp.Expr], scope: Scope) -> tuple[exp.Expr | None, 
     if not _is_count(count):
         raise QuestionError(
             "sql",
-            f"expected COUNT(DISTINCT {scope.table.member}) before SUM and AVG: it comes with them, and costs nothing "
-            "more",
+            f"expected COUNT(DISTINCT {scope.table.member}) before SUM and AVG of members' totals, or COUNT(*) before "
+            "those of rows: the count comes with them, and costs nothing more",
         )
     return count, _alias_of(numbers[0])
 

@@ -192,8 +192,8 @@ class HistogramQuery:
         time_range: Which rows count, by the table's time column; None: all.
         k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
-        aggregates: At most 16 different sums and averages beside the counts of members, in the order in which they are
-            shown.
+        aggregates: At most 16 different sums and averages beside the counts, in the order in which they are shown:
+            beside counts of members of their totals, beside counts of events of rows.
         ordered_by: The place in `aggregates` of the one that the list is in descending order of; None: it is in the
             order of its counts. It changes what is shown of a release, and not what is released.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
@@ -236,6 +236,11 @@ class HistogramQuery:
         )
         self._check_aggregates()
 
+    @property
+    def sums_rows(self) -> bool:
+        """Whether sums and averages are over rows, and not over members' totals."""
+        return bool(self.aggregates) and self.measure is Measure.EVENTS
+
     def _check_aggregates(self) -> None:
         _require(
             self.ordered_by is None or 0 <= self.ordered_by < len(self.aggregates),
@@ -251,12 +256,6 @@ class HistogramQuery:
         )
         distinct = len(set(self.aggregates)) == len(self.aggregates)
         _require(distinct, "aggregates", "expected each sum and average once")
-        _require(
-            self.measure is Measure.DISTINCT_MEMBERS,
-            "aggregates",
-            "expected them beside a count of distinct members: sums and averages are of members' totals, and those "
-            "over rows are not offered",
-        )
         _require(
             not self.omit_counts,
             "omit_counts",

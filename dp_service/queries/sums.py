@@ -29,7 +29,8 @@ def sums_released(query: HistogramQuery, summed: Sequence[ValueColumn], sums: Su
     return SumsReleased(
         share=sums.share,
         columns=tuple(
-            _summed_value(column, (1 - sums.share) * Fraction(column.weight, weights)) for column in summed
+            _summed_value(column, query, (1 - sums.share) * Fraction(column.weight, weights))
+            for column in summed
         ),
         asked=tuple(
             AskedAggregate(each.function, places[each.column], each.alias or "") for each in query.aggregates
@@ -38,7 +39,7 @@ def sums_released(query: HistogramQuery, summed: Sequence[ValueColumn], sums: Su
     )
 
 
-def shown_with_sums(k: int | None, aggregates: int, domain: Sequence[object] | None) -> int | None:
+def shown_with_sums(k: int | None, aggregates: int, elements: int | None) -> int | None:
     """Return how many elements are shown at most, None for all: so many that their intervals take seconds.
 
     A list that takes longer would end in an error whose cause is how many elements the noise left.
@@ -46,14 +47,15 @@ def shown_with_sums(k: int | None, aggregates: int, domain: Sequence[object] | N
     Args:
         k: What the question asks for; None: all.
         aggregates: How many sums and averages each element has.
-        domain: The elements of a known domain; None: it is unknown.
+        elements: How many elements the release has at most; None: that is unknown.
     """
     most = MAXIMUM_VALUES_SHOWN // aggregates
-    if k is None and domain is not None and len(domain) <= most:
+    if k is None and elements is not None and elements <= most:
         return None
     return most if k is None else min(k, most)
 
 
-def _summed_value(column: ValueColumn, share: Fraction) -> SummedValue:
+def _summed_value(column: ValueColumn, query: HistogramQuery, share: Fraction) -> SummedValue:
     bounds = column.bounds
-    return SummedValue(column.name, bounds.quantum.size, bounds.totals.low, bounds.totals.high, share)
+    clamp = bounds.rows if query.sums_rows else bounds.totals
+    return SummedValue(column.name, bounds.quantum.size, clamp.low, clamp.high, share)

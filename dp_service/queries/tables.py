@@ -11,7 +11,7 @@ from functools import cached_property
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import Measure, Value
+from dp_service.queries.structured import HistogramQuery, Measure, Value
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.times import Refresh, TimeColumn, Timestamps
 from dp_service.terms import Answering, BoundedBy, ColumnType, Consistency, CountNoise, ValueType
@@ -409,6 +409,10 @@ class Table:
         if measure is Measure.EVENTS and self.events is not None and self.events.tau_is is TauIs.CLIPPED:
             return self.events.tau
         return None
+
+    def clip_of(self, query: HistogramQuery) -> int | None:
+        """Return the same for a question. Where rows are summed, the query clips whatever the policy assumes."""
+        return self.tau(query.measure) if query.sums_rows else self.clip(query.measure)
 
     def _listed(self, name: str) -> Column:
         for column in self.columns:

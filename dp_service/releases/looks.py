@@ -93,7 +93,7 @@ def second_question(plan: Plan) -> Resolution:
 
 def without_rows(histogram: Histogram) -> Histogram:
     """Return the answer to a second look at no names, which needs no query; its columns are those of the first."""
-    return Histogram(histogram.types, [], histogram.counts[:0])
+    return histogram.rows([])
 
 
 def _looks(plan: Plan) -> LooksPlan:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
-from dp_service.mechanisms.aggregates import BoundMoments, SumShare
+from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames, SumShare
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, Shift, TwoLooks
 from dp_service.mechanisms.count_noise import require_drawable_counts
 from dp_service.mechanisms.known_gumb import KnownGumb
@@ -17,11 +17,13 @@ from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.queries.policy import Policy
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.release_parameters import BoundedContributions, NamesLook, ReleaseParameters
 from dp_service.terms import MechanismName
 from dp_service.values.bounds import Clamp
 
-ResolvedMechanism = KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | TwoLooks | Shift | BoundMoments
+ResolvedMechanism = (
+    KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames
+)
 
 _MICRO = 10**6
 
@@ -79,37 +81,42 @@ def _bounded(currency: Currency, parameters: ReleaseParameters) -> BoundGauss | 
     stated = parameters.contributions
     if stated is None:
         raise IncompleteParametersError
-    counted = Counted.EVENTS if stated.of_events else Counted.MEMBERS
-    bound = ContributionBound(stated.delta_0, parameters.tau, stated.periods, counted)
+    bound = _bound(stated, parameters.tau)
     if stated.shifted:
         return Shift(currency, Fraction(stated.units), bound, len(parameters.domain or ()))
-    if stated.names is None:
-        return BoundGauss(currency, Fraction(stated.units), bound, stated.min_count)
+    if stated.names is not None:
+        return _looks(currency, stated, stated.names, bound)
+    return BoundGauss(currency, Fraction(stated.units), bound, stated.min_count)
+
+
+def _bound(stated: BoundedContributions, tau: int) -> ContributionBound:
+    counted = Counted.EVENTS if stated.of_events else Counted.MEMBERS
+    return ContributionBound(stated.delta_0, tau, stated.periods, counted)
+
+
+def _looks(
+    currency: Currency, stated: BoundedContributions, names: NamesLook, bound: ContributionBound
+) -> TwoLooks:
     return TwoLooks(
         currency,
         stated.units,
-        stated.names.units,
-        names_bound=replace(bound, delta_0=stated.names.delta_1),
+        names.units,
+        names_bound=replace(bound, delta_0=names.delta_1),
         counts_bound=bound,
         min_count=_needed(stated.min_count),
-        most_names=stated.names.most_names,
+        most_names=names.most_names,
     )
 
 
-def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments:
+def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments | MomentsOfNames:
     stated, sums = parameters.contributions, parameters.sums
-    if stated is None or sums is None:
+    if stated is None or sums is None or stated.shifted:
         raise IncompleteParametersError
-    if stated.names is not None or stated.of_events or stated.shifted:
-        raise IncompleteParametersError
-    return BoundMoments(
-        currency,
-        Fraction(stated.units),
-        ContributionBound(stated.delta_0, parameters.tau, stated.periods, Counted.MEMBERS),
-        stated.min_count,
-        sums.share,
-        tuple(SumShare(Clamp(column.low, column.high), column.share) for column in sums.columns),
-    )
+    bound = _bound(stated, parameters.tau)
+    columns = tuple(SumShare(Clamp(column.low, column.high), column.share) for column in sums.columns)
+    if stated.names is not None:
+        return MomentsOfNames(_looks(currency, stated, stated.names, bound), sums.share, columns)
+    return BoundMoments(currency, Fraction(stated.units), bound, stated.min_count, sums.share, columns)
 
 
 def require_usable(policy: Policy) -> None:
@@ -149,7 +156,7 @@ def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
     if not parameters.with_counts:
         return None
     mechanism = mechanism_of(parameters)
-    if not isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments):
+    if not isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames):
         return 1 / mechanism.count_inverse_scale
     scaled = _count_variance(mechanism) * _MICRO**2
     root = math.isqrt(math.ceil(scaled))
@@ -159,12 +166,16 @@ def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
 def look_of(parameters: ReleaseParameters) -> BoundGauss | None:
     """Return the look whose counts are shown, with its exact variance and threshold; None: there is none."""
     mechanism = mechanism_of(parameters)
-    return _counting(mechanism) if isinstance(mechanism, BoundGauss | TwoLooks | BoundMoments) else None
+    if isinstance(mechanism, BoundGauss | TwoLooks | BoundMoments | MomentsOfNames):
+        return _counting(mechanism)
+    return None
 
 
 def moments_of(parameters: ReleaseParameters) -> BoundMoments | None:
-    """Return the mechanism if it releases sums; else None."""
+    """Return the mechanism that releases sums, of two looks that of the second one; None: nothing is summed."""
     mechanism = mechanism_of(parameters)
+    if isinstance(mechanism, MomentsOfNames):
+        return mechanism.moments
     return mechanism if isinstance(mechanism, BoundMoments) else None
 
 
@@ -175,21 +186,25 @@ def shift_of(parameters: ReleaseParameters) -> Shift | None:
 
 
 def two_looks_of(parameters: ReleaseParameters) -> TwoLooks | None:
-    """Return the mechanism if it takes two looks; else None."""
+    """Return the two looks that the mechanism takes, with the counts of the second one; None: it takes one."""
     mechanism = mechanism_of(parameters)
+    if isinstance(mechanism, MomentsOfNames):
+        return mechanism.looks
     return mechanism if isinstance(mechanism, TwoLooks) else None
 
 
-def _count_variance(mechanism: BoundGauss | TwoLooks | Shift | BoundMoments) -> Fraction:
+def _count_variance(mechanism: BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames) -> Fraction:
     return mechanism.error_variance if isinstance(mechanism, Shift) else _counting(mechanism).variance
 
 
-def _counting(mechanism: BoundGauss | TwoLooks | BoundMoments) -> BoundGauss:
+def _counting(mechanism: BoundGauss | TwoLooks | BoundMoments | MomentsOfNames) -> BoundGauss:
     match mechanism:
         case TwoLooks():
             return mechanism.counts_look
         case BoundMoments():
             return mechanism.counts
+        case MomentsOfNames():
+            return mechanism.moments.counts
         case _:
             return mechanism
 

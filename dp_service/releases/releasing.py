@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames
 from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoLooks
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval
@@ -178,8 +178,10 @@ def _drawn(mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> 
         return Drawn(shifted.selection(), total=shifted.total)
     if rows.total is not None:
         raise HistogramError("expected no total beside these counts")
-    if isinstance(mechanism, BoundMoments):
-        return drawn_moments(mechanism.run(counts, tuple(map(ColumnSums, rows.sums)), noise))
+    if isinstance(mechanism, BoundMoments | MomentsOfNames):
+        sums = tuple(map(ColumnSums, rows.sums))
+        draw = mechanism.run if isinstance(mechanism, BoundMoments) else mechanism.draw_moments
+        return drawn_moments(draw(counts, sums, noise))
     if isinstance(mechanism, TwoLooks):
         return Drawn(mechanism.draw_counts(counts, noise))
     return Drawn(mechanism.run(counts, noise))
@@ -230,7 +232,9 @@ def _shown_in_order(
     if listed.is_cut:
         kind = IntervalKind.SIMULTANEOUS
     else:
-        kind = IntervalKind.PLAIN if parameters.domain is not None else IntervalKind.GIVEN_SHOWN
+        look = look_of(parameters)
+        is_plain = look is None or look.threshold is None
+        kind = IntervalKind.PLAIN if is_plain else IntervalKind.GIVEN_SHOWN
     ends = np.array(listed.counts, dtype=np.int64).reshape(-1, 2)
     intervals = CountIntervals(ends[:, 0], ends[:, 1])
     return Shown(
@@ -302,7 +306,7 @@ def _intervals(
 
 def _inverse_scale(parameters: ReleaseParameters) -> Fraction:
     mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments):
+    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames):
         raise IncompleteParametersError
     return mechanism.count_inverse_scale
 

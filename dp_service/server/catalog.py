@@ -177,17 +177,19 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
         choice=None if table.choice is None else _choice(table.choice),
-        values=map(_value_column, table.values),
+        values=[_value_column(column, sums_rows=table.events is not None) for column in table.values],
     )
 
 
-def _value_column(column: ValueColumn) -> dp_pb2.SummedColumn:
-    quantum, totals = column.bounds.quantum.size, column.bounds.totals
+def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.SummedColumn:
+    quantum, totals, rows = column.bounds.quantum.size, column.bounds.totals, column.bounds.rows
     return dp_pb2.SummedColumn(
         name=column.name,
         quantum=str(quantum),
         lower=str(totals.low * quantum),
         upper=str(totals.high * quantum),
+        row_lower=str(rows.low * quantum) if sums_rows else "",
+        row_upper=str(rows.high * quantum) if sums_rows else "",
     )
 
 

@@ -78,8 +78,12 @@ _BOUNDED_BY = {
 
 
 def _clipping(parameters: ReleaseParameters) -> Iterator[str]:
-    if parameters.clips:
-        rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
+    rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
+    if parameters.sums_rows:
+        yield (
+            f"A member counts with at most {rows} in each element: one that has more counts with so many of their mean."
+        )
+    elif parameters.clips:
         yield f"At most {rows} of a member count in each element; counts and intervals are without the others."
 
 
@@ -149,16 +153,19 @@ def _sums(parameters: ReleaseParameters) -> Iterator[str]:
     stated, mechanism = parameters.sums, moments_of(parameters)
     if stated is None or mechanism is None:
         return
-    yield (
-        "Sums and averages are of members' totals: of each member one number in each element, the sum of its rows. "
-        f"The counts take {stated.share} of the units."
+    of = (
+        "rows: averages are per row, and not per member."
+        if parameters.sums_rows
+        else "members' totals: of each member one number in each element, the sum of its rows."
     )
+    yield f"Sums and averages are of {of} The counts take {stated.share} of the units."
+    summed = "row's value" if parameters.sums_rows else "member's total"
     for place, column in enumerate(stated.columns):
         low, high = (_number(end * column.quantum) for end in (column.low, column.high))
         of_counts = mechanism.count_variance * (column.low + column.high) ** 2
         deviation = math.sqrt(mechanism.sum_variance(place) + of_counts) / 2 * float(column.quantum)
         yield (
-            f"A member's total of {column.name} counts with {low} to {high}, in steps of {_number(column.quantum)}. "
+            f"A {summed} of {column.name} counts with {low} to {high}, in steps of {_number(column.quantum)}. "
             f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}."
         )
     yield "Where the interval of a count reaches down to 0, no average is shown."
@@ -166,7 +173,8 @@ def _sums(parameters: ReleaseParameters) -> Iterator[str]:
         first = stated.asked[stated.ordered_by]
         yield (
             f"The list is in descending order of the {first.function.value} of {stated.columns[first.place].name}. "
-            "Where it is cut, all intervals are so wide that those of everything released cover together."
+            "Where it is cut, intervals are so wide that those of all counts that were released cover together, and so "
+            "do those of the sums and averages of each column."
         )
     if parameters.k is not None:
         yield f"At most {parameters.k} elements are shown."

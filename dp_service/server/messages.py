@@ -236,10 +236,14 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(
-    required: Iterable[Feature], *, two_looks: bool, sums: bool
+    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool
 ) -> list[dp_pb2.EngineFeature]:
     """Return the features that an engine, or with two looks or sums its client, needs to run a query."""
-    of_client = {dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks, dp_pb2.ENGINE_FEATURE_SUMS: sums}
+    of_client = {
+        dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks,
+        dp_pb2.ENGINE_FEATURE_SUMS: sums,
+        dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
+    }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
 
 
@@ -355,6 +359,7 @@ def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
             for each in stated.asked
         ],
         ordered_by=stated.ordered_by,
+        over_rows=parameters.sums_rows,
     )
 
 

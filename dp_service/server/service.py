@@ -368,6 +368,7 @@ def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_
                 required_features(resolution, dialect),
                 two_looks=bool(look),
                 sums=bool(resolution.query.values),
+                over_rows=resolution.query.rows_summed is not None,
             ),
             look=look,
         )

@@ -127,9 +127,11 @@ def require_exact_sums(
     Raises:
         ValueError: A member's total, twice the sum, or that sum less n (low + high) could reach the limit.
     """
-    counted, times = (bounds.totals, 1) if rows_of_member is None else (bounds.rows, rows_of_member)
+    clamp = bounds.totals if rows_of_member is None else bounds.rows
+    # Over rows no more are summed than the table has.
+    terms = members if rows_of_member is None else min(members * rows_of_member, rows)
     largest_total = rows * max(abs(bounds.rows.low), abs(bounds.rows.high))
-    largest_sum = members * times * (2 * max(abs(counted.low), abs(counted.high)) + abs(counted.centre))
+    largest_sum = terms * (2 * max(abs(clamp.low), abs(clamp.high)) + abs(clamp.centre))
     if max(largest_total, largest_sum) >= below:
         raise ValueError(
             f"sums must stay below {below} on this engine, and could reach {max(largest_total, largest_sum)}: "

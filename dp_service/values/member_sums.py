@@ -1,7 +1,10 @@
 """Counts and centred sums of one group from the rows of its members: what every engine's answer is compared with.
 
 Over **members' totals** a member counts once: n rises by 1 and B by b = 2 s - (L + U), |b| <= U - L. Over **rows** it
-counts with at most tau rows: n rises by their number and B by the sum of 2 x - (l + u), at most (u - l) tau.
+counts with all its rows if they are at most tau: n rises by their number c and B by the sum of 2 x - (l + u), at most
+(u - l) c. A member with more rows counts as tau rows of their mean: n rises by tau, and B by 2 S - (l + u) tau, where S
+is the sum of its x times tau / c, rounded and within l tau and u tau. No row is preferred to another one, and no order
+of a member's rows is needed, which engines do not have.
 
 n and B are formed from the same rows. A member counts in n exactly if at least one of its rows counts, and b is formed
 for each member, never from a SUM and a COUNT over different ones: a member whose rows are all NULL would move B by
@@ -14,10 +17,11 @@ usable in it too. Both rules look at the member's own rows alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dp_service.values.bounds import ValueBounds
+from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Value, is_usable
 
 Row = Sequence[Value]
@@ -70,17 +74,16 @@ def group_sums(
     Args:
         members: The rows of each member that counts in the group once contributions are bounded.
         columns: How each column is summed.
-        rows_of_member: tau, the number of rows that count over rows: the first that count, in an order that depends on
-            the member's own rows alone. None: sums are over members' totals.
+        rows_of_member: tau, as how many rows a member counts at most. None: sums are over members' totals.
     """
     count, found = 0, [[0, 0] for _ in columns]
     for rows in members:
-        counting = [row for row in rows if _counts(row, columns)][:rows_of_member]
+        counting = [row for row in rows if _counts(row, columns)]
         count += _weight(len(counting), rows_of_member)
         for place, column in enumerate(columns):
             steps = [column.steps(row[place]) for row in counting]
             usable = [step for step in steps if step is not None]
-            found[place][0] += _centred(usable, column.bounds, over_rows=rows_of_member is not None)
+            found[place][0] += _centred(usable, column.bounds, rows_of_member)
             found[place][1] += _weight(len(usable), rows_of_member)
     sums = zip(found, columns, strict=True)
     return GroupSums(
@@ -99,10 +102,19 @@ def _counts(row: Row, columns: Sequence[SummedColumn]) -> bool:
 
 def _weight(rows: int, rows_of_member: int | None) -> int:
     """Return by how much a member with so many counting rows raises n."""
-    return rows if rows_of_member is not None else min(rows, 1)
+    return min(rows, rows_of_member or 1)
 
 
-def _centred(steps: Sequence[int], bounds: ValueBounds, *, over_rows: bool) -> int:
-    if over_rows:
-        return sum(bounds.rows.centred(step) for step in steps)
-    return bounds.totals.centred(sum(steps)) if steps else 0
+def _centred(steps: Sequence[int], bounds: ValueBounds, rows_of_member: int | None) -> int:
+    if rows_of_member is None:
+        return bounds.totals.centred(sum(steps)) if steps else 0
+    counted = min(len(steps), rows_of_member)
+    return 2 * _weighted(sum(steps), len(steps), counted, bounds.rows) - bounds.rows.centre * counted
+
+
+def _weighted(total: int, rows: int, counted: int, clamp: Clamp) -> int:
+    """Return the sum of so many rows of the mean of all of them, rounded in doubles as engines do it."""
+    if rows == counted:
+        return total
+    found = math.floor(float(total) * counted / rows + 0.5)
+    return min(max(found, clamp.low * counted), clamp.high * counted)

@@ -25,8 +25,8 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     """Returns the columns: those of the elements as selected, the count, sums and averages, and ends of intervals.
 
     All have the question's aliases. Without one the count is called `count`, a sum `sum_<column>` and an average
-    `average_<column>_per_member`; an interval is `<name>_lower` and `<name>_upper`. A name that another column has
-    already gets underscores at its end.
+    `average_<column>_per_member`, over rows `sum_<column>_of_rows` and `average_<column>_per_row`; an interval is
+    `<name>_lower` and `<name>_upper`. A name that another column has already gets underscores at its end.
     """
     columns = {column.title: (TYPE_OF_COLUMN[column.type], False) for column in release.columns}
     numbers = (

@@ -18,9 +18,10 @@ import pytest
 from gris_api.app.v1 import app_pb2
 from typer.testing import CliRunner
 
+from dp_service.queries import structured
 from dp_service.queries.policy import parse_policy
 from gris_cli.app import app
-from gris_cli.formatting import format_rounded
+from gris_cli.formatting import format_aggregate, format_rounded
 from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
 from pinot_connector import PrivateClient, Timeouts, dbapi
@@ -55,6 +56,9 @@ _TABLE = """
 UNITS = 40_000
 # No end here is one of a slow machine.
 UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
+MOST_NAMES = 4
+NAMES = f"""
+      names: {{delta_1: 2, share: 0.5, max_names: {MOST_NAMES}}}"""
 POLICY = f"""
 epsilon_per: 10
 delta: 1e-10
@@ -62,6 +66,7 @@ count_noise: gaussian
 tables:
   t: {_TABLE.replace("UNITS", str(UNITS))}
   noisy: {_TABLE.replace("UNITS", "1")}
+  looks: {_TABLE.replace("UNITS", f"{UNITS}{NAMES}")}
 """
 BUDGET = """
 create_at_first_use: true
@@ -118,7 +123,7 @@ NEARLY_SURE = 1 - 1e-8
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path, request: pytest.FixtureRequest) -> Iterator[PrivateClient]:
     """A client with an account of its own, and with another confidence where the test names one."""
-    engine = DuckDBEngine({"t": file, "noisy": file})
+    engine = DuckDBEngine({"t": file, "noisy": file, "looks": file})
     with PrivateClient(
         dp=services.dp_address,
         budget=services.budget_address,
@@ -131,13 +136,17 @@ def client(services: EmbeddedServices, file: Path, request: pytest.FixtureReques
     engine.close()
 
 
-def true_sums(column: str, table: str = "t") -> dict[str, tuple[int, Fraction]]:
-    """Return n and the sum of every text, by the pure reference."""
+def true_sums(
+    column: str, table: str = "t", measure: Measure = Measure.DISTINCT_MEMBERS, within: str = "abcdef"
+) -> dict[str, tuple[int, Fraction]]:
+    """Return n and the sum of every text, by the pure reference, where members are bounded within some texts."""
     policy = parse_policy(POLICY)
     bounds = policy.table(table).value(column).bounds
-    found = reference(asked(column, table=table), policy, rows())
+    centre = (bounds.totals if measure is Measure.DISTINCT_MEMBERS else bounds.rows).centre
+    question = asked(column, table=table, measure=structured.Measure(measure.value))
+    found = reference(question, policy, [row for row in rows() if str(row.text) in within])
     return {
-        str(text): (int(n), Fraction(int(b) + bounds.totals.centre * int(n), 2) * bounds.quantum.size)  # type: ignore[call-overload]
+        str(text): (int(n), Fraction(int(b) + centre * int(n), 2) * bounds.quantum.size)  # type: ignore[call-overload]
         for text, n, b in found
     }
 
@@ -167,6 +176,67 @@ def test_counts_sums_and_averages_are_those_of_the_reference(client: PrivateClie
     assert again.release_id == result.release_id
     assert (again.charged.information, again.charged.calls) == (0, 0)
     assert [row.values for row in again.rows] == [row.values for row in result.rows]
+
+
+def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateClient) -> None:
+    """They have other names and other numbers than those of members, and are another release."""
+    sql = SQL.replace("COUNT(DISTINCT member) AS people, SUM(number) AS spent", "COUNT(*), SUM(number)")
+    result = client.sql(sql)
+    again = client.histogram("t", "text", measure="events", sums=["number"], averages=["number"])
+    assert [each.title for each in result.parameters.aggregates] == [
+        "sum_number_of_rows",
+        "average_number_per_row",
+    ]
+    assert (result.parameters.tau, result.parameters.clipped) == (3, True)
+    expected = true_sums("number", measure=Measure.EVENTS)
+    assert {text: (n, total and total.value) for text, (n, (total, _)) in shown(result).items()} == expected
+    assert {text: average and average.value for text, (_, (_, average)) in shown(again).items()} == {
+        text: total / n for text, (n, total) in expected.items()
+    }
+    assert (again.release_id, again.charged.information) == (result.release_id, 0)
+    of_members = client.sql(SQL)
+    assert (of_members.charged.information, of_members.release_id == result.release_id) == (UNITS, False)
+    assert expected != true_sums("number")
+
+
+def test_over_rows_every_surface_says_so(client: PrivateClient, capsys: pytest.CaptureFixture[str]) -> None:
+    """What explains, lists and prints questions tells an average per row from one per member."""
+    sql = "SELECT text, COUNT(*), AVG(number) FROM t GROUP BY text"
+    explained = "\n".join(client.explain(sql).sentences)
+    assert "averages are per row, and not per member" in explained
+    assert "A row's value of number counts with 0 to 5" in explained
+    assert "one that has more counts with so many of their mean" in explained
+    result = client.sql(sql)
+    print_result(result, None, as_json=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert format_aggregate(result.parameters.aggregates[0]) == "average of number per row"
+    assert "they are of rows" in said
+    entry = next(table for table in client.catalog().tables if table.name == "t")
+    assert [(str(each.row_lower), str(each.row_upper)) for each in entry.values] == [("0", "5"), ("0", "10")]
+
+
+def test_two_looks_sum_within_the_names_of_the_first(client: PrivateClient) -> None:
+    """The largest texts are named by their counts, and members are bounded once more, within the names."""
+    for measure in Measure:
+        first = true_sums("number", "looks", measure)
+        names = "".join(sorted(first, key=lambda text: (-first[text][0], text))[:MOST_NAMES])
+        result = client.histogram("looks", "text", measure=measure, sums=["number"], averages=["number"])
+        expected = true_sums("number", "looks", measure, within=names)
+        assert expected != {text: first[text] for text in names}
+        assert {
+            text: (n, total and total.value) for text, (n, (total, _)) in shown(result).items()
+        } == expected
+        assert (result.charged.information, result.charged.calls) == (UNITS, 1)
+        assert result.interval_kind is IntervalKind.PLAIN
+        ordered = client.histogram("looks", "text", measure=measure, sums=["number"], order_by="sum:number")
+        assert list(shown(ordered)) == sorted(expected, key=lambda text: (-expected[text][1], text))
+        assert (ordered.charged.information, ordered.interval_kind) == (0, IntervalKind.PLAIN)
+
+
+def test_a_first_look_without_names_shows_no_sum(client: PrivateClient) -> None:
+    """It is paid for, as any release is."""
+    result = client.histogram("looks", "text", where={"text": ["nobody"]}, sums=["number"])
+    assert (result.rows, result.charged.information) == ((), UNITS)
 
 
 def test_sums_are_streamed_however_few_elements_are_present(
@@ -302,7 +372,6 @@ def test_with_noise_all_intervals_are_around_the_values(client: PrivateClient) -
         ({"sums": ["text"]}, RefusedByPolicy, "lists no values of a column"),
         ({"sums": ["numbre"]}, RefusedByPolicy, "did you mean number"),
         ({"sums": ["number", "number"]}, InvalidQuestion, "each sum and average once"),
-        ({"sums": ["number"], "measure": Measure.EVENTS}, InvalidQuestion, "those over rows are not offered"),
         ({"averages": ["number"], "counts": False}, InvalidQuestion, "come with their counts"),
         ({"averages": ["number"], "order_by": "sum:number"}, InvalidQuestion, "that is asked for"),
     ],
@@ -310,7 +379,7 @@ def test_with_noise_all_intervals_are_around_the_values(client: PrivateClient) -
 def test_what_is_not_offered_is_refused_by_name(
     client: PrivateClient, question: dict[str, object], error: type[Exception], message: str
 ) -> None:
-    """Columns without values, sums over rows, and sums without counts."""
+    """Columns without values, and sums without counts."""
     with pytest.raises(error, match=message):
         client.histogram("t", "text", **question)  # type: ignore[arg-type]
 
@@ -319,7 +388,6 @@ def test_what_is_not_offered_is_refused_by_name(
     ("sql", "message"),
     [
         (SQL.replace("COUNT(DISTINCT member) AS people, ", ""), "before SUM and AVG"),
-        (SQL.replace("COUNT(DISTINCT member)", "COUNT(*)"), "those over rows are not offered"),
         (SQL.replace("SUM(number)", "SUM(DISTINCT number)"), "DISTINCT|other than columns"),
         (SQL.replace("SUM(number)", "SUM(number + 1)"), "no part of a question|other than columns"),
         (SQL.replace("SUM(number)", "MAX(number)"), "MAX"),
@@ -330,7 +398,7 @@ def test_what_is_not_offered_is_refused_by_name(
     ],
 )
 def test_sql_that_is_not_answered_is_refused_by_name(client: PrivateClient, sql: str, message: str) -> None:
-    """Sums over rows, of expressions, and orders by what is not selected."""
+    """Sums without a count, of expressions, and orders by what is not selected."""
     with pytest.raises(InvalidQuestion, match=message):
         client.sql(sql)
 

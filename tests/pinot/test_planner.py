@@ -205,9 +205,13 @@ SUMMED = {
     "doubled": policy(whole=WHOLES[2], number=NUMBERS[2], min_count=2, table="doubled"),
 }
 SUMS = tuple(
-    summing.asked(*columns, by=by, table=table)
+    summing.asked(*columns, by=by, table=table, measure=measure)
     for table in SUMMED
-    for columns in (("whole",), ("number", "whole"))
+    for columns, measure in (
+        (("whole",), Measure.DISTINCT_MEMBERS),
+        (("number", "whole"), Measure.DISTINCT_MEMBERS),
+        (("number", "whole"), Measure.EVENTS),
+    )
     for by in ((), ("text",))
 )
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import HistogramQuery, Measure
 from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
 
 
@@ -49,6 +49,7 @@ def answered(
     delta_0=st.integers(1, 3),
     min_count=st.sampled_from([1, 2]),
     known=st.booleans(),
+    measure=st.sampled_from(Measure),
 )
 def test_duckdb_sums_what_the_reference_does(
     connection: duckdb.DuckDBPyConnection,
@@ -61,10 +62,11 @@ def test_duckdb_sums_what_the_reference_does(
     delta_0: int,
     min_count: int,
     known: bool,
+    measure: Measure,
 ) -> None:
     """NULL, NaN, infinities, 2^63, halves and duplicates: n and every sum are of the same, bounded members."""
     under = policy(whole=whole, number=number, delta_0=delta_0, min_count=min_count, known=known)
-    query = asked(*columns, by=by)
+    query = asked(*columns, by=by, measure=measure)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
@@ -91,6 +93,14 @@ def test_a_member_without_a_usable_row_moves_neither_count_nor_sum(
     """Otherwise it would move the centred sum by lower + upper, and n not at all."""
     rows = [Row("ada", "a", 1, 2.0), Row("eve", "a", None, None), Row("eve", "a", 1, math.nan)]
     assert answered(connection, asked("number"), policy(), rows) == [("a", 1, 2 * 200 - 2000)]
+
+
+def test_a_member_of_many_rows_counts_as_tau_of_their_mean(connection: duckdb.DuckDBPyConnection) -> None:
+    """Ada's five rows, of 3.2 on average, count as two, of 6 together; bob's one counts as it is."""
+    rows = [Row("ada", "a", whole, 1.0) for whole in (0, 1, 2, 3, 90)] + [Row("bob", "a", 7, 1.0)]
+    found = answered(connection, asked("whole", measure=Measure.EVENTS), policy(), rows)
+    # A row counts with at most 10, so the sum of ada's is 16; 2 * 6 - 2 * 10, and 2 * 7 - 10.
+    assert found == [("a", 3, -8 + 4)]
 
 
 def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConnection) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from random import Random
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -19,7 +24,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import HistogramQuery, Measure
 from gris_cli.policy_promises import counted
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -132,12 +137,39 @@ def summing_engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Engines, place: int) -> None:
     """Halves, NaN, infinities, NULL and 2^53 + 1 become the same whole numbers, of the same bounded members."""
     policy = summing.policy(whole=summing.WHOLES[place], number=summing.NUMBERS[place])
-    for query in (summing.asked("number", "whole"), summing.asked("number", by=())):
+    for query in (
+        summing.asked("number", "whole"),
+        summing.asked("number", by=()),
+        summing.asked("number", "whole", measure=Measure.EVENTS),
+    ):
         resolution = resolve(query, policy, now=NOW)
         wanted = summing.reference(query, policy, summing.odd_rows(500))
         for engine in summing_engines:
             answer = engine.run(engine_query(resolution, engine.dialect), engine.data_version("t"))
             assert wanted == list(zip(*answer.elements, answer.counts, *answer.sums, strict=True))
+
+
+@pytest.mark.parametrize("infinities", [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)])
+def test_an_infinity_of_one_member_decides_nothing_on_spark(
+    spark: SparkSession, tmp_path: Path, infinities: tuple[float, ...]
+) -> None:
+    """Spark skips parts of a file by their least and largest number, among which NaN is not: no such part may count."""
+    rows = [summing.Row("ada", "a", 1, 2.0), summing.Row("bob", "a", 1, math.nan)]
+    rows += [summing.Row("cy", "b", 1, math.nan)]
+    rows += [summing.Row("eve", "a", 1, infinity) for infinity in infinities]
+    path = tmp_path / "t.parquet"
+    columns = dict(zip(summing.Row._fields, map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), path)
+    policy = summing.policy()
+    for measure in Measure:
+        query = summing.asked("number", measure=measure)
+        with closing(SparkEngine(spark, {"t": str(path)})) as engine:
+            answer = engine.run(
+                engine_query(resolve(query, policy, now=NOW), engine.dialect), engine.data_version("t")
+            )
+        assert list(zip(*answer.elements, answer.counts, *answer.sums, strict=True)) == summing.reference(
+            query, policy, rows
+        )
 
 
 PROMISES = """

@@ -100,11 +100,11 @@ def test_a_column_with_a_count_of_its_own_does_not_decide_who_counts() -> None:
     )
 
 
-def test_over_rows_only_the_first_tau_that_count_are_counted() -> None:
-    """Rows that do not count take no place."""
+def test_over_rows_a_member_of_many_counts_as_tau_rows_of_their_mean() -> None:
+    """Rows that do not count have no part in it."""
     column = SummedColumn(CENTS)
     found = group_sums([[(None,), (1,), (2,), (3,)]], [column], rows_of_member=2)
-    assert found == GroupSums(2, (ColumnSum(2 * 100 + 2 * 200 - 2 * 1500, None),))
+    assert found == GroupSums(2, (ColumnSum(2 * 400 - 2 * 1500, None),))
 
 
 def test_no_member_moves_a_sum_by_more_than_the_width() -> None:
@@ -153,7 +153,7 @@ def test_sums_that_an_engine_could_not_hold_are_refused_from_public_numbers() ->
 
 
 @pytest.mark.parametrize(
-    ("members", "rows_of_member", "rows"), [(2**21, None, 1), (2**11, 2**10, 1), (1, None, 2**22)]
+    ("members", "rows_of_member", "rows"), [(2**21, None, 1), (2**11, 2**10, 2**21), (1, None, 2**22)]
 )
 def test_the_limit_of_doubles_is_met_exactly(members: int, rows_of_member: int | None, rows: int) -> None:
     """Within +-2^31 a member needs 2^32, and 2^21 of them 2^53, which is refused; one member or row less is not."""

@@ -4,7 +4,7 @@ Neighbours are member-level data sets with and without one member. As in `mechan
 computed from bounded members, which the mechanisms cannot see: if they were not, nothing is promised.
 
 * `bound_moments`: counts, sums and averages in one release; `released` has what follows from it, `intervals`
-  its intervals, by the laws of `noise_pairs`;
+  its intervals, by the laws of `noise_pairs`; `moments_of_names` does it in two looks;
 * `quantile_gumb`: quantiles, largest and smallest values over a public grid, by the scores of `rank_scores`;
   `rank_errors` says how far they may be from the rank that was wanted;
 * `drill_down`: totals beside rows of pairs, and what the shown rows leave of them.
@@ -19,6 +19,7 @@ Papers, as the modules name them: Berger and Boos 1994; Bun and Steinke 2016 (ar
 
 from dp_service.mechanisms.aggregates.bound_moments import BoundMoments, ColumnSums, SumShare, share_for_sum
 from dp_service.mechanisms.aggregates.drill_down import DrillDown, named_totals, other, total_bound
+from dp_service.mechanisms.aggregates.moments_of_names import MomentsOfNames
 from dp_service.mechanisms.aggregates.quantile_gumb import CellsOfGroups, ExtremeGumb, QuantileGumb
 from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_members
 from dp_service.mechanisms.aggregates.rank_scores import Largest, Quantile, Smallest
@@ -31,6 +32,7 @@ __all__ = [
     "DrillDown",
     "ExtremeGumb",
     "Largest",
+    "MomentsOfNames",
     "Quantile",
     "QuantileGumb",
     "RankError",

@@ -20,7 +20,8 @@ interval is given that, too.
 Where a list is cut or filtered by SUM or AVG, these decided what is shown, and all intervals are at alpha divided by
 the number of released groups: together they cover at least as often as they say, whichever groups are shown.
 
-COUNT covers with probability 1 - alpha. SUM and AVG are at alpha / 2 each, so that both cover together.
+COUNT covers with probability 1 - alpha. SUM and AVG are at alpha / 2 each, so that both of one column
+and group cover together; what is said of several groups holds for each column by itself.
 """
 
 from __future__ import annotations

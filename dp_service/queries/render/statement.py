@@ -11,8 +11,8 @@ Delta_0 of a member count. Where counts are released relative to their total, it
 element is the first. Every member that is counted has exactly one first element, so these numbers add up to the number
 of members, of the very rows that the counts are of.
 
-Sums take the total of each member in each element in place of its events (`render.sums`): n and every sum are over the
-members of one inner query.
+Sums take the total of each member in each element in place of its events, or beside them where they are over rows
+(`render.sums`): n and every sum are over the members of one inner query.
 
 The statement of a second look has one condition more, which leaves only the names of the first one. It acts where the
 question's own conditions do, so members are bounded within the names.
@@ -49,7 +49,9 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         return bounded_statement(resolution, bound, dialect)
     if query.values:
         source = f"({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
-        ranking = _ranking(resolution, _names(query, dialect), "COUNT(*)", source, dialect)
+        clip = query.rows_summed
+        count = "COUNT(*)" if clip is None else _total(_clipped(clip, dialect), query, dialect)
+        ranking = _ranking(resolution, _names(query, dialect), count, source, dialect)
         return dialect.nested_prefix + dialect.prefix + ranking
     if query.clip is not None:
         keys = _names(query, dialect)

@@ -6,6 +6,12 @@ It is `dp_service.values` for engines, in IEEE doubles and 64-bit integers alone
     s = the sum of a member's steps in an element, brought between the clamps of a total;
     the sum over members of 2 s - (low + high).
 
+Over rows a member counts as at most tau rows, with the sum S of the steps of all its c rows, or where c > tau with that
+of tau rows of their mean:
+
+    S' = S, or floor(S * tau / c + 1/2) within tau * low and tau * high of a row;
+    the sum over members of 2 S' - (low + high) min(c, tau).
+
 A value is brought between two whole numbers around the clamps before it is multiplied, so that nothing overflows, and a
 row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
 be used are left out by a condition, before members are bounded.
@@ -42,12 +48,15 @@ def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
 def measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
     """Return what a query calls the numbers that it takes of each member in each element."""
     totals = [identifier(total_name(place), dialect) for place in range(len(query.values))]
-    return totals or [identifier(MEMBER_COUNT_COLUMN, dialect)]
+    counts = [identifier(MEMBER_COUNT_COLUMN, dialect)]
+    return totals + counts if query.rows_summed is not None else totals or counts
 
 
 def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
-    """Write these numbers: totals, or where nothing is summed the number of events."""
-    numbers = [_member_total(value, dialect) for value in query.values] or ["COUNT(*)"]
+    """Write these numbers: totals, and over rows or where nothing is summed the number of events."""
+    numbers = [_member_total(value, dialect) for value in query.values]
+    if query.rows_summed is not None or not numbers:
+        numbers.append("COUNT(*)")
     names = measured(query, dialect)
     return [f"{number} AS {name}" for number, name in zip(numbers, names, strict=True)]
 
@@ -55,7 +64,13 @@ def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
     """Write the centred sum of each column that is summed, over the members that are counted beside it."""
     for place, value in enumerate(query.values):
-        total = dialect.total(_centred_total(value, place, dialect))
+        tau = query.rows_summed
+        centred = (
+            _centred_total(value, place, dialect)
+            if tau is None
+            else _centred_rows(value, place, tau, dialect)
+        )
+        total = dialect.total(centred)
         # All rows together may be none.
         whole = total if query.dimensions else f"COALESCE({total}, 0)"
         yield f"{whole} AS {identifier(sum_name(place), dialect)}"
@@ -72,6 +87,16 @@ def _centred_total(value: QueryValue, place: int, dialect: Dialect) -> str:
     totals = value.bounds.totals
     clamped = _clamped(identifier(total_name(place), dialect), totals)
     return f"2 * {clamped} - ({totals.centre})"
+
+
+def _centred_rows(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
+    """Write what the rows of one member add to the sum of a column, at most tau of them: 2 S' - (low + high) rows."""
+    rows, total = value.bounds.rows, identifier(total_name(place), dialect)
+    count = identifier(MEMBER_COUNT_COLUMN, dialect)
+    mean = f"FLOOR(CAST({total} AS DOUBLE) * {tau} / {count} + 0.5)"
+    of_tau = f"CAST({_clamped(mean, Clamp(rows.low * tau, rows.high * tau))} AS BIGINT)"
+    is_more = f"CASE WHEN {count} > {tau} THEN"
+    return f"2 * ({is_more} {of_tau} ELSE {total} END) - ({rows.centre}) * ({is_more} {tau} ELSE {count} END)"
 
 
 def _number(value: QueryValue, dialect: Dialect) -> str:

@@ -6,6 +6,7 @@ compares numbers as texts.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -103,12 +104,12 @@ def _null_number(kind: str, stated: object, *, is_metric: bool) -> Fraction | No
         return Fraction(0) if is_metric else _NUMBERS[kind]
     try:
         number = Decimal(str(stated))
-    except InvalidOperation:
+        # In 32 bits another number is stored than a schema says.
+        held = unpack("f", pack("f", number))[0] if kind == "FLOAT" else number
+        return Fraction(held) if math.isfinite(held) else None
+    except (InvalidOperation, OverflowError, ValueError):
+        # No number, or one that is too large for the type, of which an infinity is stored.
         return None
-    if not number.is_finite():
-        return None
-    # In 32 bits another number is stored than a schema says.
-    return Fraction(unpack("f", pack("f", number))[0] if kind == "FLOAT" else number)
 
 
 def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadColumn]) -> None:

@@ -21,7 +21,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.mechanism import moments_of
 from dp_service.terms import BoundedBy
@@ -30,6 +30,7 @@ from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked
 
 Translate = Callable[[Resolution], Resolution]
 WIDE = Clamp(-(2**50), 2**50)
+NOT_COUNTED = "a member changes a sum and not the count, by 1 or over rows by at most tau"
 
 
 SCHEMA = pa.schema(
@@ -116,10 +117,10 @@ def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> It
     moved = [change for change in moved if any(change)]
     if len(moved) > contributions.delta_0:
         yield "a member changes more elements than Delta"
-    if any(change[0] != 1 for change in moved):
-        yield "a member changes a sum and not the count by 1"
+    if any(not 1 <= change[0] <= mechanism.bound.tau for change in moved):
+        yield NOT_COUNTED
     for place, column in enumerate(mechanism.columns, start=1):
-        if any(abs(change[place]) > column.clamp.width for change in moved):
+        if any(abs(change[place]) > column.clamp.width * change[0] for change in moved):
             yield "a member changes a sum by more than its width"
     variances = [mechanism.count_variance, *map(mechanism.sum_variance, range(len(mechanism.columns)))]
     rho = sum(
@@ -146,6 +147,7 @@ def _numbers(histogram: Histogram) -> dict[object, tuple[int, ...]]:
     by=st.sampled_from([(), ("text",), ("text",)]),
     delta_0=st.integers(1, 2),
     known=st.booleans(),
+    measure=st.sampled_from(Measure),
 )
 def test_a_member_changes_counts_and_sums_within_the_price(
     asked_of: Asked,
@@ -157,10 +159,11 @@ def test_a_member_changes_counts_and_sums_within_the_price(
     by: tuple[str, ...],
     delta_0: int,
     known: bool,
+    measure: Measure,
 ) -> None:
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
     under = policy(whole=whole, number=number, delta_0=delta_0, known=known)
-    assert faults(asked_of, asked(*columns, by=by), under, rows) == []
+    assert faults(asked_of, asked(*columns, by=by, measure=measure), under, rows) == []
 
 
 # Ada has three texts, and large, small and missing values.
@@ -220,9 +223,7 @@ def test_comparisons_that_an_infinity_decides_are_found(
     assert faults(asked_of, asked("number"), policy(), rows) == []
     duckdbs = replace(DIALECTS["duckdb"], finite=DIALECTS["spark"].finite)
     monkeypatch.setitem(DIALECTS, "duckdb", duckdbs)
-    assert "a member changes a sum and not the count by 1" in faults(
-        asked_of, asked("number"), policy(), rows
-    )
+    assert NOT_COUNTED in faults(asked_of, asked("number"), policy(), rows)
 
 
 def test_members_that_are_summed_and_not_counted_are_found(
@@ -242,3 +243,42 @@ def test_members_that_are_summed_and_not_counted_are_found(
     monkeypatch.setattr(sums, "_centred_total", over_all)
     found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY)
     assert "a member changes a sum by more than its width" in found
+
+
+def every_row(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
+    """Write the centred sum of all of a member's rows, whatever tau is."""
+    total, count = (identifier(name, dialect) for name in (f"gris_total_{place + 1}", "gris_member_count"))
+    return f"2 * {total} - ({value.bounds.rows.centre}) * {count}"
+
+
+def unweighted(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
+    """Write the sum of all of a member's rows, centred by the number of those that count."""
+    total, count = (identifier(name, dialect) for name in (f"gris_total_{place + 1}", "gris_member_count"))
+    return f"2 * {total} - ({value.bounds.rows.centre}) * LEAST({count}, {tau})"
+
+
+@pytest.mark.parametrize("wrong", [every_row, unweighted])
+def test_sums_of_more_rows_than_are_counted_are_found(
+    asked_of: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: Callable[[QueryValue, int, int, Dialect], str],
+) -> None:
+    """Ada's three rows of a text count as two, so their sum may move by twice the width."""
+    over_rows = asked("whole", measure=Measure.EVENTS)
+    rows = [*HEAVY, *(Row("ada", "a", 20, 1.0) for _ in range(3))]
+    assert faults(asked_of, over_rows, policy(whole=SIGNED), rows) == []
+    monkeypatch.setattr(sums, "_centred_rows", wrong)
+    found = faults(asked_of, over_rows, policy(whole=SIGNED), rows)
+    assert "a member changes a sum by more than its width" in found
+
+
+def test_counts_of_more_rows_than_tau_are_found(asked_of: Asked) -> None:
+    """A query that clips at five rows where the price is for two."""
+
+    def clips_later(resolution: Resolution) -> Resolution:
+        parameters = replace(resolution.parameters, tau=5)
+        return replace(resolution, query=replace(resolution.query, clip=5), parameters=parameters)
+
+    rows = [*HEAVY, Row("ada", "a", 20, 1.0)]
+    over_rows = asked("whole", measure=Measure.EVENTS)
+    assert NOT_COUNTED in faults(asked_of, over_rows, policy(whole=SIGNED), rows, translate=clips_later)

@@ -30,7 +30,7 @@ tables:
     contributions:
       {{bound: {bound}, delta_0: {delta_0}, units: 10, min_count: {min_count},
         sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true}}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true{domain}}}
@@ -83,10 +83,15 @@ def policy(
     )
 
 
-def asked(*columns: str, by: tuple[str, ...] = ("text",), table: str = "t") -> HistogramQuery:
-    """Return a question for the sum and the average of columns."""
+def asked(
+    *columns: str,
+    by: tuple[str, ...] = ("text",),
+    table: str = "t",
+    measure: Measure = Measure.DISTINCT_MEMBERS,
+) -> HistogramQuery:
+    """Return a question for the sum and the average of columns, over members' totals or over rows."""
     aggregates = [Aggregate(function, column) for column in columns for function in AggregateFunction]
-    return HistogramQuery(table, by, Measure.DISTINCT_MEMBERS, aggregates=tuple(aggregates))
+    return HistogramQuery(table, by, measure, aggregates=tuple(aggregates))
 
 
 WHOLE_VALUES = (
@@ -120,7 +125,8 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
             by_member[row.member][element].append(values)
     groups = _bounded(by_member, table, is_bounded=bool(query.dimensions))
     summed = [_summed(column) for column in columns]
-    found = {element: group_sums(members, summed) for element, members in groups.items()}
+    tau = table.tau(query.measure) if query.sums_rows else None
+    found = {element: group_sums(members, summed, rows_of_member=tau) for element, members in groups.items()}
     if not query.dimensions:
         whole = found.get("", group_sums([], summed))
         return [(whole.count, *(column.centred for column in whole.columns))]

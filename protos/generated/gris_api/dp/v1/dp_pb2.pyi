@@ -55,6 +55,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
 
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -128,6 +129,7 @@ ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
 ENGINE_FEATURE_TWO_LOOKS: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
+ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
@@ -222,20 +224,24 @@ class NamesLook(_message.Message):
     def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance")
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
     UPPER_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
+    ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
     upper: str
     share: str
     noise_variance: str
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
+    row_lower: str
+    row_upper: str
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
     __slots__ = ("function", "column", "alias")
@@ -248,16 +254,18 @@ class ShownAggregate(_message.Message):
     def __init__(self, function: _Optional[_Union[_question_pb2.AggregateFunction, str]] = ..., column: _Optional[str] = ..., alias: _Optional[str] = ...) -> None: ...
 
 class Sums(_message.Message):
-    __slots__ = ("share", "columns", "aggregates", "ordered_by")
+    __slots__ = ("share", "columns", "aggregates", "ordered_by", "over_rows")
     SHARE_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
+    OVER_ROWS_FIELD_NUMBER: _ClassVar[int]
     share: str
     columns: _containers.RepeatedCompositeFieldContainer[SummedColumn]
     aggregates: _containers.RepeatedCompositeFieldContainer[ShownAggregate]
     ordered_by: int
-    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
+    over_rows: bool
+    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
     __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums")
