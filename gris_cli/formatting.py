@@ -356,8 +356,8 @@ def format_guarantee(guarantee: AccountGuarantee) -> str:
         return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
     if holds.guarantee is None:
         return (
-            f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts, or "
-            "more was spent there than its limit is now"
+            f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts, more "
+            "was spent there than its limit allows, it had no limit at first, or the previous currency counts there"
         )
     if holds.guarantee.delta >= 1:
         return f"nothing bounds what {account} is shown: delta reaches 1 for {_format_limit(holds.limit)}"
@@ -381,7 +381,7 @@ def format_own_guarantee(guarantee: AccountGuarantee) -> str:
     if own.limit is None:
         return "recorded but not enforced"
     if own.guarantee is None:
-        return "more was spent than its limit is now"
+        return "more was spent than its limit allows, it had none at first, or the previous currency counts"
     if own.guarantee.delta >= 1:
         return f"{_format_limit(own.limit)}; delta reaches 1, so nothing is promised for its own results"
     return f"{_format_limit(own.limit)}; its own results alone are {_format_privacy(own.guarantee)}"

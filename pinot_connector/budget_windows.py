@@ -21,22 +21,25 @@ def covers(budget: Cost, spent: Cost) -> bool:
     return spent.information <= budget.information and spent.calls <= budget.calls
 
 
-def counted(level: Level) -> Cost | None:
-    """Returns what may be paid for in one window of a level: its limit; None if more counts against it already.
+def counted(level: Level, largest: Cost | None) -> Cost | None:
+    """Returns what may be paid for in one window of a level: the largest limit it had there; None if nothing bounds it.
 
-    Then the limit was lowered, or is enforced only now. What was spent by then does not take its place: when to have
-    spent it was the analysts' choice, and a guarantee needs a budget that was fixed beforehand.
+    That is also where more counts against it than any limit that is known of. What was spent does not take its place:
+    when to have spent it was the analysts' choice, and a guarantee needs a budget that was fixed beforehand.
     """
-    return None if level.over_limit or not covers(level.limit, used(level)) else level.limit
-
-
-def counted_within(shared: Level, own: Level) -> Cost | None:
-    """Returns what may be paid for on a shared level during a window of `own`; None: nothing bounds it."""
-    times = overlapping_windows(shared, own)
-    if shared.mode is not Mode.ENFORCE or times is None:
+    if largest is None or not covers(largest, used(level)):
         return None
-    once = counted(shared)
-    if once is None:
+    # Of a shared level what is reserved is not reported, but whether it is too much for the present limit.
+    return None if level.over_limit and covers(level.limit, largest) else largest
+
+
+def counted_within(shared: Level, once: Cost | None, own: Level) -> Cost | None:
+    """Returns what may be paid for on a shared level during a window of `own`; None: nothing bounds it.
+
+    `once` is what `counted` says of the shared level.
+    """
+    times = overlapping_windows(shared, own)
+    if shared.mode is not Mode.ENFORCE or times is None or once is None:
         return None
     total = Cost(once.information * times, once.calls * times, once.unit_id)
     return total if max(total.information, total.calls) <= MAX_UNITS else None

@@ -244,8 +244,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         (epsilon, delta)-differentially private for every member; both numbers are rounded up.
 
         Args:
-            budget: how much the account may spend, in information units and calls; None: its limit. If that was lowered
-                within the window, give the largest one; less than what was spent is refused.
+            budget: how much the account may spend, in information units and calls; None: its limit, or the largest one
+                that the ledger has recorded in the window. If `budget.yaml` had a larger one, give that; less than what
+                was spent is refused.
             slack: the part of delta that advanced composition may use, as a decimal number.
             domains: further published domains that the account saw, such as those of a policy under which it was
                 charged nothing.

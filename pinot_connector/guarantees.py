@@ -75,8 +75,9 @@ class Guarantee:
 class BudgetGuarantee:
     """What is counted of the level `path`, and what that is worth.
 
-    `limit` is the limit; of a shared level it is for as many windows as the account's can meet. None: no limit is
-    enforced. `guarantee` None: nothing bounds what is shown, also if more was spent than the limit is now.
+    `limit` is the largest limit that was enforced in the window; of a shared level it is for as many windows as the
+    account's can meet. None: no limit is enforced. `guarantee` None: nothing bounds what is shown, also if more was
+    spent than the limit allows, if none was enforced when charges began, or if charges in the previous currency count.
     """
 
     path: tuple[str, ...]

@@ -16,7 +16,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budget_windows import MAX_UNITS, counted, counted_within, covers, used
-from pinot_connector.budgets import Cost, Level, Mode, level_of
+from pinot_connector.budgets import Cost, Level, Mode, cost_of, level_of
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.guarantees import (
@@ -48,11 +48,22 @@ async def account_guarantee(
 
 @dataclass(frozen=True)
 class _StatedLevel:
-    """A level, the policy statements that the charges of its window carried, and whether it counts worst cases."""
+    """A level, the policy statements that the charges of its window carried, and whether it counts worst cases.
+
+    `largest` is the largest limit that was enforced in the window, as far as the ledger knows; None: at some time none
+    was, or charges in the previous currency count.
+    """
 
     level: Level
     statements: Sequence[str]
     worst_case: bool
+    largest: Cost | None
+    is_of_previous_currency: bool
+
+    @property
+    def counted(self) -> Cost | None:
+        """What may be paid for in one window; None if nothing bounds it."""
+        return counted(self.level, self.largest)
 
 
 @dataclass(frozen=True)
@@ -60,14 +71,16 @@ class Budgets:
     """The budgets whose guarantees make an account's guarantee, as the ledger reports them.
 
     `own_limit` is that of the level `own_path`; None: no level enforces a limit. `own` is what counts there; None:
-    nothing does, or more was spent than the limit is now. `spent` was spent by the account itself. `shared` is the
-    widest level above the account; None: there is none. `bounding` is what counts there; None: nothing bounds it.
+    nothing bounds it. `no_budget_holds`: charges in the previous currency count there, so no other budget may stand in
+    for it. `spent` was spent by the account itself. `shared` is the widest level above the account; None: there is
+    none. `bounding` is what counts there; None: nothing bounds it.
     """
 
     account: tuple[str, ...]
     own_path: tuple[str, ...]
     own_limit: Cost | None
     own: Cost | None
+    no_budget_holds: bool
     spent: Cost | None
     own_statements: Sequence[str]
     shared: Level | None
@@ -92,12 +105,15 @@ class Budgets:
             account=account,
             own_path=account if enforced is None else enforced.level.path,
             own_limit=None if enforced is None else enforced.level.limit,
-            own=None if enforced is None else counted(enforced.level),
+            own=None if enforced is None else enforced.counted,
+            no_budget_holds=enforced is not None and enforced.is_of_previous_currency,
             spent=None if itself is None else used(itself),
             own_statements=() if last is None else last.statements,
             shared=None if shared is None else shared.level,
             shared_statements=() if shared is None else shared.statements,
-            bounding=None if shared is None or last is None else counted_within(shared.level, last.level),
+            bounding=None
+            if shared is None or last is None
+            else counted_within(shared.level, shared.counted, last.level),
             sharing=_sharing(above),
         )
 
@@ -147,6 +163,8 @@ class Budgets:
         for field, units in (("information", budget.information), ("calls", budget.calls)):
             if not 0 <= units <= MAX_UNITS:
                 raise InvalidQuestion(field, "expected 0 to 2^53 units")
+        if self.no_budget_holds:
+            return None
         if self.spent is not None and not covers(budget, self.spent):
             field = "information" if self.spent.information > budget.information else "calls"
             raise InvalidQuestion(
@@ -173,7 +191,17 @@ class Budgets:
 
 
 def _stated(message: budget_pb2.Level) -> _StatedLevel:
-    return _StatedLevel(level_of(message), tuple(message.policy_statements), message.worst_case)
+    level = level_of(message)
+    # A ledger of an earlier version says no more than the limit.
+    largest = cost_of(message.largest_limit) if message.HasField("largest_limit") else level.limit
+    is_bounded = not (message.previous_currency or message.unlimited_before)
+    return _StatedLevel(
+        level,
+        tuple(message.policy_statements),
+        message.worst_case,
+        largest if is_bounded else None,
+        message.previous_currency,
+    )
 
 
 def _sharing(above: Sequence[_StatedLevel]) -> Sharing:

@@ -1,15 +1,15 @@
 """What the present charges of an account mean for its guarantee, level by level.
 
-For each level: the policy statements in its present window, and whether its sum reveals what releases cost. They are
-read from the journal, newest entries first, back to the start of the oldest window. Archived entries are not read; if
-some of them still count, there is an error instead of a partial answer.
+For each level: the policy statements in its present window, whether its sum reveals what releases cost, and which
+limits it had. They are read from the journal, newest entries first, back to the start of the oldest window. Archived
+entries are not read; if some of them still count, there is an error instead of a partial answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 from budget_service.ledger.outcomes import LevelStatus
@@ -18,6 +18,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.server.former_names import names_of
+from budget_service.server.limit_history import LimitHistory
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -37,11 +38,13 @@ class ArchivedStatementsError(Exception):
 class LevelStatements:
     """The sorted statements of a level, and whether every charge from accounts below counts with its worst case.
 
-    Direct charges were fixed beforehand, and forfeited ones are what was reserved: both count as worst cases.
+    Direct charges were fixed beforehand, and forfeited ones are what was reserved: both count as worst cases. `limits`
+    are those that the level had.
     """
 
     statements: tuple[str, ...]
     has_worst_cases: bool
+    limits: LimitHistory = field(default_factory=LimitHistory, compare=False)
 
 
 async def policy_statements_of(
@@ -117,6 +120,8 @@ class _Window:
         self._found: dict[int, set[str]] = {depth: set() for depth in self._starts}
         self._all: set[str] = set()
         self._revealing: set[int] = set()
+        self._first_charges: dict[int, Microseconds] = {}
+        self._changes: dict[int, list[JournalEntry]] = {depth: [] for depth in self._starts}
 
     def is_before(self, entry: JournalEntry) -> bool:
         """Return whether neither an entry nor any older one counts."""
@@ -124,7 +129,9 @@ class _Window:
         return entry.kind is not EntryKind.FORFEITED and entry.time < self._oldest
 
     def add(self, entry: JournalEntry) -> None:
-        """Collect the statement of an entry at each level at which it counts."""
+        """Collect the statement of an entry at each level at which it counts, or the change of a level's limit."""
+        if entry.kind is EntryKind.LIMIT:
+            self._note_limit(entry)
         named = {hold.depth: hold.window_start for hold in entry.holds}
         for depth, start in self._starts.items():
             is_own = entry.account.level(depth) in self._levels[depth]
@@ -139,10 +146,18 @@ class _Window:
         if entry.policy_statement:
             self._found[depth].add(entry.policy_statement)
             self._all.add(entry.policy_statement)
+        if entry.kind.is_charge:
+            first = self._first_charges.get(depth, entry.time)
+            self._first_charges[depth] = min(first, entry.time)
         # At the level of the charged account itself the actual cost counts.
         counts_worst = entry.shared_cost is not None and entry.cost_at(depth) == entry.shared_cost
         if entry.kind is EntryKind.SETTLED and not counts_worst:
             self._revealing.add(depth)
+
+    def _note_limit(self, entry: JournalEntry) -> None:
+        depth = entry.account.depth
+        if entry.account in self._levels.get(depth, ()) and entry.time >= self._starts[depth]:
+            self._changes[depth].append(entry)
 
     def reaches(self, checkpoint: Checkpoint) -> bool:
         """Return whether a charge that the checkpoint covers counts at one of the levels."""
@@ -156,6 +171,14 @@ class _Window:
     def statements(self) -> dict[int, LevelStatements]:
         """Return what was found."""
         return {
-            depth: LevelStatements(tuple(sorted(found)), depth not in self._revealing)
+            depth: LevelStatements(
+                tuple(sorted(found)),
+                depth not in self._revealing,
+                LimitHistory(
+                    # Entries were read from the newest on, those of one name after those of another.
+                    tuple(sorted(self._changes[depth], key=lambda entry: entry.time)),
+                    self._first_charges.get(depth),
+                ),
+            )
             for depth, found in self._found.items()
         }

@@ -113,7 +113,10 @@ def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
     closed = () if found.closed is None else found.closed.path
     message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
     for each in found.levels:
-        LevelForm(message.levels.add()).fill(each, account, currency.unit_id)
+        level = message.levels.add()
+        LevelForm(level).fill(each, account, currency.unit_id)
+        # What counts since before the present currency began is of the one before: see `Draft`.
+        level.previous_currency = each.window.start < currency.since
     if found.ahead:
         message.clock_ahead.CopyFrom(duration(found.ahead))
     if currency.next_unit_id:

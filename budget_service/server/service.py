@@ -23,6 +23,7 @@ from budget_service.ledger.outcomes import (
     CurrencyChanged,
     Exhausted,
     Held,
+    LevelStatus,
     LimitsSet,
     Reason,
     Refused,
@@ -30,9 +31,10 @@ from budget_service.ledger.outcomes import (
 )
 from budget_service.ledger.reading import Statement, check
 from budget_service.ledger.requests import Charge, Request
-from budget_service.ledger.values import Account
+from budget_service.ledger.values import Account, Mode
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
+from budget_service.server.limit_history import LimitHistory
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
     TooManyStatementsError,
@@ -165,14 +167,25 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             ) from None
         except ArchivedStatementsError:
             raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
-        counts_worst = self._settings.current.configuration.counts_worst_cases
-        for level in message.levels:
+        configuration = self._settings.current.configuration
+        counts_worst = configuration.counts_worst_cases
+        for level, status in zip(message.levels, found.levels, strict=True):
             depth = len(level.path)
+            self._add_largest_limit(level, status, found_statements[depth].limits)
             level.policy_statements.extend(found_statements[depth].statements)
             # The configuration applies to future charges, the journal holds the present ones.
             level.worst_case = (
                 counts_worst and depth < account.depth and found_statements[depth].has_worst_cases
             )
+
+    def _add_largest_limit(self, level: pb.Level, status: LevelStatus, history: LimitHistory) -> None:
+        if status.mode is Mode.TRACK:
+            return
+        largest = history.largest(status.maximum, self._settings.current.configuration.limit_of)
+        if largest is None:
+            level.unlimited_before = True
+        else:
+            level.largest_limit.CopyFrom(responses.cost_message(largest, level.limit.unit_id))
 
     @asynccontextmanager
     async def _reader_slot(self) -> AsyncIterator[None]:

@@ -89,8 +89,8 @@ class Alike:
     """Some of the newest entries of a root, where entries that mean the same for an account's levels count once.
 
     Such entries have the same kind, spans, statement and depth, are below the same levels, and count in the same way
-    there; `entries` has the oldest of them. `checkpointed` is how many single entries are at or before a given
-    position. `before` leads to the next page, and is empty after the last one.
+    there; `entries` has the oldest of them. Changes of limits are never grouped. `checkpointed` is how many single
+    entries are at or before a given position. `before` leads to the next page, and is empty after the last one.
     """
 
     entries: tuple[JournalEntry, ...]

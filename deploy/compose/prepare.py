@@ -15,9 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
-# What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, and the
-# certificates of the gateway and two callers. And, apart from the releases, the folder of their key.
-FOLDERS = ("redis", "mark", "history", "certificates", "releases")
+# What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, the
+# certificates of the gateway and two callers, and tables of the adaptive bound. And, apart from the releases, the
+# folder of their key.
+FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases")
 
 _REDIS = """\
 # Every charge is on the disk before it is answered, and nothing is ever evicted.

@@ -14,7 +14,7 @@ from fractions import Fraction
 from dp_service.accounting.bounds import Portion, basic, dong_durfee_rogers, durfee_rogers, rho_of
 from dp_service.accounting.calls import CallRule, delta_of_calls, epsilon_with_calls
 from dp_service.accounting.checks import require_epsilon, require_probability, require_units
-from dp_service.accounting.epsilon_table import EpsilonTable
+from dp_service.accounting.epsilon_table import AdaptiveEpsilons
 from dp_service.accounting.rounding import fraction_up, rounded_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
 from dp_service.limits import LARGEST_RHO
@@ -65,7 +65,7 @@ def guarantee(
     gaussian: bool = False,
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
-    table: EpsilonTable | None = None,
+    table: AdaptiveEpsilons | None = None,
 ) -> Guarantee:
     """Return the guarantee of everything that one budget pays for, rounded up: the smallest of `guarantees`.
 
@@ -95,7 +95,7 @@ def guarantees(
     gaussian: bool = False,
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
-    table: EpsilonTable | None = None,
+    table: AdaptiveEpsilons | None = None,
 ) -> tuple[Guarantee, ...]:
     """Return the guarantee of one budget by each bound that applies, rounded up; all of them hold.
 
@@ -159,7 +159,7 @@ def _bounded_range_epsilons(portion: Portion, slack: Fraction) -> dict[Bound, fl
 
 
 def _adaptive_epsilon(
-    table: EpsilonTable, portion: Portion, slack: Fraction, domains: Sequence[PublishedDomain]
+    table: AdaptiveEpsilons, portion: Portion, slack: Fraction, domains: Sequence[PublishedDomain]
 ) -> dict[Bound, float]:
     """Return the adaptive bound, if the table has it, with the epsilon of the domains added: their slack is half."""
     if table.epsilon_per != portion.epsilon_per:

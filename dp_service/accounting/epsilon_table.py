@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ from dp_service.accounting.adaptive import (
 )
 from dp_service.accounting.checks import require_probability, require_units
 
-Short = NDArray[np.float32]
+Steps = NDArray[np.int32]
 
-# Raised whenever the same currency would get other numbers.
-_FORMAT = 1
+# Raised whenever the same currency would get other numbers, or they are written in another way.
+_FORMAT = 2
 _MANTISSAS = (
     100,
     112,
@@ -64,6 +64,15 @@ _MOST_POINTS = 2**21
 # Half a dozen float operations lose less.
 _MARGIN = 2.0**-40
 
+# An epsilon is kept as a whole number of steps, one of which is e divided by this.
+_STEPS_PER_E = 4096
+
+# So many steps and more are kept as this: there is no epsilon.
+_NO_EPSILON = 2**31 - 1
+
+# So much less may stand for one unit more: what is needed is rounded down to the grid.
+_SLIP = _STEPS_PER_E // 16
+
 _NEAREST = np.array([float(each) for each in SLACKS])
 
 
@@ -73,13 +82,58 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The epsilon of 0, 1, 2, ... units at each of `SLACKS`, shape (units + 1, number of slacks).
+    """The epsilon of 0, 1, 2, ... units at each of `SLACKS`, in steps, shape (units + 1, number of slacks).
 
     `enough` is rounded up: so much is enough. `needed` is rounded down: some mechanisms need as much.
     """
 
-    enough: Short
-    needed: Short
+    enough: Steps
+    needed: Steps
+
+
+class AdaptiveEpsilons(Protocol):
+    """The epsilons of one currency by the adaptive bound, of as many units as were worked out."""
+
+    @property
+    def epsilon_per(self) -> Fraction:
+        """What one unit buys."""
+
+    def epsilon(self, information: int, slack: Fraction) -> float:
+        """Return the epsilon of so many units, rounded up; inf if it was not worked out."""
+
+
+@dataclass(frozen=True)
+class BudgetEpsilons:
+    """The epsilons of one budget, as a table of its currency has them; made in half the time, and kept by nobody."""
+
+    epsilon_per: Fraction
+    units: int
+    row: Steps
+
+    @classmethod
+    def of(
+        cls,
+        epsilon_per: Fraction,
+        units: int,
+        *,
+        resolution: int = RESOLUTION,
+        advance: Callable[[], None] = lambda: None,
+    ) -> BudgetEpsilons:
+        """Work them out; `advance` is called after each unit.
+
+        Raises:
+            ValueError: Not 0 < epsilon_per <= 10.
+        """
+        upper = next(upper_tables(epsilon_per, resolution=resolution))
+        for _ in range(units):
+            upper = upper.with_another_unit()
+            advance()
+        return cls(epsilon_per, units, _steps_up(epsilon_per, upper))
+
+    def epsilon(self, information: int, slack: Fraction) -> float:
+        """Return the epsilon of the budget, rounded up, which is enough for fewer units too; inf for more."""
+        require_units("information", information)
+        return math.inf if information > self.units else _epsilon_in(self.row, self.epsilon_per, slack)
 
 
 @dataclass(frozen=True)
@@ -103,21 +157,9 @@ class EpsilonTable:
             ValueError: `information` is negative, or not 0 < slack < 1.
         """
         require_units("information", information)
-        require_probability("slack", slack)
-        at_or_above = bisect.bisect_left(SLACKS, slack)
-        if information > self.units or slack < SLACKS[0]:
+        if information > self.units:
             return math.inf
-        row = self.rows.enough[information].astype(np.float64)
-        if at_or_above == len(SLACKS):
-            # An epsilon for less slack is one for more.
-            return float(row[-1])
-        if SLACKS[at_or_above] == slack:
-            return float(row[at_or_above])
-        # V_k is convex, so between two points of its graph it is below the line.
-        high, low = SLACKS[at_or_above], SLACKS[at_or_above - 1]
-        share = float((high - slack) / (high - low))
-        least, most = row[at_or_above], row[at_or_above - 1]
-        return float((least + math.log1p(share * math.expm1(most - least))) * (1 + _MARGIN))
+        return _epsilon_in(self.rows.enough[information], self.epsilon_per, slack)
 
     def needed(self, information: int, slack: Fraction) -> float:
         """Return an epsilon that some strategy of so many units needs, rounded down; 0 if the table holds none.
@@ -130,7 +172,7 @@ class EpsilonTable:
         at_or_above = bisect.bisect_left(SLACKS, slack)
         if information > self.units or at_or_above == len(SLACKS):
             return 0.0
-        return float(self.rows.needed[information, at_or_above])
+        return float(self.rows.needed[information, at_or_above] * _step_of(self.epsilon_per) * (1 - _MARGIN))
 
     def to_bytes(self) -> bytes:
         """Return the table as bytes; they hold nothing but what follows from its currency."""
@@ -140,8 +182,8 @@ class EpsilonTable:
             format=np.array([_FORMAT]),
             epsilon_per=np.array([str(self.epsilon_per)]),
             slacks=_NEAREST,
-            enough=self.rows.enough,
-            needed=self.rows.needed,
+            enough=_packed(self.rows.enough),
+            needed=_packed(self.rows.needed),
             steps=np.array([self.upper.grid.step, self.lower.grid.step]),
             grids=np.array([[grid.unit, grid.first] for grid in (self.upper.grid, self.lower.grid)]),
             upper=self.upper.values,
@@ -164,21 +206,21 @@ def new_table(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Epsilon
     """
     upper = next(upper_tables(epsilon_per, resolution=resolution))
     lower = next(lower_tables(epsilon_per, resolution=resolution))
-    return EpsilonTable(epsilon_per, _rows([upper], [lower]), upper, lower)
+    return EpsilonTable(epsilon_per, _rows(epsilon_per, upper, lower), upper, lower)
 
 
 def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lambda: None) -> EpsilonTable:
     """Return a table with at least so many units; `advance` is called after each unit that is added."""
-    upper, lower = [table.upper], [table.lower]
-    found = [table.rows]
+    upper, lower, found = table.upper, table.lower, [table.rows]
     for _ in range(units - table.units):
-        upper, lower = [upper[-1].with_another_unit()], [lower[-1].with_another_unit()]
-        found.append(_rows(upper, lower))
+        upper, lower = upper.with_another_unit(), lower.with_another_unit()
+        found.append(_rows(table.epsilon_per, upper, lower))
         advance()
-    rows = _Rows(
-        np.concatenate([each.enough for each in found]), np.concatenate([each.needed for each in found])
-    )
-    return table if len(found) == 1 else EpsilonTable(table.epsilon_per, rows, upper[-1], lower[-1])
+    if len(found) == 1:
+        return table
+    enough, needed = [each.enough for each in found], [each.needed for each in found]
+    rows = _Rows(np.concatenate(enough), np.concatenate(needed))
+    return EpsilonTable(table.epsilon_per, rows, upper, lower)
 
 
 def work_of(epsilon_per: Fraction, units: int) -> float:
@@ -222,21 +264,65 @@ def _assembled(parts: Mapping[str, NDArray[Any]]) -> EpsilonTable:
     )
     return EpsilonTable(
         Fraction(str(parts["epsilon_per"][0])),
-        _Rows(parts["enough"], parts["needed"]),
+        _Rows(_unpacked(parts["enough"]), _unpacked(parts["needed"])),
         UpperTable(upper, parts["upper"], float(parts["rest"][0])),
         LowerTable(lower, parts["lower"]),
     )
 
 
-def _rows(upper: list[UpperTable], lower: list[LowerTable]) -> _Rows:
-    """Return rows in half the space, rounded up and down."""
-    enough = np.array([each.epsilons(np.nextafter(_NEAREST, 0)) for each in upper])
-    needed = np.array([each.epsilons(np.nextafter(_NEAREST, 1)) for each in lower])
-    short = enough.astype(np.float32), needed.astype(np.float32)
-    return _Rows(
-        np.where(short[0] < enough, np.nextafter(short[0], np.float32(np.inf)), short[0]),
-        np.where(short[1] > needed, np.nextafter(short[1], np.float32(0)), short[1]),
-    )
+def _rows(epsilon_per: Fraction, upper: UpperTable, lower: LowerTable) -> _Rows:
+    """Return the row of one number of units, rounded up and down to whole steps."""
+    needed = lower.epsilons(np.nextafter(_NEAREST, 1)) / _step_of(epsilon_per)
+    down = np.minimum(np.floor(needed * (1 - _MARGIN)), _NO_EPSILON)
+    return _Rows(_steps_up(epsilon_per, upper)[None], down[None].astype(np.int32))
+
+
+def _steps_up(epsilon_per: Fraction, upper: UpperTable) -> Steps:
+    steps = upper.epsilons(np.nextafter(_NEAREST, 0)) / _step_of(epsilon_per)
+    # One more than the whole steps of a quotient that may be wrong by its last bit.
+    up = np.where(steps > 0, np.floor(steps * (1 + _MARGIN)) + 1, 0)
+    return np.minimum(up, _NO_EPSILON).astype(np.int32)
+
+
+def _epsilon_in(steps: Steps, epsilon_per: Fraction, slack: Fraction) -> float:
+    """Return the epsilon of a row at a slack, interpolated between those that it holds."""
+    require_probability("slack", slack)
+    if slack < SLACKS[0]:
+        return math.inf
+    # A step is itself rounded to one part in 2^53, far less than the margin.
+    row = np.where(steps < _NO_EPSILON, steps * (_step_of(epsilon_per) * (1 + _MARGIN)), math.inf)
+    at_or_above = bisect.bisect_left(SLACKS, slack)
+    if at_or_above == len(SLACKS):
+        # An epsilon for less slack is one for more.
+        return float(row[-1])
+    least, most = row[at_or_above], row[at_or_above - 1]
+    if SLACKS[at_or_above] == slack or most == math.inf:
+        return float(least if SLACKS[at_or_above] == slack else most)
+    # V_k is convex, so between two points of its graph it is below the line.
+    high, low = SLACKS[at_or_above], SLACKS[at_or_above - 1]
+    share = float((high - slack) / (high - low))
+    return float((least + math.log1p(share * math.expm1(most - least))) * (1 + _MARGIN))
+
+
+def _step_of(epsilon_per: Fraction) -> float:
+    return float(epsilon_per / _STEPS_PER_E)
+
+
+def _packed(rows: Steps) -> Steps:
+    """Return rows as their second differences over units, differenced over slacks: small numbers, of few bytes."""
+    changes = np.diff(rows, axis=0, prepend=np.int32(0))
+    bends = np.diff(changes, axis=0, prepend=np.int32(0))
+    packed: Steps = np.diff(bends, axis=1, prepend=np.int32(0))
+    return packed
+
+
+def _unpacked(packed: NDArray[Any]) -> Steps:
+    """Return the rows that `_packed` was given; both compute modulo 2^32."""
+    if packed.dtype != np.int32 or packed.ndim != 2:
+        raise TableError("it holds numbers that cannot be right")
+    bends = packed.cumsum(axis=1, dtype=np.int32)
+    changes = bends.cumsum(axis=0, dtype=np.int32)
+    return changes.cumsum(axis=0, dtype=np.int32)
 
 
 def _is_sound(table: EpsilonTable) -> bool:
@@ -252,9 +338,11 @@ def _is_sound(table: EpsilonTable) -> bool:
     )
 
 
-def _is_monotone(rows: Short) -> bool:
-    if rows.dtype != np.float32 or rows.ndim != 2 or rows.shape[1] != len(SLACKS) or not len(rows):
+def _is_monotone(rows: Steps) -> bool:
+    if rows.shape[1] != len(SLACKS) or not len(rows):
         return False
-    # With units up to rounding only.
-    falls, grows = (np.diff(rows, axis=1) <= 0).all(), (np.diff(rows, axis=0) >= -1e-2).all()
+    falls, grows = (
+        (np.diff(rows, axis=1) <= 0).all(),
+        (np.diff(rows.astype(np.int64), axis=0) >= -_SLIP).all(),
+    )
     return bool((rows[0] == 0).all() and falls and grows)

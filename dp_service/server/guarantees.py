@@ -195,7 +195,8 @@ def solve_parameters(
 ) -> dp_pb2.SolveParametersResponse:
     """Return parameters whose guarantee, including all publications, is within the requested one.
 
-    The adaptive bound counts where epsilon_per is that of `table`, and as far as the table goes.
+    The adaptive bound counts where epsilon_per is that of `table`, and as far as the table goes. An epsilon_per that is
+    computed is that of `table` where the bound allows for it, and is found by the other bounds elsewhere.
 
     The results are rounded to the private side.
 
@@ -270,10 +271,14 @@ def _solved(
         return _Solved(epsilon_per, information, request.calls, split)
     if request.d_bar:
         best = best_epsilon_per(
-            target, information=request.information, calls=request.calls, d_bar=request.d_bar
+            target,
+            information=request.information,
+            calls=request.calls,
+            d_bar=request.d_bar,
+            table=table,
         )
         return _Solved(best.epsilon_per, request.information, request.calls, best.split)
-    epsilon_per = epsilon_per_for(target, split, information=request.information)
+    epsilon_per = epsilon_per_for(target, split, information=request.information, table=table)
     return _Solved(epsilon_per, request.information, request.calls, split)
 
 

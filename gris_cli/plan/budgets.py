@@ -22,7 +22,7 @@ from dp_service.accounting.solving import (
     papers_split,
 )
 from gris_cli.plan.sheets import Column, Sheet, downwards, percent, plainly, upwards
-from gris_cli.plan.tables import table_for
+from gris_cli.plan.tables import table_for, with_adaptive_bound
 
 _BOUNDS = {
     Bound.BASIC: "adding up",
@@ -146,11 +146,18 @@ def table_sheet(table: EpsilonTable, directory: Path) -> Sheet:
     )
 
 
-def epsilon_per_sheet(target: Target, *, information: int, calls: int, d_bar: int) -> Sheet:
-    """Return the largest epsilon_per for two splits of delta, with what an element then needs."""
+def epsilon_per_sheet(
+    target: Target, *, information: int, calls: int, d_bar: int, quick: bool = True
+) -> Sheet:
+    """Return the largest epsilon_per for two splits of delta, with what an element then needs.
+
+    With `quick` by the bounds that need no table. The split with the lowest threshold is chosen by these.
+    """
     split = papers_split(target, calls)
     paper = Solution(epsilon_per_for(target, split, information=information), split)
     best = best_epsilon_per(target, information=information, calls=calls, d_bar=d_bar)
+    if not quick:
+        paper, best = with_adaptive_bound(target, [paper, best], information=information)
     return Sheet(
         (
             Column("split", "split of delta", is_text=True),

@@ -134,7 +134,7 @@ def solve(
     with named_errors():
         target = Target(epsilon, delta, gaussian or is_gaussian(named), domains_of(named, domains))
         if epsilon_per is None:
-            sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar)
+            sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar, quick=quick)
         else:
             split = Split(call_delta, slack) if call_delta and slack else papers_split(target, calls)
             table = None if quick else table_beyond(target, split, epsilon_per)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +16,23 @@ from gris_cli.plan.progress import progress
 
 if TYPE_CHECKING:
     from dp_service.accounting.epsilon_table import EpsilonTable
-    from dp_service.accounting.solving import Split, Target
+    from dp_service.accounting.solving import Solution, Split, Target
 
 MAX_WORK = 10**9
 """No table that would take more than about five minutes is made."""
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A search for an epsilon_per: the points of the grid for one e, how often they are worked out, and where not."""
+
+    resolution: int
+    most_often: int
+    most_work: float
+
+
+# Work grows with the square of the resolution, and half of it is enough: from above only.
+_STAGES = (_Stage(8, 6, 4 * MAX_WORK), _Stage(64, 3, MAX_WORK / 3))
 
 
 def table_for(
@@ -82,6 +98,42 @@ def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> Epsilon
         # A tenth more than what the other bounds allow is nearly always enough.
         found = table_for(epsilon_per, allowed + allowed // 10 + 10)
     return found
+
+
+def with_adaptive_bound(target: Target, found: Sequence[Solution], *, information: int) -> list[Solution]:
+    """Return solutions with the larger epsilon_per that the adaptive bound allows; none is larger for Gaussian noise.
+
+    A coarse grid finds about where it is, and the grid of the tables the rest. Both give bounds, so where the second
+    would take too long, what the first has found holds too.
+    """
+    from dp_service.accounting.epsilon_table import work_of  # noqa: PLC0415 - loads numpy
+
+    work = max(work_of(each.epsilon_per, information) for each in found)
+    solutions = list(found)
+    for stage in _STAGES:
+        if work <= stage.most_work and not target.gaussian:
+            with progress("the adaptive bound", len(found) * stage.most_often * information) as advance:
+                solutions = [_enlarged(target, each, information, stage, advance) for each in solutions]
+    return solutions
+
+
+def _enlarged(
+    target: Target, found: Solution, information: int, stage: _Stage, advance: Callable[[], None]
+) -> Solution:
+    from dp_service.accounting.epsilon_table import BudgetEpsilons  # noqa: PLC0415 - loads numpy
+    from dp_service.accounting.solving import larger_epsilon_per  # noqa: PLC0415
+
+    epsilon_per = larger_epsilon_per(
+        target,
+        found.split,
+        information=information,
+        least=found.epsilon_per,
+        worked_out=partial(
+            BudgetEpsilons.of, units=information, resolution=stage.resolution, advance=advance
+        ),
+        most_often=stage.most_often,
+    )
+    return replace(found, epsilon_per=epsilon_per)
 
 
 def kept_table(epsilon_per: Fraction, directory: Path) -> EpsilonTable:

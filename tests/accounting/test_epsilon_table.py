@@ -14,6 +14,7 @@ from dp_service.accounting.adaptive import upper_tables
 from dp_service.accounting.composition import Bound, PublishedDomain, guarantee, guarantees
 from dp_service.accounting.epsilon_table import (
     SLACKS,
+    BudgetEpsilons,
     EpsilonTable,
     TableError,
     extended,
@@ -76,6 +77,21 @@ def test_a_table_that_is_extended_is_the_larger_table(table: EpsilonTable) -> No
     assert np.array_equal(whole.rows.enough, table.rows.enough)
     assert np.array_equal(whole.rows.needed, table.rows.needed)
     assert whole is extended(whole, 60)
+
+
+def test_one_budget_is_worth_what_its_table_says(table: EpsilonTable) -> None:
+    """Without the table; fewer units are bounded by it, more are not."""
+    advanced: list[None] = []
+    budget = BudgetEpsilons.of(E, 100, advance=lambda: advanced.append(None))
+    assert 100 == len(advanced)
+    for slack in (SLACK, Fraction("1.07e-9"), Fraction(1, 2)):
+        assert table.epsilon(100, slack) == budget.epsilon(100, slack) == budget.epsilon(3, slack)
+    assert math.inf == budget.epsilon(101, SLACK) == budget.epsilon(1, Fraction("1e-14"))
+
+
+def test_a_table_of_thousands_of_units_fits_into_a_configmap(table: EpsilonTable) -> None:
+    """Its rows take a few bits for each number, as they bend so little: far below what floats would take."""
+    assert len(table.to_bytes()) < 0.2 * table.rows.enough.nbytes + 2 * 8 * table.upper.values.size
 
 
 def altered(table: EpsilonTable, **parts: object) -> bytes:

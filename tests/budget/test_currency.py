@@ -26,6 +26,7 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mod
 from budget_service.ledger.verification import Rebuilt
 from budget_service.ledger.windows import SECOND, Period, WindowRule, microseconds_of
 from budget_service.server.audit import Verification, verify
+from budget_service.server.responses import budget_message
 from budget_service.stores.interface import Store
 from tests.budget.conftest import UNHURRIED
 from tests.support.budget_samples import (
@@ -130,6 +131,26 @@ async def test_days_of_the_last_currency_close_a_sliding_window_until_the_last_h
         await reported(any_store, charge("now", Cost(10, 5), on=on, unit_id=OTHER_UNIT)), Charged
     )
     await assert_verified(any_store)
+
+
+async def test_a_level_says_as_long_as_charges_in_the_last_currency_count(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """What it shows as limit and spent is no budget that could have a guarantee; others are as ever."""
+    on = WEEK_OF_DAYS
+    await any_store.apply(*charge("first", Cost(1, 0), on=on))
+    await any_store.apply(*change("c", on=on))
+
+    async def says(account: Account = ANALYST, on: tuple[LevelLimit, ...] = on) -> list[bool]:
+        found = await any_store.read(account, on)
+        return [level.previous_currency for level in budget_message(found, account).levels]
+
+    assert [False] == await says()
+    clock.step(days=3)
+    assert [True] == await says()
+    assert [False] == await says(COLLEAGUE, levels(COLLEAGUE, own=on[-1].limit))
+    clock.step(days=5)
+    assert [False] == await says()
 
 
 async def test_what_is_held_closes_a_window_too(any_store: Store, clock: SteppedClock) -> None:

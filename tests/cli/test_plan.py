@@ -173,9 +173,26 @@ def test_gaussian_noise_and_domains_leave_one_bound(
 
 def test_epsilon_per_is_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
     """By the paper's split of delta and by the one with the lowest threshold."""
-    paper, best = reported(capsys, "solve", "--epsilon", "34.9", "--delta", "7e-9")["solutions"]
+    paper, best = reported(capsys, "solve", "--epsilon", "34.9", "--delta", "7e-9", "--quick")["solutions"]
     assert 0.156911 == paper["epsilon_per"]
     assert best["height"] < paper["height"] < 1.01 * best["height"]
+
+
+def test_the_adaptive_bound_allows_for_a_larger_epsilon_per(capsys: pytest.CaptureFixture[str]) -> None:
+    """As large as its guarantee allows, for both splits; Gaussian noise has none, and what takes hours is not begun."""
+    wanted = ("solve", "--epsilon", "2", "--delta", "7e-9", "--information", "40")
+    quick, found = (reported(capsys, *wanted, *more)["solutions"] for more in (("--quick",), ()))
+    for before, after in zip(quick, found, strict=True):
+        assert before["epsilon_per"] < after["epsilon_per"]
+        currency = ("--epsilon-per", str(after["epsilon_per"]), "--delta", str(after["delta"]))
+        budget = ("--slack", str(after["slack"]), "--information", "40")
+        worth = reported(capsys, "guarantee", *currency, *budget)["guarantees"][-1]
+        assert "adaptive" == worth["bound"]
+        assert 1.9998 < worth["epsilon"] <= 2
+    gaussian = [reported(capsys, *wanted, "--gaussian", *more)["solutions"] for more in (("--quick",), ())]
+    assert gaussian[0] == gaussian[1]
+    long = ("solve", "--epsilon", "2", "--delta", "7e-9", "--information", "1000000")
+    assert reported(capsys, *long)["solutions"] == reported(capsys, *long, "--quick")["solutions"]
 
 
 def test_units_are_solved_for(capsys: pytest.CaptureFixture[str]) -> None:

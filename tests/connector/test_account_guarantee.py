@@ -323,6 +323,40 @@ async def test_a_limit_below_what_was_spent_bounds_nothing(published: Published)
     assert math.inf == (await reported(published.world, too_little, level_message(["alone", "ana"]))).epsilon
 
 
+async def test_the_largest_limit_of_the_window_counts(published: Published) -> None:
+    """Also where more was spent than the present one allows; only of those that the ledger knows."""
+    largest = cost_pb2.Cost(information=9000, calls=40)
+    lowered = level_message(["alone", "ana"], information=100, calls=40, spent=(8000, 20))
+    lowered.over_limit = True
+    assert math.inf == (await reported(published.world, lowered)).epsilon
+    lowered.largest_limit.CopyFrom(largest)
+    own = await reported(published.world, lowered)
+    assert worth(9000, 40, "5", "1/2") == (own.epsilon, own.delta)
+    assert Cost(9000, 40, "") == own.holds.limit
+    above = level_message(["alone"], information=100, calls=40, spent=(8000, 20))
+    above.largest_limit.CopyFrom(largest)
+    shared = await reported(published.world, above, level_message(["alone", "ana"], information=10, calls=1))
+    assert worth(9000, 40, "5", "1/2") == (shared.epsilon, shared.delta)
+    lowered.spent.calls = 41
+    assert math.inf == (await reported(published.world, lowered)).epsilon
+
+
+@pytest.mark.parametrize("said", ["unlimited_before", "previous_currency"])
+async def test_a_window_without_one_budget_has_no_guarantee(published: Published, said: str) -> None:
+    """At no level; where units of two currencies count, no budget that is only imagined has one either."""
+    own = level_message(["alone", "ana"], spent=(3000, 30))
+    setattr(own, said, True)
+    budget = Cost(4000, 40, "")
+    found = [await reported(published.world, own, budget=each) for each in (None, budget)]
+    holds = [math.inf, math.inf if said == "previous_currency" else worth(4000, 40, "5", "1/2")[0]]
+    assert holds == [each.epsilon for each in found]
+    shared = level_message(["alone"])
+    setattr(shared, said, True)
+    seen = await reported(published.world, shared, level_message(["alone", "ana"]))
+    assert math.inf == seen.epsilon
+    assert seen.own.guarantee is not None
+
+
 async def test_a_window_that_never_ends_meets_others_without_bound(published: Published) -> None:
     """Whatever the limit of each of them; the other way round one counts."""
     day, never = ("2026-11-21", "2026-11-22"), ("1970-01-01", "")

@@ -22,13 +22,14 @@ AFTER_SLASH = "0"
 
 # How many of four levels an account is below, or is itself; each parameter ends with a slash.
 SHARED_LEVELS = " + ".join(["(substr(account || '/', 1, length(?)) = ?)"] * MAX_SEGMENTS)
-# Of what differs within a group only the time is looked at, and there the oldest matters.
+# Of what differs within a group only the time is looked at, and there the oldest matters. Changes of limits differ.
 ALIKE = (
     "SELECT count(*), sum(entry <= ?), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
     "release_id, query_id, min(time), holds, policy_statement, shared_information, shared_calls, reason "
     f"FROM (SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?) "
     f"GROUP BY {SHARED_LEVELS}, length(account) - length(replace(account, '/', '')), kind, holds, "
-    "policy_statement, shared_information IS NULL, shared_information = information AND shared_calls = calls"
+    "policy_statement, shared_information IS NULL, shared_information = information AND shared_calls = calls, "
+    "CASE kind WHEN 'limit' THEN entry END"
 )
 
 
