@@ -28,11 +28,15 @@ from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
 
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 anything unexpected, refused by an engine or a service, or a check that found a fault; 2 "
+    "wrong usage, question, account or policy; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed; "
+    "130 interrupted."
+)
 app = typer.Typer(
     name="gris",
     help="Private answers from Apache Pinot and DuckDB, within a budget that cannot be overspent.",
-    epilog="Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service; 2 wrong usage, question, "
-    "account or policy; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed.",
+    epilog=EXIT_CODES,
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
 )
@@ -52,6 +56,19 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
+
+
+def _say_exit_codes(commands: typer.Typer) -> None:
+    """Have the help of every command say what its exit codes mean."""
+    for command in commands.registered_commands:
+        command.epilog = EXIT_CODES
+    for group in commands.registered_groups:
+        group.epilog = EXIT_CODES
+        if group.typer_instance is not None:
+            _say_exit_codes(group.typer_instance)
+
+
+_say_exit_codes(app)
 
 # typer brings a click of its own since 0.20; the base of this class is the usage error of whichever it uses.
 _UsageError = typer.BadParameter.__bases__[0]

@@ -44,6 +44,7 @@ from gris_cli.formatting import (
 from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
+from pinot_connector.notebooks.cells import isolated
 from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ MAX_ROWS = 40
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
+    """Print one JSON object on standard output, in one line of printable characters."""
     # A message may repeat an argument that is no text; it must not become an error of its own.
-    printable = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
-    sys.stdout.write(printable + "\n")
+    text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+    # Elements come from data: as they are, some of their characters would drive a terminal or end the line.
+    sys.stdout.write("".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text) + "\n")
 
 
 def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
@@ -224,6 +226,8 @@ def _value_cells(value: AggregateValue) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, which could drive a terminal."""
+    """Return a text without characters that drive a terminal, and that does not turn what is beside it around."""
     # Elements come from data; a control character among them must not drive the terminal.
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return isolated(
+        "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    )

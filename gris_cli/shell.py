@@ -9,7 +9,7 @@ from gris_cli.flags import ConnectionFlags, with_connection_flags
 def shell(connection: ConnectionFlags, as_json: bool) -> None:
     """Ask questions in SQL at a prompt, which shows the price of each before it is asked. "help" says what else.
 
-    With --json, or if the input is no terminal, every line is asked as it comes.
+    With --json prompts and prices are on standard error. If the input is no terminal, every line is asked as it comes.
     """
     from gris_cli.clients import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.shell_session import ShellSession  # noqa: PLC0415

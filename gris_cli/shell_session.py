@@ -7,6 +7,7 @@ a question that was decided on: nothing is confirmed, and the first error ends t
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,17 +19,19 @@ from gris_cli.printing import (
     print_check,
     print_explanation,
     print_failure,
+    print_json,
     print_levels,
     print_result,
     printable,
 )
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import Catalog
-from pinot_connector.errors import GrisError
+from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.questions import is_liveness_check, sql_question
 from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 PROMPT = "gris> "
+GOES_ON = " ...> "
 COMMANDS = ("catalog", "explain", "help", "quit", "remaining")
 HELP = """\
 SELECT ..          shows the price of a question, and asks it if you say so
@@ -36,7 +39,23 @@ explain SELECT ..  says more of the price, and asks nothing
 catalog [TABLE]    lists what may be asked
 remaining          shows what is left of the budget
 quit, or Ctrl-D    ends the session
+A question without FROM goes on in the next line, until one that ends in ; or is empty.
 """
+# What other shells call our commands.
+_ELSEWHERE = {
+    "\\q": "quit",
+    "exit": "quit",
+    "\\?": "help",
+    "?": "help",
+    "\\d": "catalog",
+    "\\dt": "catalog",
+    "desc": "catalog",
+    "describe": "catalog",
+    "tables": "catalog",
+}
+_SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
+# The first line of a question that has more of them.
+_BEGUN = re.compile(r"(?!.*\bfrom\b)(?:explain\s+)?select\b(?!\s*1\s*;?$)", re.IGNORECASE | re.DOTALL)
 _SQL = ("SELECT", "COUNT(DISTINCT", "COUNT(*)", "FROM", "WHERE", "AND", "IN", "NOT IN", "BETWEEN")
 _SQL_ENDS = ("GROUP BY", "ORDER BY", "DESC", "LIMIT")
 
@@ -52,7 +71,7 @@ class ShellSession:
     def __init__(self, client: PrivateClient | GatewayClient, *, as_json: bool) -> None:
         self._client = client
         self._as_json = as_json
-        self._interactive = sys.stdin.isatty() and not as_json
+        self._interactive = sys.stdin.isatty()
 
     def run(self) -> None:
         """Answer lines until `quit` or the end of the input.
@@ -68,16 +87,23 @@ class ShellSession:
             except GrisError as error:
                 if not self._interactive:
                     raise
-                print_failure(failure_of(error), as_json=False)
+                print_failure(failure_of(error), as_json=self._as_json)
+                self._complete_anew(error)
             except KeyboardInterrupt:
                 if not self._interactive:
                     raise
                 sys.stderr.write("no longer waited for; what was charged meanwhile stays charged\n")
 
+    def _complete_anew(self, error: GrisError) -> None:
+        """Complete from the catalogue of now: a refusal may come from a policy that has changed since it was read."""
+        if isinstance(error, InvalidQuestion | RefusedByPolicy):
+            with suppress(GrisError):
+                complete_from(completions(self._client.catalog()))
+
     def _lines(self) -> Iterator[str]:
         while True:
             try:
-                line = input(PROMPT if self._interactive else "").strip()
+                line = self._whole(self._read(PROMPT).strip())
             except EOFError:
                 return
             except KeyboardInterrupt:
@@ -86,14 +112,36 @@ class ShellSession:
                 # As in other shells: the line is dropped, the session stays.
                 sys.stdout.write("\n")
                 continue
-            if line.casefold() in ("quit", "exit"):
+            line = _in_our_words(line)
+            if line == "quit":
                 return
             if line:
                 yield line
 
+    def _whole(self, line: str) -> str:
+        """Return a question with its further lines, where it has some and a person types them."""
+        if not self._interactive or line.endswith(";") or _BEGUN.match(line) is None:
+            return line
+        lines = [line]
+        while lines[-1] and not lines[-1].endswith(";"):
+            lines.append(self._read(GOES_ON).strip())
+        return " ".join(lines).strip()
+
+    def _read(self, prompt: str) -> str:
+        """Return the next line; somebody who types is prompted, but never amid JSON that a program reads."""
+        if not self._interactive:
+            return input()
+        if self._as_json and not sys.stdout.isatty():
+            sys.stderr.write(prompt)
+            sys.stderr.flush()
+            return input()
+        return input(prompt)
+
     def _answer(self, line: str) -> None:
-        word, _, rest = line.partition(" ")
+        word, rest = (*line.split(maxsplit=1), "")[:2]
         match word.casefold():
+            case "help" if self._as_json:
+                print_json({"help": HELP.splitlines()})
             case "help":
                 sys.stdout.write(HELP)
             case "remaining":
@@ -105,13 +153,18 @@ class ShellSession:
                 print_explanation(explanation, expectation_of(explanation.parameters), as_json=self._as_json)
             case _ if is_liveness_check(line):
                 print_check(as_json=self._as_json)
-            case _:
+            case "select":
                 self._ask(line)
+            case _:
+                raise InvalidQuestion("sql", f"expected SELECT .., or one of {', '.join(COMMANDS)}")
 
     def _catalog(self, table: str) -> None:
         from gris_cli.catalog_tables import print_catalog  # noqa: PLC0415 - only this command needs it
 
-        print_catalog(self._client.catalog(table), as_json=self._as_json)
+        catalog = self._client.catalog(table)
+        print_catalog(catalog, as_json=self._as_json)
+        if self._interactive and not table:
+            complete_from(completions(catalog))
 
     def _ask(self, sql: str) -> None:
         question = sql_question(sql)
@@ -125,8 +178,23 @@ class ShellSession:
         """Return whether the question may be asked, once its price has been seen."""
         explanation = self._client.explain(sql)
         share = "" if explanation.narrowest is None else f"; {format_share(explanation.narrowest)}"
-        sys.stdout.write(printable(f"at most {format_cost(explanation.worst_case_cost)}{share}") + "\n")
-        return input("ask? [y/N] ").strip().casefold() in ("y", "yes")
+        price = printable(f"at most {format_cost(explanation.worst_case_cost)}{share}")
+        (sys.stderr if self._as_json else sys.stdout).write(f"{price}\n")
+        try:
+            return self._read("ask? [y/N] ").strip().casefold() in ("y", "yes")
+        except (EOFError, KeyboardInterrupt):
+            # Nothing has been asked, and the session stays.
+            sys.stderr.write("\n")
+            return False
+
+
+def _in_our_words(line: str) -> str:
+    """Return a line with the command that it means: as it is, unless it is one of other shells."""
+    word, space, rest = line.removesuffix(";").partition(" ")
+    if _SHOW_TABLES.fullmatch(line.removesuffix(";").strip()):
+        return "catalog"
+    ours = _ELSEWHERE.get(word.casefold(), word.casefold())
+    return f"{ours}{space}{rest}" if ours in COMMANDS else line
 
 
 def completions(catalog: Catalog) -> list[str]:
@@ -134,7 +202,12 @@ def completions(catalog: Catalog) -> list[str]:
     names = {
         name
         for table in catalog.tables
-        for name in (table.name, table.member, *(column.name for column in table.columns))
+        for name in (
+            table.name,
+            table.member,
+            *(column.name for column in table.columns),
+            *(value.name for value in table.values),
+        )
     }
     return sorted({*COMMANDS, *_SQL, *_SQL_ENDS, *names})
 
@@ -154,4 +227,6 @@ def complete_from(words: Sequence[str]) -> None:
 
         readline.set_completer(completed)
         readline.set_completer_delims(" \t\n,()='")
-        readline.parse_and_bind("tab: complete")
+        # Some builds of Python, such as those of uv, have libedit instead of GNU's library.
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")

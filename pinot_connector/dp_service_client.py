@@ -26,7 +26,7 @@ from pinot_connector.errors import (
 )
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
-from pinot_connector.rpc_errors import Service, error_of_rpc
+from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
 
 MAX_UNARY_BYTES = 3 * 2**20
 
@@ -160,7 +160,7 @@ def _translated(error: grpc.RpcError) -> GrisError:
         return translated
     # dp_service changes nothing, so a lost answer leaves nothing unknown.
     is_gone = isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
-    return (ServiceGone if is_gone else ServiceUnavailable)(Service.DP, "no answer")
+    return (ServiceGone if is_gone else ServiceUnavailable)(Service.DP, no_answer(error))
 
 
 def _noise_requests(

@@ -7,6 +7,8 @@ It has the questions and results of `AsyncPrivateClient`, and needs neither an e
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import TypeVar
@@ -39,12 +41,30 @@ from pinot_connector.results import (
     rows_of,
     total_of,
 )
-from pinot_connector.rpc_errors import Service, error_of_rpc
+from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
 
 SCHEME = "gris"
 ASK_SECONDS = 120.0
 CALL_SECONDS = 30.0
 SYSTEM_TRUST = Credentials()
+_EXPECTED = "expected gris://HOST:PORT"
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}")
+_SCHEMES_OF_GRPC = frozenset(
+    (
+        "binder",
+        "dns",
+        "fake",
+        "google-c2p",
+        "google-c2p-experimental",
+        "inproc",
+        "ipv4",
+        "ipv6",
+        "unix",
+        "unix-abstract",
+        "vsock",
+        "xds",
+    )
+)
 
 _SERVICE = app_pb2.DESCRIPTOR.services_by_name["PrivateQueryService"].full_name
 # These change nothing. A question is sent once: callers who want to retry it give it a request id.
@@ -271,14 +291,14 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             translated = error_of_rpc(Service.GATEWAY, error)
             # Only a question changes anything: after any other call, a lost answer leaves nothing unknown.
             is_lost = isinstance(translated, OutcomeUnknown)
-            raise (ServiceUnavailable(Service.GATEWAY, "no answer") if is_lost else translated) from None
+            raise (ServiceUnavailable(Service.GATEWAY, no_answer(error)) if is_lost else translated) from None
 
 
-def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Address:
+def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Endpoint:
     """Returns the address of a gateway; it is always reached by TLS.
 
     Args:
-        url: gris://HOST:PORT.
+        url: gris://HOST:PORT, with the name or the IP address of one host.
         credentials: the authorities to trust, and the certificate or token by which the gateway knows the caller.
 
     Raises:
@@ -287,12 +307,26 @@ def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Addres
     try:
         split = urlsplit(url)
         port = split.port
+        host = _host(split.hostname or "")
     except ValueError:
-        split, port = urlsplit(""), None
+        raise InvalidQuestion("gateway", _EXPECTED) from None
     surplus = (split.path.strip("/"), split.query, split.fragment, split.username, split.password)
-    if split.scheme != SCHEME or not split.hostname or port is None or any(surplus):
-        raise InvalidQuestion("gateway", "expected gris://HOST:PORT")
-    return Endpoint(split.netloc, credentials)
+    if split.scheme != SCHEME or not port or any(surplus):
+        raise InvalidQuestion("gateway", _EXPECTED)
+    return Endpoint(f"{host}:{port}", credentials)
+
+
+def _host(name: str) -> str:
+    """Returns a host as gRPC takes it.
+
+    Raises:
+        ValueError: it is no name and no IP address, or gRPC would read it as a scheme: "unix:8443" is a local socket.
+    """
+    if ":" in name:
+        return f"[{ipaddress.IPv6Address(name)}]"
+    if not _NAME.fullmatch(name) or name in _SCHEMES_OF_GRPC:
+        raise ValueError(name)
+    return name
 
 
 def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) -> PrivateResult:

@@ -64,6 +64,15 @@ _LOST_ANSWERS = frozenset(
     )
 )
 
+# Parts of what gRPC itself says of a connection that was never made, and what they mean.
+_OF_CONNECTIONS = {
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is signed by no authority that is trusted here: see ca_file",
+    "Hostname Verification Check failed": "its certificate is for another name of the host",
+    "WRONG_VERSION_NUMBER": "it does not speak TLS",
+    "Socket closed": "it closed the connection, as it does if it expects a certificate: see certificate_file",
+    "address lookup failed": "no host is known by this name",
+}
+
 # What the gateway says of a caller whom it does not admit is for that caller: such as that the token has expired.
 _SAYS_WHO = frozenset(
     (Service.GATEWAY, reason) for reason in ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT")
@@ -94,8 +103,7 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     if known is not None:
         return known
     if failure.code in _LOST_ANSWERS:
-        is_late = failure.code is grpc.StatusCode.DEADLINE_EXCEEDED
-        return OutcomeUnknown(service, "no answer in time" if is_late else "no answer")
+        return OutcomeUnknown(service, no_answer(error))
     if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         # gRPC itself uses this code for large messages and too many calls; a spent budget has a reason.
         return ServiceUnavailable(service, "overloaded, or a message was too large")
@@ -105,6 +113,17 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     return ServiceRefused(
         service, f"refused the request ({failure.reason or failure.code.name}){said}", failure.reason
     )
+
+
+def no_answer(error: grpc.RpcError) -> str:
+    """Returns that there is no answer and, where gRPC says why no connection was made, what to look at."""
+    if not isinstance(error, grpc.aio.AioRpcError):
+        return "no answer"
+    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return "no answer in time"
+    said = error.details() or ""
+    why = next((meaning for part, meaning in _OF_CONNECTIONS.items() if part in said), "")
+    return f"no answer ({why})" if why else "no answer"
 
 
 def _by_reason(service: Service, failure: _Failure) -> GrisError | None:

@@ -18,6 +18,7 @@ from grpc_status import rpc_status
 from gris_cli.connection_options import protected_address
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import open_channel
+from pinot_connector.errors import GrisError
 from pinot_connector.rpc_errors import Service, error_of_rpc
 
 CALL_SECONDS = 5.0
@@ -184,8 +185,7 @@ def on_ledger(
     """Run a function on a connection to `address` and return its result; `setting` is what the address comes from.
 
     Raises:
-        GrisError: The service cannot be reached or refuses.
-        typer.Exit: The ledger is damaged; standard error has the row.
+        GrisError: The service cannot be reached or refuses, or the ledger is damaged.
         typer.BadParameter: It says which part of the request is wrong.
     """
 
@@ -212,8 +212,7 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
             raise typer.BadParameter(error.details() or "the ledger refuses") from None
         if error.code() is grpc.StatusCode.DATA_LOSS:
             # It names the row that cannot be read.
-            typer.echo(error.details(), err=True)
-            raise typer.Exit(1) from None
+            raise GrisError(error.details() or "the ledger is damaged") from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
         raise error_of_rpc(Service.BUDGET, error) from None

@@ -16,10 +16,19 @@ if TYPE_CHECKING:
 class ResultViews:
     """What a `PrivateResult` can be shown as, or turned into. Nothing is asked or charged."""
 
+    def __str__(self) -> str:
+        from pinot_connector.notebooks.plain import result_text  # noqa: PLC0415 - results import this module
+
+        return result_text(self._result())
+
     def _repr_html_(self) -> str:
         from pinot_connector.notebooks.html import result_html  # noqa: PLC0415 - results import this module
 
         return result_html(self._result())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Prints a table where a notebook or a console shows no HTML; `repr` has everything."""
+        printer.text(str(self))
 
     def to_pandas(self) -> Any:
         """Returns a `pandas.DataFrame`: the elements' columns, the count, and both ends of its interval.

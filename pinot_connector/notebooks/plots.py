@@ -12,6 +12,8 @@ from pinot_connector.results import PrivateResult, Row
 
 # More bars cannot be read.
 MAX_BARS = 50
+# Longer labels would leave no room for the picture.
+MAX_LABEL = 40
 _COLOUR, _BOTTOM_COLOUR = "#0072B2", "#D55E00"
 
 
@@ -76,4 +78,6 @@ def _ends(row: Row) -> tuple[int, int]:
 
 def _label(row: Row) -> str:
     text = ", ".join(map(str, row.element))
+    if len(text) > MAX_LABEL:
+        text = text[: MAX_LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -25,8 +25,9 @@ from pinot_connector.sqlalchemy.reflection import (
     table_comment,
     table_counts,
     table_named,
+    table_sums,
 )
-from pinot_connector.sqlalchemy.urls import parsed_url
+from pinot_connector.sqlalchemy.urls import parsed_url, require_gateway
 
 # Tools that want a schema are given one; SQL never names it.
 SCHEMA = "default"
@@ -93,9 +94,17 @@ class GrisDialect(DefaultDialect):
             arguments: none.
             options: those of the URL, and over them the engine's connect arguments. Credentials are an object there,
                 so that they come from a program and never from a configuration that somebody typed.
+
+        Raises:
+            InterfaceError: the connect arguments name credentials in another way, or a gateway.
         """
         if not isinstance(options["credentials"], Credentials):
             raise dbapi.InterfaceError("credentials: expected pinot_connector.Credentials")
+        try:
+            # Connect arguments of BI tools are typed as URLs are, and could name another host for the same token.
+            require_gateway(options["url"])
+        except exc.ArgumentError as error:
+            raise dbapi.InterfaceError(f"url: {error}") from None
         return dbapi.connect_gateway(*arguments, **options)
 
     def initialize(self, connection: Any) -> None:
@@ -145,8 +154,9 @@ class GrisDialect(DefaultDialect):
     def get_table_options(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> Any:
-        """Returns what may be counted in a table, as it is written in SQL, in `gris_counts`."""
-        return {"gris_counts": table_counts(self._table(connection, table_name, schema, **kw))}
+        """Returns what may be asked of a table, as it is written in SQL: `gris_counts` and `gris_sums`."""
+        table = self._table(connection, table_name, schema, **kw)
+        return {"gris_counts": table_counts(table), "gris_sums": table_sums(table)}
 
     def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
         """Returns none."""

@@ -29,11 +29,17 @@ def table_named(catalog: Catalog, name: str) -> TableEntry | None:
 
 
 def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
-    """Yields the columns of a table: the member column, and those that questions may use."""
+    """Yields the columns of a table: the member column, those that questions may use, and those that may be summed."""
     # Its type is not in the catalogue, and does not matter: it stands only inside of COUNT(DISTINCT ..).
     yield _column(table.member, types.String(), f"the member: only in COUNT(DISTINCT {table.member})")
+    summed = {value.name: _aggregates(value.name) for value in table.values}
     for column in table.columns:
-        yield _column(column.name, _TYPES[column.type](), _uses(column))
+        # A column may be asked about in both ways.
+        aggregates = summed.pop(column.name, ())
+        yield _column(column.name, _TYPES[column.type](), "; ".join((*_uses(column), *aggregates)))
+    for name, aggregates in summed.items():
+        # Sums and averages come back as floats, of whole numbers too.
+        yield _column(name, types.Float(), f"only in {' and '.join(aggregates)}")
 
 
 def table_counts(table: TableEntry) -> list[str]:
@@ -41,9 +47,16 @@ def table_counts(table: TableEntry) -> list[str]:
     return [_count(each, table.member) for each in table.measures]
 
 
+def table_sums(table: TableEntry) -> list[str]:
+    """Returns what may be asked beside a count of members, as it is written in SQL."""
+    return [each for value in table.values for each in _aggregates(value.name)]
+
+
 def table_comment(table: TableEntry) -> str:
     """Returns what may be counted in a table, in a sentence."""
-    return f"private answers: {' and '.join(table_counts(table))}, by up to four columns"
+    sums = table_sums(table)
+    beside = f", beside COUNT(DISTINCT {table.member}) also {', '.join(sums)}" if sums else ""
+    return f"private answers: {' and '.join(table_counts(table))}, by up to four columns{beside}"
 
 
 def _column(name: str, kind: TypeEngine[Any], comment: str) -> dict[str, Any]:
@@ -57,10 +70,14 @@ def _column(name: str, kind: TypeEngine[Any], comment: str) -> dict[str, Any]:
     }
 
 
-def _uses(column: ColumnEntry) -> str:
+def _uses(column: ColumnEntry) -> tuple[str, ...]:
     grouped = () if column.mechanism is None else (f"GROUP BY ({column.mechanism.value})",)
     filtered = (f"filter: {', '.join(each.value for each in column.filters)}",) if column.filters else ()
-    return "; ".join((*grouped, *filtered))
+    return (*grouped, *filtered)
+
+
+def _aggregates(column: str) -> tuple[str, ...]:
+    return (f"SUM({column})", f"AVG({column})")
 
 
 def _count(measure: MeasureEntry, member: str) -> str:

@@ -13,6 +13,12 @@ from superset.db_engine_specs.base import BaseEngineSpec
 
 from pinot_connector.dbapi import ProgrammingError
 
+_BESIDE = "only in charts that also have the metric of members; an average is per member"
+
+
+def _metric(expression: str, name: str, kind: str) -> dict[str, str]:
+    return {"expression": expression, "metric_name": name, "verbose_name": name, "metric_type": kind}
+
 
 class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not installed where types are checked
     """Prices before questions, a budget for each user, and which SQL not to write."""
@@ -36,18 +42,18 @@ class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not i
 
     @classmethod
     def get_metrics(cls, database: Any, inspector: Any, table: Any) -> list[dict[str, str]]:
-        """Returns the metrics that a new dataset begins with: the counts that the policy offers, and no others."""
-        names = {"COUNT(*)": "rows"}
-        counts = inspector.get_table_options(table.table, table.schema)["gris_counts"]
-        return [
-            {
-                "expression": each,
-                "metric_name": names.get(each, "members"),
-                "verbose_name": names.get(each, "members"),
-                "metric_type": "count" if each in names else "count_distinct",
-            }
-            for each in counts
+        """Returns the metrics that a new dataset begins with: what the policy offers, and nothing else."""
+        offered = inspector.get_table_options(table.table, table.schema)
+        names = {"COUNT(*)": ("rows", "count")}
+        counts = [
+            _metric(each, *names.get(each, ("members", "count_distinct"))) for each in offered["gris_counts"]
         ]
+        sums = [
+            # SUM(x) is called sum_x.
+            _metric(each, f"{each[:3].lower()}_{each[4:-1]}", each[:3].lower()) | {"description": _BESIDE}
+            for each in offered["gris_sums"]
+        ]
+        return counts + sums
 
     @classmethod
     def convert_dttm(

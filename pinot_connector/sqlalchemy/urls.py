@@ -1,7 +1,8 @@
 """What a URL of SQLAlchemy says: the gateway, whose budget pays, whether intervals are shown, and credentials.
 
 People who may write a URL are not trusted with this machine's files: in a BI tool they are all who may add a database.
-So files are names below one folder, which only the machine's owner chooses.
+So files are names below one folder, which only the machine's owner chooses. The same owner can say which gateways there
+are: without that, somebody who may name a token can have it sent to a host of theirs.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 
 from pinot_connector.endpoints import Credentials
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.gateway_client import gateway_address
 
 CREDENTIALS_DIR = "GRIS_CREDENTIALS_DIR"
+GATEWAYS = "GRIS_GATEWAYS"
 FILES = ("ca_file", "certificate_file", "key_file", "token_file")
 _SWITCH = {"0": False, "1": True}
 
@@ -38,10 +42,12 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
     Args:
         url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `ca_file`, `certificate_file`,
             `key_file` and `token_file`.
-        environment: holds GRIS_CREDENTIALS_DIR, the folder of the files.
+        environment: holds GRIS_CREDENTIALS_DIR, the folder of the files, and may hold GRIS_GATEWAYS, which gateways
+            there are.
 
     Raises:
-        ArgumentError: it says something else, or names a file outside of that folder. The message repeats no value.
+        ArgumentError: it says something else, or names a file outside of that folder or another gateway. The message
+            repeats no value.
     """
     if url.username is not None or url.password is not None:
         _refuse("no user and no password: the gateway knows its callers by certificate_file or token_file")
@@ -53,9 +59,41 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
     if intervals is None:
         _refuse("intervals to be 0 or 1")
     host = f"[{url.host}]" if ":" in url.host else url.host
-    return GatewayUrl(
-        f"gris://{host}:{url.port}", Credentials(**files), options.get("account") or None, intervals
-    )
+    gateway = f"gris://{host}:{url.port}"
+    require_gateway(gateway, environment)
+    return GatewayUrl(gateway, Credentials(**files), options.get("account") or None, intervals)
+
+
+def require_gateway(url: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Refuses what is no gateway, and gateways that GRIS_GATEWAYS does not list where it is set.
+
+    Args:
+        url: gris://HOST:PORT.
+        environment: may hold GRIS_GATEWAYS: HOST:PORT, separated by commas.
+
+    Raises:
+        ArgumentError: the gateway is none of those, or the list itself has another form. The message repeats no value.
+    """
+    address = _address(url)
+    if address is None:
+        _refuse("gris://HOST:PORT/, the name or the IP address of a host")
+    listed = environment.get(GATEWAYS)
+    # Set and empty is a list without gateways, not the lack of a list.
+    if listed is None:
+        return
+    allowed = [_address(f"gris://{each.strip()}") for each in listed.split(",") if each.strip()]
+    if None in allowed:
+        _refuse(f"{GATEWAYS} to be HOST:PORT, separated by commas")
+    if address not in allowed:
+        _refuse(f"one of the gateways in {GATEWAYS}")
+
+
+def _address(url: str) -> str | None:
+    """Returns HOST:PORT in the one form in which addresses are compared; None: it is no gateway's."""
+    try:
+        return gateway_address(url).address
+    except InvalidQuestion:
+        return None
 
 
 def _options(url: URL) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.printing import print_result
+from gris_cli.printing import print_json, print_result
 from pinot_connector import PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.results import Row
@@ -417,3 +417,22 @@ def test_missing_libraries_are_named_with_the_command_that_brings_them() -> None
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert "pip install 'gris-dp[all]'" in done.stderr
+
+
+def test_json_of_hostile_elements_drives_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Escapes, marks that turn the direction, and ends of lines of every kind are data in one line of it."""
+    hostile = [
+        "\x1b[2J",
+        "\x9b2J",
+        "\u202egpj.exe",
+        "\u2028",
+        "\x85",
+        "\U000e0041",
+        "é \U0001f600 \u05d0",
+        '"\\',
+    ]
+    print_json({"rows": hostile})
+    printed = capsys.readouterr().out
+    assert hostile == json.loads(printed)["rows"]
+    assert printed.removesuffix("\n").isprintable()
+    assert "é \U0001f600" in printed

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from gris_cli.app import app
+from tests.support.pages import quoted, rows, section
 
 
 def commands(command: Any, name: str = "gris") -> Iterator[tuple[str, Any]]:
@@ -21,9 +22,10 @@ def commands(command: Any, name: str = "gris") -> Iterator[tuple[str, Any]]:
         yield from commands(each, f"{name} {word}")
 
 
+COMMANDS = dict(commands(typer.main.get_command(app)))
 SHOWN = [
     (name, parameter.opts[0], parameter.show_default, parameter.default)
-    for name, command in commands(typer.main.get_command(app))
+    for name, command in COMMANDS.items()
     for parameter in command.params
     if isinstance(getattr(parameter, "show_default", None), str) and parameter.default is not None
 ]
@@ -42,3 +44,18 @@ def test_comparing_and_publishing_show_deltas_of_their_own() -> None:
     shown = {(command, flag): text for command, flag, text, _ in SHOWN}
     assert "1e-9" == shown["gris domain publish", "--delta"]
     assert "1e-5" == shown["gris domain compare", "--delta"]
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_every_command_has_json_and_says_its_exit_codes(command: Any) -> None:
+    """Scripts need both, of whatever command they call."""
+    assert "--json" in {name for parameter in command.params for name in parameter.opts}
+    assert "5 unavailable" in command.epilog
+
+
+def test_the_page_has_the_exit_codes_of_every_command() -> None:
+    """By name, or as another command of its group."""
+    table = rows(section("command-line.md", "## Exit codes"), "command")
+    listed = {name for row in table for name in quoted(row[0])}
+    assert listed - COMMANDS.keys() == {"gris budget"}
+    assert not {name for name in COMMANDS.keys() - listed if not name.startswith("gris budget ")}

@@ -164,3 +164,19 @@ def test_details_that_contradict_the_status_are_not_believed() -> None:
     trailing = grpc.aio.Metadata(("grpc-status-details-bin", status.SerializeToString()))
     error = grpc.aio.AioRpcError(Code.UNAVAILABLE, grpc.aio.Metadata(), trailing, TEXT_OF_A_CRASH)
     assert type(error_of_rpc(Service.BUDGET, error)) is OutcomeUnknown
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Tls handshake failed: CERTIFICATE_VERIFY_FAILED: count was 4711", "see ca_file"),
+        ("Hostname Verification Check failed.", "another name of the host"),
+        ("failed to connect to all addresses; count was 4711", "gateway: no answer"),
+    ],
+)
+def test_a_connection_that_was_never_made_says_what_to_look_at(said: str, expected: str) -> None:
+    """In words of its own, whatever else gRPC or a server says."""
+    error = grpc.aio.AioRpcError(Code.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), said)
+    text = str(error_of_rpc(Service.GATEWAY, error))
+    assert text.removesuffix(")").endswith(expected)
+    assert "4711" not in text

@@ -342,10 +342,11 @@ async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld, 
 @pytest.mark.parametrize(
     "url",
     ["", "gris://", "http://h:1", "h:1", "gris://h", "gris://h:x", "gris://h:99999", "gris://a:b@h:1", "gris://h:1/p",
-     "gris://h:1?x"],
+     "gris://h:1?x", "gris://h:0", "gris://h,g:1", "gris://h%2Fg:1", "gris://-h:1", "gris://[unix]:1", "gris://unix:1",
+     "gris://DNS:1", "gris://ipv4:1", "gris://xds:1", "gris://google-c2p:1", "gris://unix-abstract:1"],
 )  # fmt: skip
 def test_only_the_url_of_a_gateway_is_taken(url: str) -> None:
-    """Host and port behind gris://, and nothing that would be overlooked."""
+    """Host and port behind gris://, nothing that would be overlooked, and no name that gRPC reads as a scheme."""
     with pytest.raises(InvalidQuestion, match=r"gris://HOST:PORT"):
         gateway_address(url)
     with pytest.raises(ProgrammingError):

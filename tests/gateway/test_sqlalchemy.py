@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +20,9 @@ from pinot_connector import Credentials, Endpoint, GatewayClient
 from pinot_connector.dbapi import BudgetExhaustedError
 from pinot_connector.sqlalchemy import GrisDialect
 from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
-from tests.gateway.conftest import AUDIENCE, GatewayWorld
+from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.pki import email
+from tests.support.processes import process
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) AS members FROM feedback "
@@ -36,10 +38,10 @@ def opened(gateway: GatewayWorld, monkeypatch: pytest.MonkeyPatch) -> Iterator[O
     sa.dialects.registry.register("gris", GrisDialect.__module__, GrisDialect.__name__)
     engines: list[sa.engine.Engine] = []
 
-    def opened(credentials: Credentials, **options: str) -> sa.engine.Engine:
+    def opened(credentials: Credentials, at: str = gateway.address, **options: str) -> sa.engine.Engine:
         files = {name: Path(str(path)).name for name, path in vars(credentials).items() if path is not None}
         query = "&".join(f"{name}={value}" for name, value in (files | options).items())
-        engines.append(sa.create_engine(f"gris://{gateway.address}/?{query}"))
+        engines.append(sa.create_engine(f"gris://{at}/?{query}"))
         return engines[-1]
 
     yield opened
@@ -98,7 +100,7 @@ def test_tables_and_columns_are_those_of_the_policy(gateway: GatewayWorld, opene
     assert isinstance(columns["score"]["type"], sa.BigInteger)
     assert ["member_id", "day", "element"] == [each["name"] for each in inspector.get_columns("growing")]
     counts = ["COUNT(DISTINCT member_id)", "COUNT(*)"]
-    assert {"gris_counts": counts} == inspector.get_table_options("feedback")
+    assert {"gris_counts": counts, "gris_sums": []} == inspector.get_table_options("feedback")
     assert ["default"] == inspector.get_schema_names()
     assert inspector.has_table("feedback")
     assert not inspector.has_table("budget")
@@ -192,6 +194,34 @@ def test_a_token_that_ends_is_renewed_without_a_new_connection(gateway: GatewayW
             sa.inspect(engine).get_table_names()
         path.write_text(good)
         assert first == connection.execute(sa.text(ARTICLES)).fetchall()
+
+
+def test_a_gateway_that_comes_back_answers_an_open_connection(
+    gateway: GatewayWorld, opened: Opened, tmp_path: Path
+) -> None:
+    """While it is away the error says so; nothing has to be opened anew."""
+    credentials = gateway.analyst()
+    for name in ("wide.parquet", "small.parquet"):
+        (tmp_path / name).symlink_to(gateway.folder / name)
+    config = write_configuration(tmp_path, gateway.authority, gateway.issuer, gateway.dp, gateway.budget)
+    with process("gris_gateway", ["--config", config], tmp_path / "log") as ready:
+        engine = opened(credentials, at=ready["address"])
+        connection = engine.connect()
+        first = connection.execute(sa.text(ARTICLES)).fetchall()
+    for _ in range(2):
+        with pytest.raises(OperationalError, match="gateway"):
+            connection.execute(sa.text(ARTICLES))
+    config.write_text(config.read_text().replace("listen: 127.0.0.1:0", f"listen: {ready['address']}"))
+    with process("gris_gateway", ["--config", config], tmp_path / "log"):
+        # gRPC finds it again within its time between two tries.
+        for _ in range(200):
+            try:
+                again = connection.execute(sa.text(ARTICLES)).fetchall()
+                break
+            except OperationalError:
+                time.sleep(0.1)
+        assert first == again
+        connection.close()
 
 
 def test_threads_share_an_engine_and_pay_once(gateway: GatewayWorld, opened: Opened) -> None:

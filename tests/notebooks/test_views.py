@@ -119,6 +119,17 @@ def test_hostile_elements_are_text_in_html() -> None:
     assert all(cell.isprintable() for cell in page.cells)
 
 
+def test_printed_is_a_table_too() -> None:
+    """For consoles: what HTML says, in lines of text that can be seen and in which nothing turns its neighbours."""
+    lines = str(result_of(HOSTILE)).splitlines()
+    assert "element" == lines[0].split()[0]
+    assert len(HOSTILE) + 1 == lines.index("ended in bottom (noisy threshold 42): nothing below may be shown")
+    turned = next(line for line in lines if "12" in line)
+    assert turned.startswith(f"\N{FIRST STRONG ISOLATE}{HOSTILE[4]}\N{POP DIRECTIONAL ISOLATE}")
+    assert all(line.isprintable() for line in lines if line != turned)
+    assert "cost: 21 information and 1 call; charged now: 0 information and 0 calls" == lines[-1]
+
+
 def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
     """All that one has to know of a result, without asking for it."""
     cells = Page(result_of(("a", "b"))._repr_html_()).cells
@@ -142,6 +153,17 @@ def test_long_results_show_their_beginning() -> None:
     cells = Page(result_of(tuple(map(str, range(100_000))))._repr_html_()).cells
     assert "the first 100 of 100000 elements" in cells
     assert "100" not in cells[100 * 3 + 3 :]
+
+
+def test_a_long_name_leaves_room_for_the_result() -> None:
+    """In pictures and tables it ends in an ellipsis; frames have all of it."""
+    result = result_of(("a" * 100_000, "b"))
+    axes = result.plot()
+    axes.figure.canvas.draw()
+    assert [40, 1] == [len(label.get_text()) for label in axes.get_yticklabels()]
+    assert axes.get_position().width > 0.4
+    assert len(result._repr_html_()) < 5_000
+    assert 100_000 == len(result.to_pandas().element[0])
 
 
 @pytest.mark.parametrize("counts", [True, False])

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from pinot_connector import Credentials
 from pinot_connector.dbapi import InterfaceError
 from pinot_connector.sqlalchemy import GrisDialect
-from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR, GatewayUrl, parsed_url
+from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR, GATEWAYS, GatewayUrl, parsed_url
 
 
 @pytest.fixture
@@ -108,6 +108,41 @@ def test_anything_else_is_refused_and_not_repeated(folder: Path, text: str, said
     with pytest.raises(ArgumentError, match=said) as refused:
         parsed(text, folder)
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("gris://evil.example.org:8443/", "gateway.example.org:8443"),
+        ("gris://gateway.example.org:8444/", "gateway.example.org:8443"),
+        ("gris://gateway.example.org.:8443/", "gateway.example.org:8443"),
+        ("gris://gateway.example.org:8443/", ""),
+        # A list that cannot be read lists nothing, or a slip of the pen would open it.
+        ("gris://gateway.example.org:8443/", "gateway.example.org:8443, gateway.example.org"),
+        ("gris://unix:8443/", "unix:8443"),
+    ],
+)
+def test_a_gateway_that_is_not_listed_is_refused(folder: Path, text: str, listed: str) -> None:
+    """So whoever may add a database cannot have a token sent to a host of their own."""
+    with pytest.raises(ArgumentError) as refused:
+        parsed_url(make_url(text + "?token_file=ana.jwt"), {CREDENTIALS_DIR: str(folder), GATEWAYS: listed})
+    assert "example.org" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["gris://Gateway.Example.org:8443/", "gris://[0:0::1]:1/"])
+def test_a_gateway_that_is_listed_is_taken(text: str) -> None:
+    """In whatever letters, and however its address is shortened."""
+    environment = {GATEWAYS: "gateway.example.org:8443, [::1]:1,"}
+    assert parsed_url(make_url(text), environment).url.startswith("gris://")
+
+
+def test_connect_arguments_name_no_other_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are typed beside the URL in BI tools, and come after it."""
+    monkeypatch.setenv(GATEWAYS, "h:1")
+    arguments = GrisDialect().create_connect_args(make_url("gris://h:1/"))[1]
+    with pytest.raises(InterfaceError, match=GATEWAYS):
+        GrisDialect().connect(**(arguments | {"url": "gris://evil.example.org:1"}))
+    GrisDialect().connect(**arguments).close()
 
 
 @pytest.mark.parametrize("given", [{"token_file": "/etc/passwd"}, "ana.jwt", None])

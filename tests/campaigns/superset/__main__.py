@@ -9,6 +9,8 @@ go through its REST API, as its browser does. With `--chromium` the pages are dr
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import os
 import subprocess
@@ -17,7 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaigns.superset.rest import Chart, Superset
-from tests.campaigns.superset.stack import PASSWORD, Stack, running_stack, running_superset
+from tests.campaigns.superset.stack import (
+    PASSWORD,
+    STRANGERS,
+    USER,
+    Stack,
+    running_stack,
+    running_superset,
+)
 
 MEMBERS = "COUNT(DISTINCT member_id)"
 TOP = "SELECT article_id, COUNT(DISTINCT member_id) AS members FROM cofacts_feedback GROUP BY article_id LIMIT 10"
@@ -37,7 +46,7 @@ def main() -> None:
         folder = Path(name)
         with (
             running_stack(folder / "gateway") as stack,
-            running_superset(options.programs.resolve(), folder / "superset", stack.credentials) as url,
+            running_superset(options.programs.resolve(), folder / "superset", stack) as url,
         ):
             charts = _check(Superset(url), stack)
             if options.chromium is not None:
@@ -58,8 +67,9 @@ def _check(superset: Superset, stack: Stack) -> dict[str, int]:
     _dashboard(superset, stack, dataset)
     exhausted = _exhausted(superset, stack)
     _expired(superset, stack, top)
+    strangers = _strangers(superset, database)
     _impersonated(superset, stack)
-    return {chart.name: superset.add_chart(chart) for chart in (top, series, by_app, exhausted)}
+    return {chart.name: superset.add_chart(chart) for chart in (top, series, by_app, exhausted, strangers)}
 
 
 def _refused_connections(superset: Superset, stack: Stack) -> None:
@@ -68,7 +78,8 @@ def _refused_connections(superset: Superset, stack: Stack) -> None:
     for name, uri, said in (
         ("no such token", good.replace("ana.jwt", "bob.jwt"), "expected token_file to be the name of a file"),
         ("another user's file", good.replace("ana.jwt", "../secret"), "expected token_file to be the name"),
-        ("nobody there", good.replace(stack.address, "127.0.0.1:1"), "gateway"),
+        ("another gateway", good.replace(stack.address, "127.0.0.1:1"), "GRIS_GATEWAYS"),
+        ("a local socket", good.replace(stack.address, "unix:1"), "gris://HOST:PORT/"),
     ):
         status, text = superset.test_connection("gris", uri)
         assert status >= 400, (name, text)
@@ -81,7 +92,7 @@ def _refused_connections(superset: Superset, stack: Stack) -> None:
 def _looking_around(superset: Superset, stack: Stack, database: int) -> int:
     """Read tables, columns and prices: no engine is asked."""
     before = stack.engine_queries()
-    assert ["cofacts_feedback", "online_retail"] == superset.tables(database)
+    assert ["cofacts_feedback", "online_retail", "strangers"] == superset.tables(database)
     dataset = superset.add_dataset(database, "cofacts_feedback")
     _said("columns", superset.columns(dataset))
     assert {"members": MEMBERS} == superset.metrics(dataset)
@@ -154,13 +165,33 @@ def _expired(superset: Superset, stack: Stack, chart: Chart) -> None:
     assert before == _rows(superset, chart)
 
 
+def _strangers(superset: Superset, database: int) -> Chart:
+    """Show names that strangers wrote: unchanged in data, and no formula in what is exported."""
+    dataset = superset.add_dataset(database, "strangers")
+    chart = Chart("Strangers", "table", dataset, ("name",), MEMBERS, 20)
+    assert set(STRANGERS) == {row["name"] for row in _rows(superset, chart)}
+    exported = [row[0] for row in csv.reader(io.StringIO(superset.exported(chart))) if row]
+    _said("exported", exported)
+    assert len(STRANGERS) + 1 == len(exported)
+    assert not [cell for cell in exported if cell.startswith(("=", "+", "-", "@"))]
+    return chart
+
+
 def _impersonated(superset: Superset, stack: Stack) -> None:
-    """Each user pays from an account of their own, below the one of the URL."""
+    """Each user pays from an account of their own, below the one of the URL, for the same chart too."""
     uri = stack.url("team", "&account=bi/team")
     database = superset.add_database("team", uri, impersonate_user=True)
-    price = json.dumps(superset.price(database, TOP))
-    assert "bi/team/admin" in price, price
-    _said("impersonated", price)
+    sessions = {"admin": superset, USER: Superset(superset.url, USER)}
+    for user, session in sessions.items():
+        price = json.dumps(session.price(database, TOP))
+        assert f"bi/team/{user}" in price, price
+        _said(f"impersonated {user}", price)
+        status, answer = session.run(database, TOP)
+        assert status == 200, answer
+    for user, session in sessions.items():
+        price = json.dumps(session.price(database, TOP))
+        _said(f"left of {user}, once both have paid", price)
+        assert f'calls of bi/team/{user}": "1 of 4 that are left' in price, price
 
 
 def _errors(answer: Any) -> str:

@@ -23,6 +23,7 @@ class Chart:
     metric: str
     row_limit: int
     filters: tuple[dict[str, Any], ...] = ()
+    renders_html: bool = False
 
     def query(self) -> dict[str, Any]:
         """Return the query as Superset's charts send it."""
@@ -47,7 +48,8 @@ class Chart:
         }
         if self.kind == "table":
             table = {"query_mode": "aggregate", "groupby": list(self.columns), "metrics": [metric]}
-            return shared | table | {"order_desc": True, "timeseries_limit_metric": metric}
+            ranked = {"order_desc": True, "timeseries_limit_metric": metric}
+            return shared | table | ranked | {"allow_render_html": self.renders_html}
         return shared | {
             "x_axis": self.columns[0],
             "metrics": [metric],
@@ -60,12 +62,12 @@ class Chart:
 
 
 class Superset:
-    """A session of the administrator."""
+    """A session of one user."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, user: str = "admin") -> None:
         self.url = url
         self._http = httpx.Client(base_url=url, timeout=120)
-        login = {"username": "admin", "password": PASSWORD, "provider": "db", "refresh": False}
+        login = {"username": user, "password": PASSWORD, "provider": "db", "refresh": False}
         token = (
             self._http.post("/api/v1/security/login", json=login).raise_for_status().json()["access_token"]
         )
@@ -131,6 +133,16 @@ class Superset:
         }
         answer = self._http.post("/api/v1/chart/data", json=asked)
         return answer.status_code, answer.json()
+
+    def exported(self, chart: Chart) -> str:
+        """Return the data of a chart as Superset exports them."""
+        asked = {
+            "datasource": {"id": chart.dataset, "type": "table"},
+            "queries": [chart.query()],
+            "result_format": "csv",
+            "result_type": "full",
+        }
+        return self._http.post("/api/v1/chart/data", json=asked).raise_for_status().text
 
     def price(self, database: int, sql: str) -> Any:
         """Press "Estimate cost" in SQL Lab."""

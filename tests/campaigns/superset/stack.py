@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
+from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR, GATEWAYS
 from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.processes import process
 from tests.support.world import COFACTS, free_port
 
 AUDIENCE = "gris-gateway"
 EXAMPLES = COFACTS.parents[1]
+# A second user, who may use SQL Lab too.
+USER = "bea"
 PASSWORD = "of this check alone"  # noqa: S105 - of a Superset that lives for minutes, on this machine
 
 BUDGET = """
@@ -43,7 +47,8 @@ dp: {{address: "{dp}"}}
 budget: {{address: "{budget}"}}
 engine:
   duckdb: {{cofacts_feedback: {examples}/cofacts/feedback.parquet,
-            online_retail: {examples}/online_retail/purchases.parquet}}
+            online_retail: {examples}/online_retail/purchases.parquet,
+            strangers: {strangers}}}
 identity:
   jwt:
     key_file: {issuer}
@@ -52,6 +57,25 @@ identity:
     audience: {audience}
     accounts:
       - {{claim: org, equals: bi, prefix: [bi], append: sub, accounts_below: true}}
+"""
+# What strangers may have called an element: markup, formulas of spreadsheets, marks that turn the direction of writing.
+STRANGERS = (
+    '<img src="x" alt="a stranger">',
+    "<script>document.title = 'a stranger'</script>",
+    '=HYPERLINK("http://stranger.invalid")',
+    "@SUM(1)",
+    "-2+3",
+    "abc\N{RIGHT-TO-LEFT OVERRIDE}gpj.exe",
+    "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET} 12",
+    "$\\frac{1}{$ {{ 7 * 7 }}",
+)
+OF_STRANGERS = """
+  strangers:
+    member: member_id
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      name: {type: string, group_by: true, delta: 1}
 """
 CONFIGURATION = """
 SECRET_KEY = "a key of this check alone, which nothing else uses"
@@ -103,8 +127,9 @@ def running_stack(folder: Path) -> Iterator[Stack]:
     credentials = folder / "credentials"
     credentials.mkdir()
     (credentials / "ca.pem").write_bytes(authority.ca_file.read_bytes())
+    _write_strangers(folder)
     with EmbeddedServices(
-        policy=EXAMPLES / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
     ) as services:
         config = folder / "gateway.yaml"
         config.write_text(
@@ -114,6 +139,7 @@ def running_stack(folder: Path) -> Iterator[Stack]:
                 dp=services.dp_address,
                 budget=services.budget_address,
                 examples=EXAMPLES,
+                strangers=folder / "strangers.parquet",
                 issuer=issuer.key_file,
                 iss=ISSUER,
                 audience=AUDIENCE,
@@ -124,14 +150,26 @@ def running_stack(folder: Path) -> Iterator[Stack]:
             yield Stack(ready["address"], ready["metrics_address"], issuer, credentials)
 
 
+def _write_strangers(folder: Path) -> None:
+    """Write a table of hostile names, each of 400 members or more, and a policy that has it too."""
+    (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text() + OF_STRANGERS)
+    rows = [(member, name) for place, name in enumerate(STRANGERS) for member in _members(place)]
+    columns = {"member_id": [member for member, _ in rows], "name": [name for _, name in rows]}
+    pq.write_table(pa.table(columns), folder / "strangers.parquet")
+
+
+def _members(place: int) -> range:
+    return range(place * 10_000, place * 10_000 + 400 + 100 * (len(STRANGERS) - place))
+
+
 @contextmanager
-def running_superset(programs: Path, folder: Path, credentials: Path) -> Iterator[str]:
+def running_superset(programs: Path, folder: Path, stack: Stack) -> Iterator[str]:
     """Run a new Superset with an administrator, and give its URL.
 
     Args:
         programs: The folder of the programs of the environment that has Superset.
         folder: Where its metadata and its log go.
-        credentials: The folder of tokens that URLs may name.
+        stack: Whose gateway is the only one, and whose folder of tokens the only one, that URLs may name.
     """
     folder.mkdir()
     (folder / "superset_config.py").write_text(CONFIGURATION.format(folder=folder))
@@ -139,12 +177,14 @@ def running_superset(programs: Path, folder: Path, credentials: Path) -> Iterato
         **os.environ,
         "SUPERSET_CONFIG_PATH": str(folder / "superset_config.py"),
         "FLASK_APP": "superset",
-        CREDENTIALS_DIR: str(credentials),
+        CREDENTIALS_DIR: str(stack.credentials),
+        GATEWAYS: stack.address,
     }
     superset, log, port = programs / "superset", folder / "superset.log", free_port()
-    user = ["--username", "admin", "--firstname", "a", "--lastname", "b", "--email", "a@example.org"]
+    admin, user = _named("admin"), [*_named(USER), "--role", "Admin"]
+    steps = (["db", "upgrade"], ["fab", "create-admin", *admin], ["init"], ["fab", "create-user", *user])
     with log.open("ab") as output:
-        for command in (["db", "upgrade"], ["fab", "create-admin", *user, "--password", PASSWORD], ["init"]):
+        for command in steps:
             subprocess.run([superset, *command], env=environment, stdout=output, stderr=output, check=True)
         serving = subprocess.Popen(
             [superset, "run", "--port", str(port), "--with-threads"],
@@ -159,6 +199,15 @@ def running_superset(programs: Path, folder: Path, credentials: Path) -> Iterato
         finally:
             serving.terminate()
             serving.wait(timeout=30)
+
+
+def _named(name: str) -> list[str]:
+    """Return the options that name a user of Superset."""
+    named = {"username": name, "firstname": "a", "lastname": "b", "email": f"{name}@example.org"}
+    return [word for option, value in named.items() for word in (f"--{option}", value)] + [
+        "--password",
+        PASSWORD,
+    ]
 
 
 def _wait_for(url: str, log: Path) -> None:

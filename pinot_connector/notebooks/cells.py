@@ -1,0 +1,83 @@
+"""What a table of a result says, in HTML and in plain text: heads, cells, and what there is to know below."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from pinot_connector.budgets import Cost, Level
+from pinot_connector.results import AggregateValue, PrivateResult, Row
+
+MAX_ROWS = 100
+MAX_LETTERS = 300
+# Letters that turn the direction in which what is beside them is shown.
+_TURNING = ("R", "AL", "AN")
+
+
+def heads(result: PrivateResult) -> list[str]:
+    """Returns the heads of the columns."""
+    titles = [column.title for column in result.columns]
+    if not any(row.interval is not None for row in result.rows):
+        return titles
+    interval = f"{100 * result.confidence:g} % interval"
+    titles += [result.count_alias or "noisy count", interval]
+    for aggregate in result.parameters.aggregates:
+        titles += [aggregate.title, interval]
+    return titles
+
+
+def cells(row: Row) -> Sequence[str]:
+    """Returns an element, and where it has them its count with the interval, sums and averages."""
+    if row.interval is None:
+        return [str(value) for value in row.element]
+    lower, upper = row.interval
+    counted = [str(row.noisy_count), f"{lower} to {upper}"]
+    return [*map(str, row.element), *counted, *(cell for value in row.values for cell in _value_cells(value))]
+
+
+def notes(result: PrivateResult, shown: int) -> Iterable[str]:
+    """Yields what to know of a result of which so many rows are shown: where it ended, what is left out, the cost."""
+    if shown < len(result.rows):
+        yield f"the first {shown} of {len(result.rows)} elements"
+    if result.ended_in_bottom:
+        threshold = "" if result.bottom is None else f" (noisy threshold {result.bottom})"
+        yield f"ended in bottom{threshold}: nothing below may be shown"
+    if result.total is not None:
+        lower, upper = result.total.interval
+        yield f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
+    if result.requested_k is not None:
+        yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
+    yield from result.parameters.left_out
+    yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"
+    yield from (f"left of {'/'.join(level.path)}: {_left(level)}" for level in result.remaining)
+
+
+def visible(text: str) -> str:
+    """Returns a text of stranger's letters that can all be seen, and are not too many."""
+    if len(text) > MAX_LETTERS:
+        text = text[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def isolated(text: str) -> str:
+    """Returns a text that does not turn its neighbours around: a count beside it would be read as another's."""
+    if not any(unicodedata.bidirectional(letter) in _TURNING for letter in text):
+        return text
+    return f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
+
+
+def _cost(cost: Cost) -> str:
+    return f"{cost.information} information and {cost.calls} {'call' if cost.calls == 1 else 'calls'}"
+
+
+def _left(level: Level) -> str:
+    until = "" if level.window_end is None else f", refreshed {level.window_end:%Y-%m-%d}"
+    return f"{_cost(level.remaining)}{until}"
+
+
+def _value_cells(value: AggregateValue | None) -> Sequence[str]:
+    """Returns a sum or an average with its interval; empty where there is none to show."""
+    if value is None:
+        return ["", ""]
+    lower, upper = value.interval
+    return [f"{float(value.value):g}", f"{float(lower):g} to {float(upper):g}"]

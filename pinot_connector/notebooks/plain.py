@@ -1,0 +1,23 @@
+"""Results as plain text: for `print`, and for notebooks that show no HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pinot_connector.notebooks.cells import MAX_ROWS, cells, heads, isolated, notes, visible
+from pinot_connector.results import PrivateResult
+
+
+def result_text(result: PrivateResult) -> str:
+    """Returns a result as lines: ranked rows with intervals, then what to know of them, the cost and what is left."""
+    shown = result.rows[:MAX_ROWS]
+    table = [[visible(text) for text in line] for line in (heads(result), *map(cells, shown))]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [_line(line, widths) for line in table]
+    return "\n".join([*lines, *map(visible, notes(result, len(shown)))])
+
+
+def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(
+        isolated(text) + " " * (width - len(text)) for text, width in zip(texts, widths, strict=True)
+    ).rstrip()

@@ -1,0 +1,44 @@
+"""A table of the catalogue in SQLAlchemy's terms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sqlalchemy as sa
+
+from pinot_connector.catalog import ColumnEntry, FilterOperator, MeasureEntry, TableEntry
+from pinot_connector.engines.base import ColumnType
+from pinot_connector.parameters import Consistency, Mechanism, SummedColumn
+from pinot_connector.questions import Measure
+from pinot_connector.sqlalchemy.reflection import reflected_columns, table_comment, table_sums
+
+
+def value(name: str) -> SummedColumn:
+    """Return a column that may be summed."""
+    return SummedColumn(name, Fraction(1, 100), Fraction(0), Fraction(5000), None, None)
+
+
+TABLE = TableEntry(
+    name="invoices",
+    member="customer",
+    measures=(MeasureEntry(Measure.DISTINCT_MEMBERS, 1, clipped=False),),
+    time=None,
+    consistency=Consistency.KEYED,
+    columns=(
+        ColumnEntry("country", ColumnType.STRING, Mechanism.BOUND_GAUSS, (), None, None, None),
+        ColumnEntry("pieces", ColumnType.INT64, None, (FilterOperator.RANGE,), None, None, None),
+    ),
+    values=(value("amount"), value("pieces")),
+)
+
+
+def test_columns_that_may_be_summed_are_listed_once() -> None:
+    """Also one that questions filter by as well: it keeps its own type and says both."""
+    columns = {each["name"]: each for each in reflected_columns(TABLE)}
+    assert ["customer", "country", "pieces", "amount"] == list(columns)
+    assert "only in SUM(amount) and AVG(amount)" == columns["amount"]["comment"]
+    assert isinstance(columns["amount"]["type"], sa.Float)
+    assert "filter: range; SUM(pieces); AVG(pieces)" == columns["pieces"]["comment"]
+    assert isinstance(columns["pieces"]["type"], sa.BigInteger)
+    assert ["SUM(amount)", "AVG(amount)", "SUM(pieces)", "AVG(pieces)"] == table_sums(TABLE)
+    assert "beside COUNT(DISTINCT customer) also SUM(amount)" in table_comment(TABLE)
