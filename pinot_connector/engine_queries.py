@@ -13,6 +13,7 @@ from pinot_connector.engines.base import (
     EngineQuery,
     ExpectedColumn,
     Feature,
+    PairsCopy,
     ReadColumn,
     ReadValue,
     ValueType,
@@ -32,6 +33,7 @@ _OWN_FEATURES = frozenset(
 _FEATURES = {
     dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,
     dp_pb2.ENGINE_FEATURE_BOUNDED_COPY: Feature.BOUNDED_COPY,
+    dp_pb2.ENGINE_FEATURE_PAIRS_COPY: Feature.PAIRS_COPY,
 }
 
 _VALUE_TYPES = {
@@ -58,6 +60,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
             "dp_service does not say which columns a query names; it is older than this connector"
         )
     copy = _copy(translation.bounded_copy) if translation.HasField("bounded_copy") else None
+    pairs = _pairs(translation.pairs_copy) if translation.HasField("pairs_copy") else None
     return EngineQuery(
         table=translation.table,
         sql=found[0].sql,
@@ -66,6 +69,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         requires=requires,
         reads=reads,
         bounded_copy=copy,
+        pairs_copy=pairs,
         first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
         sums=tuple(map(_read_value, translation.sums)),
     )
@@ -87,6 +91,11 @@ def _copy(message: dp_pb2.BoundedCopy) -> BoundedCopy:
     return BoundedCopy(
         message.table, message.member, tuple(message.elements), message.delta_0, message.period
     )
+
+
+def _pairs(message: dp_pb2.PairsCopy) -> PairsCopy:
+    start = message.start if message.HasField("start") else None
+    return PairsCopy(start, message.end, tuple(zip(message.periods, message.rows, strict=True)))
 
 
 def expected_columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:

@@ -20,7 +20,7 @@ from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.sharpening import looks_before
 from pinot_connector.single_flight import SharedCalls
 
-MAX_TEXTS = 256
+MAX_REMEMBERED = 256
 
 # dp_service needs a version to report which table a question is about and whether it may be asked.
 NO_VERSION_YET = "none"
@@ -82,7 +82,8 @@ class Translator:
         self._version_seconds = version_seconds
         # Tables that the policy lists, and whether it fixes the version of their data.
         self._accepted: dict[str, bool] = {}
-        self._tables_of_texts: dict[str, str] = {}
+        # The tables that answered texts of SQL, and structured questions about another table, which has a copy.
+        self._answering: dict[str | bytes, str] = {}
         self._readings: dict[str, _Reading] = {}
         self._translating: SharedCalls[dp_pb2.TranslateQueryResponse] = SharedCalls()
 
@@ -98,7 +99,7 @@ class Translator:
             question: The question.
             before: The releases that it sharpens, in order.
         """
-        table = question.structured.table or self._tables_of_texts.get(question.sql, "")
+        table = self._answering.get(_key(question)) or question.structured.table
         if self._accepted.get(table) is False and self._recent(table) is None:
             return await self._on_present_version(question, table, before)
         reading = self._readings.get(table)
@@ -132,7 +133,9 @@ class Translator:
     ) -> Translated:
         version = await self._read(table)
         translation = await self._translate(question, version, table, before)
-        return Translated(question, translation, version, is_present=True, before=before)
+        # It is of another table if a prepared copy has begun to answer, or does so no more.
+        is_present = translation.table == table
+        return Translated(question, translation, version, is_present=is_present, before=before)
 
     async def _read(self, table: str) -> str:
         began = asyncio.get_running_loop().time()
@@ -154,13 +157,14 @@ class Translator:
         before: tuple[KeptRelease, ...],
     ) -> dp_pb2.TranslateQueryResponse:
         translation = await self._translated_once(question, version, before)
-        if named not in ("", translation.table):
+        asked = translation.pairs_copy.asked_table or translation.table
+        if question.structured.table not in ("", asked):
             raise IntegrityError("dp_service translated a question about another table")
         if bool(before) is not translation.parameters.contributions.HasField("sharpened"):
             raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
         self._accepted[translation.table] = translation.version_is_fixed
-        if question.sql and not named:
-            self._remember_text(question.sql, translation.table)
+        if named != translation.table:
+            self._remember(question, translation.table)
         return translation
 
     async def _translated_once(
@@ -183,7 +187,11 @@ class Translator:
         # Its noise is that of another question.
         return await translate()
 
-    def _remember_text(self, text: str, table: str) -> None:
-        if len(self._tables_of_texts) >= MAX_TEXTS:
-            del self._tables_of_texts[next(iter(self._tables_of_texts))]
-        self._tables_of_texts[text] = table
+    def _remember(self, question: question_pb2.Question, table: str) -> None:
+        if len(self._answering) >= MAX_REMEMBERED:
+            del self._answering[next(iter(self._answering))]
+        self._answering[_key(question)] = table
+
+
+def _key(question: question_pb2.Question) -> str | bytes:
+    return question.sql or question.SerializeToString(deterministic=True)

@@ -20,6 +20,7 @@ from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.policy_contributions import check_contributions, contributions_of
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
+from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
     DOMAIN_KINDS,
@@ -140,6 +141,7 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
         _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
         for name, table in sorted(schema.tables.items())
     )
+    tables = with_prepared(tables, schema, fault.directory, fault)
     policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     check_contributions(policy, schema, fault)
     check_values(policy, schema, fault)
@@ -303,6 +305,7 @@ def _column(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: _F
         null_value=null_value,
         publication=None if published is None else published.publication,
         timestamps=_timestamps(schema, zone),
+        attribute=schema.attribute,
     )
     _check_nulls(column, path, fault)
     _check_timestamps(schema, path, fault)

@@ -143,6 +143,7 @@ class ColumnSchema(_Strict):
     delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
     nulls: Annotated[Nulls, Field(strict=False)] | None = None
     null_value: object = None
+    attribute: bool = False
 
 
 class TimeSchema(_Strict):
@@ -243,6 +244,13 @@ class ContributionsSchema(_Strict):
     sums: SumsSchema | None = None
 
 
+class PreparedSchema(_Strict):
+    """A pairs copy: the engine's name of it, and the file of its manifest, relative to the policy or absolute."""
+
+    table: Identifier
+    manifest: Annotated[str, Field(min_length=1, max_length=1024)]
+
+
 class TableSchema(_Strict):
     """One table."""
 
@@ -257,6 +265,7 @@ class TableSchema(_Strict):
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = {}
+    prepared: PreparedSchema | None = None
 
 
 class PolicySchema(_Strict):

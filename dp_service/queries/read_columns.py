@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
-from dp_service.queries.intervals import Interval, written
+from dp_service.queries.intervals import UNIVERSES, Interval, written
+from dp_service.queries.pairs_manifest import NO_PERIOD, PERIOD_COLUMN, PREVIOUS_COLUMN
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Table
 from dp_service.queries.times import TimeUnit
@@ -64,6 +65,15 @@ def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
         _read(name, listed.get(name), restrictions.get(name))
         for name in sorted({*dimensions, *restrictions, query.member})
     )
+
+
+def columns_read_of_pairs(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
+    """Return the columns that a query of the table's pairs copy names: neither member nor time is among them."""
+    absent = {query.member, *(() if table.time is None else (table.time.name,))}
+    kept = tuple(each for each in columns_read(query, table) if each.name not in absent)
+    days = UNIVERSES[ColumnType.DATE]
+    own = (ReadColumn(name, ColumnType.INT64, NO_PERIOD, days) for name in (PERIOD_COLUMN, PREVIOUS_COLUMN))
+    return tuple(sorted((*kept, *own), key=lambda each: each.name))
 
 
 def _read(name: str, column: Column | None, restriction: Restriction | None) -> ReadColumn:

@@ -30,7 +30,8 @@ from dp_service.queries.contributions import (
 from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.read_columns import ReadColumn, columns_read
+from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
+from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
@@ -64,6 +65,7 @@ class Resolution:
         copy: What the table must say of itself as a copy that was bounded beforehand; None: nothing.
         names: The elements that the second of two looks counts, in ascending order; `NAMES_TO_COME`: it will count
             some, and the query is only to be read. None: it is the only look, or the first one.
+        pairs: How the question is asked of a pairs copy, which `query` then names; None: of the table itself.
     """
 
     query: CanonicalQuery
@@ -78,6 +80,7 @@ class Resolution:
     requested_k: int | None = None
     copy: PreparedCopy | None = None
     names: tuple[Element, ...] | None = None
+    pairs: PairsRange | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -117,7 +120,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     member = table.member_column()
     canonical = canonicalise(query, table, closed_before=closed_before)
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
-    return Resolution(
+    resolution = Resolution(
         query=canonical,
         parameters=parameters,
         unit_id=policy.currency.unit_id,
@@ -129,6 +132,25 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         member_type=None if member is None else member.type,
         requested_k=_requested_k(query, parameters),
         copy=prepared_copy(table),
+    )
+    return _of_pairs(resolution, table)
+
+
+def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
+    """Return the same question, asked of the table's pairs copy if that can answer it.
+
+    The release is the same but for the table that it names: the copy has the same counts, and the same sensitivity.
+    """
+    pairs = pairs_range(table, resolution.query)
+    if pairs is None or table.prepared is None:
+        return resolution
+    query = of_copy(resolution.query, table.prepared)
+    return replace(
+        resolution,
+        query=query,
+        fixed_data_version=pairs.version,
+        reads=columns_read_of_pairs(query, table),
+        pairs=pairs,
     )
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
+from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure, Value
 from dp_service.queries.suggestions import instead_of, quoted
@@ -98,6 +100,7 @@ class Column:
             stored as integers it is such an integer.
         publication: What the domain cost everyone who may see it; None: it was not published from the data.
         timestamps: What a column of timestamps holds; None: it is of another type.
+        attribute: Whether every member has one value of the column, in all rows.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Column:
     null_value: Value | None
     publication: Publication | None = None
     timestamps: Timestamps | None = None
+    attribute: bool = False
 
     @property
     def value_for_null(self) -> Value | None:
@@ -263,6 +267,15 @@ class Contributions:
 
 
 @dataclass(frozen=True)
+class PreparedPairs:
+    """A pairs copy of a table: its name for the engine, its manifest, and the file that holds the manifest."""
+
+    table: str
+    manifest: PairsManifest
+    path: Path
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that the policy lists.
 
@@ -281,6 +294,7 @@ class Table:
         max_k: How many elements are shown at most by mechanisms whose price grows with k.
         contributions: How contributions are bounded; None: they are not.
         values: The columns that may be summed, by name.
+        prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
     """
 
     name: str
@@ -296,6 +310,7 @@ class Table:
     max_k: int = DEFAULT_MAX_K
     contributions: Contributions | None = None
     values: tuple[ValueColumn, ...] = ()
+    prepared: PreparedPairs | None = None
 
     def value(self, name: str) -> ValueColumn:
         """Return a column whose values a question sums.

@@ -75,7 +75,7 @@ class TimeColumn:
         if self.closed is None:
             return None
         settled = timestamp_of(0) + datetime.timedelta(seconds=now, minutes=-self.closed.delay_minutes)
-        day = _first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.closed.refresh)
+        day = first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.closed.refresh)
         if self.unit is TimeUnit.DAYS:
             return ordinal(day)
         # In a zone that skipped the minutes around midnight, the start of the day could still lie ahead.
@@ -165,7 +165,8 @@ def _rounded_up(microseconds: int, unit: int) -> int:
     return -(-microseconds // unit)
 
 
-def _first_day(day: datetime.date, refresh: Refresh) -> datetime.date:
+def first_day(day: datetime.date, refresh: Refresh) -> datetime.date:
+    """Return the first day of the period that a day is in."""
     match refresh:
         case Refresh.DAY:
             return day

@@ -9,6 +9,7 @@ from fractions import Fraction
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.resolution import Resolution
+from dp_service.queries.times import Refresh
 from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
@@ -34,6 +35,7 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
     parameters = resolution.parameters
     lines = [
         _question([name for name, _ in resolution.columns], parameters),
+        *_copy(resolution),
         *_clipping(parameters),
         *_contributions(parameters),
         *_sums(parameters),
@@ -75,6 +77,18 @@ _BOUNDED_BY = {
     BoundedBy.PREPARED: "the table is a copy that was bounded so",
     BoundedBy.ASSUMED: "the author of the policy promises it, and nothing checks it",
 }
+
+
+_PERIODS = {Refresh.DAY: "days", Refresh.WEEK: "weeks", Refresh.MONTH: "months"}
+
+
+def _copy(resolution: Resolution) -> Iterator[str]:
+    """Yield that another table answers than the one that is asked."""
+    if resolution.pairs is not None:
+        yield (
+            f"The prepared copy {resolution.query.table} answers for {resolution.pairs.asked_table}: the question sees "
+            f"whole {_PERIODS[resolution.pairs.calendar]}, of which the copy has one row for each member and element."
+        )
 
 
 def _clipping(parameters: ReleaseParameters) -> Iterator[str]:

@@ -17,6 +17,7 @@ from dp_service.queries import structured
 from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.pairs import PairsRange
 from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeUnit
@@ -91,6 +92,7 @@ _VALUE_TYPES = {
 _FEATURES = {
     Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
     Feature.BOUNDED_COPY: dp_pb2.ENGINE_FEATURE_BOUNDED_COPY,
+    Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY,
     Feature.FIRST_COUNTS: dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
 }
 
@@ -257,6 +259,19 @@ def bounded_copy(copy: PreparedCopy | None) -> dp_pb2.BoundedCopy | None:
         elements=copy.elements,
         delta_0=copy.delta_0,
         period=copy.period,
+    )
+
+
+def pairs_copy(pairs: PairsRange | None) -> dp_pb2.PairsCopy | None:
+    """Return what a pairs copy has to hold; None: the question is not asked of one."""
+    if pairs is None:
+        return None
+    return dp_pb2.PairsCopy(
+        asked_table=pairs.asked_table,
+        start=pairs.start,
+        end=pairs.end,
+        periods=[period for period, _ in pairs.rows],
+        rows=[rows for _, rows in pairs.rows],
     )
 
 

@@ -66,8 +66,25 @@ class ServedPolicy:
         self._content = content
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What was found of a policy: its file, and the manifests of the pairs copies of the policy that is served."""
+
+    content: bytes | None
+    manifests: tuple[bytes | None, ...]
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
 class PolicyFileWatch:
     """Checks the policy file regularly, and serves its content once it is valid and no longer changing.
+
+    The manifests of its pairs copies belong to it: another one is a change of the policy.
 
     It compares contents, not modification times: Kubernetes replaces a ConfigMap by swapping a symbolic link, and
     copies can keep old times. If the content cannot be served, the previous policy stays in force.
@@ -78,8 +95,7 @@ class PolicyFileWatch:
         self._path = path
         self._key = key
         self._served = served
-        self._decided: bytes | None = content
-        self._waiting: bytes | None = content
+        self._decided = self._waiting = _Found(content, self._manifests())
         self._is_served = True
 
     @property
@@ -94,17 +110,20 @@ class PolicyFileWatch:
         half a policy can be a valid policy with another guarantee.
         """
         content, problem = self._read()
-        if content == self._decided:
-            self._waiting = content
+        found = _Found(content, self._manifests())
+        if found == self._decided or found != self._waiting:
+            self._waiting = found
             return False
-        if content != self._waiting:
-            self._waiting = content
-            return False
-        self._decided, self._is_served = content, False
+        self._decided, self._is_served = found, False
         self._is_served = problem is None and content is not None and self._is_taken(content)
         if problem is not None:
             self._log_refusal(problem)
         return True
+
+    def _manifests(self) -> tuple[bytes | None, ...]:
+        """Return the manifests that the served policy rests on, None for one that cannot be read."""
+        prepared = (table.prepared for table in self._served.content.policy.tables)
+        return tuple(_bytes_of(each.path) for each in prepared if each is not None)
 
     def _read(self) -> tuple[bytes | None, str | None]:
         try:

@@ -44,6 +44,7 @@ from dp_service.server.messages import (
     cost_message,
     engine_features,
     expected_columns,
+    pairs_copy,
     parameters_message,
     read_column,
     read_value,
@@ -254,6 +255,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             information_per_element=information_per_element(plan.parameters),
             version_is_fixed=resolution.fixed_data_version is not None,
             bounded_copy=bounded_copy(resolution.copy),
+            pairs_copy=pairs_copy(resolution.pairs),
             unfinished=responses.unfinished_release(plan, self._keys.current),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,23 +48,52 @@ def bound(
         str, typer.Option(metavar="COLUMN[,COLUMN..]", help="The columns that make up an element.")
     ],
     delta_0: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--delta0",
             min=1,
             max=LARGEST_DELTA_0,
             metavar="NUMBER",
-            help="How many elements of a member are kept in each period.",
+            help="How many elements of a member are kept in each period; with --out.",
         ),
-    ],
+    ] = None,
     out: Annotated[
         str,
         typer.Option(
             metavar="FILE",
-            help="The Parquet file to write, or to replace; on Spark a directory that is not there.",
+            help="The bounded copy, a Parquet file to write or replace; on Spark a directory that is not there.",
         ),
-    ],
-    table: Annotated[str, typer.Option(metavar="NAME", help="The table's name in the policy.")],
+    ] = "",
+    table: Annotated[str, typer.Option(metavar="NAME", help="The table's name in the policy.")] = "",
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Make the pairs copy instead, or append to it: a row for each member, element and period.",
+        ),
+    ] = None,
+    attributes: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN[,COLUMN..]",
+            help="With --pairs: columns of which every member has one value.",
+        ),
+    ] = "",
+    null_member: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="With --pairs: the member column's null_value in the policy, if it states one.",
+        ),
+    ] = None,
+    until: Annotated[
+        datetime.datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="DAY",
+            help="With --pairs: the first day that is not copied yet. Default: when the present period began.",
+        ),
+    ] = None,
     period: Annotated[
         str,
         typer.Option(
@@ -94,16 +124,19 @@ def bound(
     spark: SparkFlag = DEFAULT_SPARK,
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy a table so that every member has at most so many elements, chosen fairly. For the owner of the data."""
+    """Copy a table: bounded, with at most so many elements of every member, or as pairs. For the owner of the data."""
     try:
         import duckdb  # noqa: F401, PLC0415 - an extra of its own
     except ModuleNotFoundError:
         raise typer.BadParameter("gris bound needs pip install 'gris-dp[dp,duckdb,cli]'") from None
     from gris_cli.bound.copying import Bounding  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.bound.pairs_command import PairsOptions, make_pairs  # noqa: PLC0415
     from gris_cli.bound.source import Columns, InputError  # noqa: PLC0415
 
     if not table:
         raise typer.BadParameter("expected a name", param_hint="--table")
+    if (pairs is None) == (not out):
+        raise typer.BadParameter("expected one of --out, the bounded copy, and --pairs, the pairs copy")
     if calendar and not period:
         raise typer.BadParameter(
             "expected --period, the column of days or timestamps", param_hint="--calendar"
@@ -111,6 +144,18 @@ def bound(
     if zone and not (calendar and _is_zone(zone)):
         raise typer.BadParameter("expected an IANA zone, with --calendar", param_hint="--zone")
     columns = Columns(member, tuple(elements.split(",")), period, calendar or "", zone)
+    if pairs is not None:
+        if delta_0 is not None or drop_nulls or engine is BoundingEngine.SPARK or not calendar:
+            raise typer.BadParameter(
+                "expected --calendar, and neither --delta0, --drop-nulls nor --engine spark, with --pairs"
+            )
+        options = PairsOptions(attributes, null_member, None if until is None else until.date())
+        make_pairs(Path(source), pairs, table, columns, options, memory=memory, as_json=as_json)
+        return
+    if delta_0 is None:
+        raise typer.BadParameter("expected a number, with --out", param_hint="--delta0")
+    if attributes or null_member is not None or until is not None:
+        raise typer.BadParameter("expected --attributes, --null-member and --until only with --pairs")
     asked = Bounding(table, columns, delta_0, drop_nulls, memory)
     try:
         if engine is BoundingEngine.SPARK:

@@ -84,7 +84,7 @@ def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bou
     if out.exists() and source.exists() and out.samefile(source):
         raise InputError("the output must not be the input")
     stamp = _stamp(source)
-    with spilling(out.parent, asked.memory) as connection, _complete_or_nothing(out) as unfinished:
+    with spilling(out.parent, asked.memory) as connection, complete_or_nothing(out) as unfinished:
         open_rows(connection, source, asked.columns)
         failure = None
         try:
@@ -225,7 +225,7 @@ def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _complete_or_nothing(out: Path) -> Iterator[Path]:
+def complete_or_nothing(out: Path) -> Iterator[Path]:
     """Give the path of a file that takes the place of `out` if the block ends well, and is removed if not."""
     descriptor, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
     os.close(descriptor)

@@ -23,7 +23,7 @@ _REJECTED = "rejected_rows"
 _REJECTED_FILES = "rejected_files"
 _MOST_REJECTED = 1000
 _TEXT = "VARCHAR"
-_ELEMENT_TYPES = frozenset(
+ELEMENT_TYPES = frozenset(
     (
         _TEXT,
         "BOOLEAN",
@@ -37,7 +37,9 @@ _ELEMENT_TYPES = frozenset(
         "UINTEGER",
     )
 )
-_MEMBER_TYPES = _ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
+"""DuckDB's types of columns that can be part of an element, or an attribute."""
+
+_MEMBER_TYPES = ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
 _TIMESTAMP_TYPES = frozenset(
     ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
 )
@@ -169,7 +171,7 @@ def _check_types(types: dict[str, str], columns: Columns) -> None:
     if types[columns.member] not in _MEMBER_TYPES:
         raise InputError(f"column {columns.member}: expected members that are texts or integers")
     for name in columns.elements if columns.calendar else columns.needed[1:]:
-        if types[name] not in _ELEMENT_TYPES:
+        if types[name] not in ELEMENT_TYPES:
             raise InputError(f"column {name}: expected texts, integers, truth values or days")
     if columns.calendar:
         is_timestamp = types[columns.period] in _TIMESTAMP_TYPES

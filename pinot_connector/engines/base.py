@@ -52,6 +52,7 @@ class Feature(Enum):
 
     PINOT_MULTISTAGE = "Pinot's multi-stage engine"
     BOUNDED_COPY = "a bounded copy that says how it was made"
+    PAIRS_COPY = "a pairs copy whose rows are those of its manifest"
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,27 @@ class BoundedCopy:
 
 
 @dataclass(frozen=True)
+class PairsCopy:
+    """What a pairs copy has to hold in the periods that a question counts.
+
+    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `rows` has each one that has a
+    file, with the number of its rows.
+    """
+
+    start: int | None
+    end: int
+    rows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class EngineQuery:
     """A query that dp_service rendered for one engine.
 
     `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
     `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it,
     and `reads` are the columns that it names: a table in which one of them is something else must not be asked. With
-    `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`. With
+    `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
+    `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts.
     """
@@ -143,6 +158,7 @@ class EngineQuery:
     requires: frozenset[Feature] = frozenset()
     reads: tuple[ReadColumn, ...] = ()
     bounded_copy: BoundedCopy | None = None
+    pairs_copy: PairsCopy | None = None
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
 

@@ -15,6 +15,8 @@ import duckdb
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
 from pinot_connector.engines.bounded_copies import require_bounded_copy
 from pinot_connector.engines.file_versions import VersionedFile
+from pinot_connector.engines.pairs_copy import PairsCopies
+from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import (
     BREAKABLE,
     ROW_NUMBER,
@@ -80,7 +82,8 @@ class DuckDBEngine:
     and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
     Args:
-        tables: the path of each table's file; its suffix is .parquet, .duckdb or .db.
+        tables: the path of each table's file; its suffix is .parquet, .duckdb or .db, or .json for the manifest of a
+            pairs copy.
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
@@ -94,13 +97,14 @@ class DuckDBEngine:
     def __init__(
         self, tables: Mapping[str, Path | str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     ) -> None:
-        self._files = {table: VersionedFile(Path(path).resolve()) for table, path in tables.items()}
+        self._files = {table: _file_at(Path(path).resolve()) for table, path in tables.items()}
+        self._pairs = PairsCopies(self)
         self._timeout_seconds = timeout_seconds
         self._shared = _Shared(_translated(_in_memory, _unreadable_file))
         self._parquet = {
             table: _ParquetTable(table, file, self._shared)
             for table, file in self._files.items()
-            if not _is_database(file.path)
+            if isinstance(file, VersionedFile) and not _is_database(file.path)
         }
 
     def data_version(self, table: str) -> str:
@@ -112,9 +116,14 @@ class DuckDBEngine:
         return frozenset(self._files)
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses a file that is not the bounded copy that a query requires, and other requirements; see `Engine`."""
-        if query.requires - {Feature.BOUNDED_COPY}:
+        """Refuses a file that is not the copy that a query requires, and other requirements; see `Engine`."""
+        if query.requires - {Feature.BOUNDED_COPY, Feature.PAIRS_COPY}:
             raise EngineRefused("DuckDB has nothing of what this query requires")
+        if Feature.PAIRS_COPY in query.requires:
+            self._pairs.require(query, self.data_version(query.table))
+        self._require_bounded(query)
+
+    def _require_bounded(self, query: EngineQuery) -> None:
         if Feature.BOUNDED_COPY not in query.requires:
             return
         path = self._file(query.table).path
@@ -129,7 +138,8 @@ class DuckDBEngine:
         file = self._file(query.table)
         _require_version(file, data_version)
         # The file may be another one than when it was checked before; `confirm` sees to it that it stays this one.
-        self.check(query)
+        self._require_bounded(query)
+        self._pairs.require(query, data_version)
         try:
             rows = self._rows(query, data_version)
         except EngineRefused:
@@ -174,7 +184,7 @@ class DuckDBEngine:
         """Frees the in-memory database once the queries that still run have ended."""
         self._shared.close()
 
-    def _file(self, table: str) -> VersionedFile:
+    def _file(self, table: str) -> VersionedFile | PairsFiles:
         try:
             return self._files[table]
         except KeyError:
@@ -193,7 +203,7 @@ class DuckDBEngine:
     ) -> list[tuple[Any, ...]]:
         with self._connection(query.table, data_version) as connection, self._deadline(connection, timed_out):
             rows = _fetch(connection, query, self._types(connection, query.table))
-            if query.table not in self._parquet:
+            if _is_database(self._file(query.table).path):
                 _require_no_collation(connection, query)
             return rows
 
@@ -208,9 +218,21 @@ class DuckDBEngine:
     def _connection(self, table: str, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
         # An attached database keeps the file that it opened, even after another one took its place; only a
         # fresh instance is sure to read the file that the version is of. Views open their file every time.
-        parquet = self._parquet.get(table)
-        opened = _attached(table, self._file(table).path) if parquet is None else parquet.opened(data_version)
+        parquet, file = self._parquet.get(table), self._file(table)
+        if parquet is not None:
+            opened = parquet.opened(data_version)
+        elif isinstance(file, PairsFiles):
+            opened = self._viewed(table, file)
+        else:
+            opened = _attached(table, file.path)
         with opened as connection:
+            yield connection
+
+    @contextmanager
+    def _viewed(self, table: str, file: PairsFiles) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._shared.cursor() as connection:
+            view = f"CREATE TEMP VIEW {quoted(table)} AS {file.rows()}"
+            _execute_all(connection, view, to_error=_refused)
             yield connection
 
     @contextmanager
@@ -388,7 +410,11 @@ def _translated(work: Callable[[], _Result], to_error: Callable[[Exception], Gri
     raise translated
 
 
-def _require_version(file: VersionedFile, data_version: str) -> None:
+def _file_at(path: Path) -> VersionedFile | PairsFiles:
+    return PairsFiles(path) if path.suffix == ".json" else VersionedFile(path)
+
+
+def _require_version(file: VersionedFile | PairsFiles, data_version: str) -> None:
     if file.version() != data_version:
         raise DataChanged("the data changed while the question was answered")
 

@@ -26,6 +26,9 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         bounded_copy=None
         if copy is None
         else base.BoundedCopy(copy.table, copy.member, copy.elements, copy.delta_0, copy.period),
+        pairs_copy=None
+        if resolution.pairs is None
+        else base.PairsCopy(resolution.pairs.start, resolution.pairs.end, resolution.pairs.rows),
         first_counts=Feature.FIRST_COUNTS in features,
         sums=tuple(
             base.ReadValue(value.name, base.ValueType(value.type.value), value.null_value)

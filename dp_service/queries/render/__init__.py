@@ -46,8 +46,9 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
     is_nested = query.clip is not None or bool(query.values) or bound is not None
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
+    pairs = Feature.PAIRS_COPY if resolution.pairs is not None else None
     firsts = Feature.FIRST_COUNTS if bound is not None and bound.counts_firsts else None
-    return tuple(each for each in (nested, copy, firsts) if each is not None)
+    return tuple(each for each in (nested, copy, pairs, firsts) if each is not None)
 
 
 def _dialect(name: str) -> Dialect:

@@ -32,10 +32,12 @@ from dp_service.queries.canonical import (
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
+from dp_service.queries.pairs import PairsRange
 from dp_service.queries.policy_schema import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
+from dp_service.queries.render.pairs import pairs_conditions, within_copy
 from dp_service.queries.render.sums import measured, measures, sums, usable_conditions
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Measure, Value
@@ -45,6 +47,8 @@ from dp_service.terms import ColumnType, Element, Scalar
 def statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query. It repeats expressions and uses no aliases: engines differ in what an alias may shadow."""
     query = resolution.query
+    if resolution.pairs is not None:
+        return _pairs_statement(within_copy(resolution), resolution.pairs, dialect)
     if (bound := in_query_bound(resolution)) is not None:
         return bounded_statement(resolution, bound, dialect)
     if query.values:
@@ -61,6 +65,19 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
     source = f"{identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}"
     return dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
+
+
+def _pairs_statement(resolution: Resolution, pairs: PairsRange, dialect: Dialect) -> str:
+    """Write the count of a pairs copy's rows, of which one is of each member and element."""
+    query = resolution.query
+    conditions = [
+        *pairs_conditions(pairs, dialect),
+        *_restriction_conditions(resolution, dialect, is_nested=False),
+        *_text_conditions(resolution, dialect),
+    ]
+    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    source = f"{identifier(query.table, dialect)} WHERE {' AND '.join(conditions)}"
+    return dialect.prefix + _ranking(resolution, keys, "COUNT(*)", source, dialect)
 
 
 def _ranking(resolution: Resolution, keys: list[str], count: str, source: str, dialect: Dialect) -> str:
@@ -137,16 +154,17 @@ def _count(query: CanonicalQuery, dialect: Dialect) -> str:
 def _condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool = False) -> str:
     conditions = [
         *_member_conditions(resolution.query, dialect),
-        *(
-            each
-            for restriction in resolution.query.restrictions
-            for each in _conditions(restriction, dialect, is_nested=is_nested)
-        ),
+        *_restriction_conditions(resolution, dialect, is_nested=is_nested),
         *_text_conditions(resolution, dialect),
         *_name_conditions(resolution, dialect),
         *(each for value in resolution.query.values for each in usable_conditions(value, dialect)),
     ]
     return " AND ".join(conditions)
+
+
+def _restriction_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
+    for restriction in resolution.query.restrictions:
+        yield from _conditions(restriction, dialect, is_nested=is_nested)
 
 
 def _name_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:

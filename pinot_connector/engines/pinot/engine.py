@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
+from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
 from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller
@@ -22,6 +23,11 @@ from pinot_connector.engines.pinot.timings import DEFAULT_TIMINGS, PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 _TRIES = 3
+# No group is left out, whatever the cluster's settings.
+_PAIRS_PREFIX = (
+    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
+)
 _CHANGED = "the table changed while the question ran"
 _OTHER_BROKERS = "several brokers stand behind Pinot's address, and the one that answered was not met again"
 
@@ -84,6 +90,7 @@ class PinotEngine:
         self._controller = Controller(self._controller_http, options, timings)
         self._broker = Broker(broker_url, authorization=authorization, tls=tls)
         self._limits = LimitsInForce(timings)
+        self._pairs = PairsCopies(self, prefix=_PAIRS_PREFIX)
         self._routes = Routes(self._broker.ask)
         self._timeout_seconds = timeout_seconds
 
@@ -109,14 +116,17 @@ class PinotEngine:
         return frozenset(name for table in self._controller.tables() for name in names_of(table))
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses a query that needs the multi-stage engine where the cluster is too old to have it.
+        """Refuses a query that needs what the cluster is too old to have, or another pairs copy than it holds.
 
         Raises:
-            EngineRefused: the cluster lacks it.
-            EngineUnavailable: the controller cannot be reached, or took too long.
+            EngineRefused: the cluster lacks the multi-stage engine, or the pairs copy has other rows.
+            DataChanged, IncompleteAnswer: the pairs copy is being loaded, or could not be counted as a whole.
+            EngineUnavailable: Pinot cannot be reached, or took too long.
         """
         if Feature.PINOT_MULTISTAGE in query.requires:
             self._controller.require_multistage()
+        if Feature.PAIRS_COPY in query.requires:
+            self._pairs.require(query, self.data_version(query.table))
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on the given version, which `data_version` has returned before.
@@ -128,6 +138,7 @@ class PinotEngine:
             EngineRefused: Pinot refused the query, its configuration makes counts inexact, or a column is not what the
                 query was written for.
         """
+        self._pairs.require(query, data_version)
         self._controller.require_exact_answer(query)
         state = self._controller.settled_state(query.table)
         if state.data_version != data_version:

@@ -54,6 +54,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_BOUNDED_COPY: _ClassVar[EngineFeature]
     ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
 
@@ -128,6 +129,7 @@ ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
 ENGINE_FEATURE_TWO_LOOKS: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
+ENGINE_FEATURE_PAIRS_COPY: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
@@ -333,6 +335,20 @@ class BoundedCopy(_message.Message):
     period: str
     def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
 
+class PairsCopy(_message.Message):
+    __slots__ = ("asked_table", "start", "end", "periods", "rows")
+    ASKED_TABLE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    PERIODS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    asked_table: str
+    start: int
+    end: int
+    periods: _containers.RepeatedScalarFieldContainer[int]
+    rows: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires", "look")
     DIALECT_FIELD_NUMBER: _ClassVar[int]
@@ -372,7 +388,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -391,6 +407,7 @@ class TranslateQueryResponse(_message.Message):
     BOUNDED_COPY_FIELD_NUMBER: _ClassVar[int]
     UNFINISHED_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
+    PAIRS_COPY_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -409,7 +426,8 @@ class TranslateQueryResponse(_message.Message):
     bounded_copy: BoundedCopy
     unfinished: UnfinishedRelease
     sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ...) -> None: ...
+    pairs_copy: PairsCopy
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ...) -> None: ...
 
 class UnfinishedRelease(_message.Message):
     __slots__ = ("cost", "charge_ticket", "policy_statement")

@@ -1,0 +1,203 @@
+"""The manifest of a pairs copy: what `gris bound --pairs` writes beside the files, and what a policy rests on.
+
+A pairs copy has one row for each member, element and period, and in each row `PREVIOUS_COLUMN`: the last earlier period
+in which the same member had the same element. Of the rows whose period is in [from, to) exactly one for each member and
+element has a previous one before `from`. So COUNT(*) of these counts each member once, whatever the range is.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dp_service.queries.times import Refresh, first_day
+
+PERIOD_COLUMN = "gris_period"
+"""The first day of a row's period, as its number of days since 1970-01-01."""
+
+PREVIOUS_COLUMN = "gris_previous"
+"""The period of the row before, of the same member and element; `NO_PERIOD` if there is none."""
+
+NO_PERIOD = -(2**31)
+"""Before all periods. It is also what Pinot stores in such a column where a value is missing."""
+
+FORMAT = "gris-pairs/1"
+MOST_PERIODS = 100_000
+LARGEST_MANIFEST_BYTES = 64 * 2**20
+
+_CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class ManifestError(ValueError):
+    """A file is no manifest of a pairs copy; the text says what was expected."""
+
+
+@dataclass(frozen=True)
+class CopiedPeriod:
+    """One period of a copy.
+
+    Attributes:
+        start: Its first day.
+        file: Its file, relative to the manifest; all its rows are there.
+        checksum: `sha256:` and the hash of the file.
+        rows: How many rows it has. It is a true count, for the owner of the data and what they trust.
+    """
+
+    start: datetime.date
+    file: str
+    checksum: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many rows of the input are not in the copy, since they lack something; a row that lacks more counts once."""
+
+    member: int
+    time: int
+    element: int
+
+
+@dataclass(frozen=True)
+class PairsManifest:
+    """What a pairs copy holds.
+
+    Attributes:
+        table: The name in the policy of the table that was copied.
+        member: The column of members.
+        null_member: The value that stands for no member, besides NULL; None: no other does.
+        elements: The columns that make up an element together.
+        attributes: The columns of which every member has one value, in all rows.
+        time: The column of days or timestamps that rows were put into periods by.
+        zone: The zone in which days begin; empty: the column holds days.
+        calendar: How long a period is.
+        end: The first day after all periods that were copied.
+        left_out: What the copy lacks.
+        periods: The periods that have rows, in ascending order. If none has, one without.
+    """
+
+    table: str
+    member: str
+    null_member: str | int | None
+    elements: tuple[str, ...]
+    attributes: tuple[str, ...]
+    time: str
+    zone: str
+    calendar: Refresh
+    end: datetime.date
+    left_out: LeftOut
+    periods: tuple[CopiedPeriod, ...]
+
+    def to_json(self) -> str:
+        """Return the content of the manifest's file."""
+        content = {
+            "format": FORMAT,
+            "table": self.table,
+            "member": self.member,
+            "null_member": self.null_member,
+            "elements": list(self.elements),
+            "attributes": list(self.attributes),
+            "time": self.time,
+            "zone": self.zone,
+            "calendar": self.calendar.value,
+            "end": self.end.isoformat(),
+            "left_out": {
+                "member": self.left_out.member,
+                "time": self.left_out.time,
+                "element": self.left_out.element,
+            },
+            "periods": [
+                {
+                    "period": each.start.isoformat(),
+                    "file": each.file,
+                    "checksum": each.checksum,
+                    "rows": each.rows,
+                }
+                for each in self.periods
+            ],
+        }
+        return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def read_manifest(content: bytes) -> PairsManifest:
+    """Return what a manifest says.
+
+    Raises:
+        ManifestError: It is none, or what it says cannot be true of a copy.
+    """
+    try:
+        raw = json.loads(content)
+        manifest = _manifest(raw) if isinstance(raw, dict) and raw.get("format") == FORMAT else None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        manifest = None
+    if manifest is None:
+        raise ManifestError(f"expected a manifest of the form {FORMAT}, as gris bound --pairs writes it")
+    _check(manifest)
+    return manifest
+
+
+def _manifest(raw: dict[str, Any]) -> PairsManifest:
+    left_out = raw["left_out"]
+    null_member = raw["null_member"]
+    if null_member is not None and type(null_member) not in (str, int):
+        raise TypeError
+    return PairsManifest(
+        table=_text(raw["table"]),
+        member=_text(raw["member"]),
+        null_member=null_member,
+        elements=tuple(map(_text, raw["elements"])),
+        attributes=tuple(map(_text, raw["attributes"])),
+        time=_text(raw["time"]),
+        zone=raw["zone"] and _text(raw["zone"]),
+        calendar=Refresh(raw["calendar"]),
+        end=datetime.date.fromisoformat(raw["end"]),
+        left_out=LeftOut(*(_count(left_out[name]) for name in ("member", "time", "element"))),
+        periods=tuple(map(_period, raw["periods"])),
+    )
+
+
+def _period(raw: dict[str, Any]) -> CopiedPeriod:
+    return CopiedPeriod(
+        start=datetime.date.fromisoformat(raw["period"]),
+        file=_text(raw["file"]),
+        checksum=_text(raw["checksum"]),
+        rows=_count(raw["rows"]),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError
+    return value
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError
+    return value
+
+
+def _check(manifest: PairsManifest) -> None:
+    """Raise ManifestError if a copy cannot be so."""
+    columns = (manifest.member, *manifest.elements, *manifest.attributes, manifest.time)
+    if not manifest.elements or len(set(columns)) < len(columns):
+        raise ManifestError("expected elements, and each column as one thing only")
+    if len(manifest.periods) > MOST_PERIODS:
+        raise ManifestError(f"expected at most {MOST_PERIODS} periods")
+    starts = [each.start for each in manifest.periods]
+    if starts != sorted(set(starts)):
+        raise ManifestError("expected each period once, in ascending order")
+    if any(first_day(day, manifest.calendar) != day for day in (*starts, manifest.end)):
+        raise ManifestError(f"expected first days of a {manifest.calendar}")
+    if starts and starts[-1] >= manifest.end:
+        raise ManifestError("expected periods before the end of the copy")
+    files = [each.file for each in manifest.periods]
+    if len(set(files)) < len(files) or any(
+        not _CHECKSUM.fullmatch(each.checksum) for each in manifest.periods
+    ):
+        raise ManifestError("expected one file for each period, with its checksum")
+    if not manifest.periods:
+        raise ManifestError("expected at least one period; it may have no rows")

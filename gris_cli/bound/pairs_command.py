@@ -1,0 +1,74 @@
+"""`gris bound --pairs`."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import typer
+
+from dp_service.queries.times import Refresh, first_day
+from gris_cli.bound.pairs import PairsMade, pairs_copy
+from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.query_progress import query_progress
+from gris_cli.bound.source import Columns, InputError
+from gris_cli.printing import console_of_width, print_json, say
+from pinot_connector.json_values import to_json
+
+
+@dataclass(frozen=True)
+class PairsOptions:
+    """The options that only a pairs copy has, as they were given."""
+
+    attributes: str
+    null_member: str | None
+    until: datetime.date | None
+
+
+def make_pairs(
+    source: Path,
+    folder: Path,
+    table: str,
+    columns: Columns,
+    options: PairsOptions,
+    *,
+    memory: str,
+    as_json: bool,
+) -> None:
+    """Make a pairs copy, or append to it, and print what was done."""
+    calendar = Refresh(columns.calendar)
+    today = datetime.datetime.now(ZoneInfo(columns.zone or "UTC")).date()
+    until = options.until or first_day(today, calendar)
+    if first_day(until, calendar) != until or until > today:
+        raise typer.BadParameter(
+            f"expected the first day of a {calendar} that is not ahead", param_hint="--until"
+        )
+    attributes = tuple(options.attributes.split(",")) if options.attributes else ()
+    asked = Copying(table, columns, attributes, options.null_member, until, memory)
+    try:
+        with query_progress() as work:
+            made = pairs_copy(source, folder, asked, work=work)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--input") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{folder}: {error.strerror}", param_hint="--pairs") from None
+    _print(made, folder, until, as_json=as_json)
+
+
+def _print(made: PairsMade, folder: Path, until: datetime.date, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"written": str(folder), "until": until.isoformat(), **to_json(made)})
+        return
+    console, left_out = console_of_width(), made.left_out
+    say(console, "written", str(folder))
+    say(console, "until", until.isoformat())
+    say(console, "pairs", f"{made.pairs} in {made.periods} new periods, of {made.rows} rows")
+    say(
+        console,
+        "left out",
+        f"{left_out.member} rows without a member, {left_out.time} without a time, "
+        f"{left_out.element} without an element; {made.rows_of_open_periods} are of periods that are still open",
+    )
+    say(console, "", "These are true counts: for the owner of the data, never for analysts.")

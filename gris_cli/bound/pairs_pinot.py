@@ -1,0 +1,64 @@
+"""What Pinot needs for a pairs copy: a schema, and a table configuration with a star-tree.
+
+A star-tree answers GROUP BY with COUNT(*) where each filter is on a column of `dimensionsSplitOrder`. First come the
+columns that every question filters by, then attributes, then elements. Star nodes of the first two would never be read.
+The member is not in the schema: no question names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dp_service.queries.pairs_manifest import PERIOD_COLUMN, PREVIOUS_COLUMN, PairsManifest
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
+
+MAX_LEAF_RECORDS = 10_000
+QUERY_TIMEOUT_MS = 30_000
+# Pinot cuts texts at 512 of Java's characters if nothing is said, of which one of ours may take two. Elements that are
+# cut could become one, in which a member would count twice.
+_MAX_LENGTH = 2 * MAXIMUM_TEXT_LENGTH
+_DAYS = {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
+
+
+def pinot_schema(manifest: PairsManifest, types: Mapping[str, str]) -> str:
+    """Return the schema of a copy's table, as Pinot takes it; put the table's name in the place of `TABLE`."""
+    dimensions: list[dict[str, Any]] = []
+    days: list[dict[str, Any]] = [{"name": PERIOD_COLUMN, **_DAYS}]
+    for name in (*manifest.elements, *manifest.attributes):
+        kind = types[name]
+        if kind == "DATE":
+            days.append({"name": name, **_DAYS})
+        elif kind == "VARCHAR":
+            dimensions.append({"name": name, "dataType": "STRING", "maxLength": _MAX_LENGTH})
+        else:
+            dimensions.append({"name": name, "dataType": "BOOLEAN" if kind == "BOOLEAN" else "LONG"})
+    dimensions.append({"name": PREVIOUS_COLUMN, "dataType": "INT"})
+    return _json({"schemaName": "TABLE", "dimensionFieldSpecs": dimensions, "dateTimeFieldSpecs": days})
+
+
+def pinot_table(manifest: PairsManifest) -> str:
+    """Return the configuration of a copy's table; put the table's name in the place of `TABLE`."""
+    own = [PERIOD_COLUMN, PREVIOUS_COLUMN]
+    tree = {
+        "dimensionsSplitOrder": [*own, *manifest.attributes, *manifest.elements],
+        "skipStarNodeCreationForDimensions": own,
+        "functionColumnPairs": ["COUNT__*"],
+        "maxLeafRecords": MAX_LEAF_RECORDS,
+    }
+    return _json(
+        {
+            "tableName": "TABLE",
+            "tableType": "OFFLINE",
+            "segmentsConfig": {"schemaName": "TABLE", "replication": "1"},
+            "tenants": {},
+            "tableIndexConfig": {"loadMode": "MMAP", "starTreeIndexConfigs": [tree]},
+            "query": {"timeoutMs": QUERY_TIMEOUT_MS},
+            "metadata": {},
+        }
+    )
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=1) + "\n"

@@ -1,0 +1,203 @@
+"""The rows that a pairs copy is made of: of a Parquet file, those with a member, an element and a time, each pair once.
+
+What a row lacks decides whether raw questions count it, so it is left out here by the same conditions: days of the
+years 1 to 9999, timestamps that every engine holds, texts that an answer can hold. A text with a NUL character is left
+out as well: Pinot cuts it there, and two elements of a member would become one that counts twice.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import duckdb
+
+from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
+from dp_service.queries.pairs_manifest import PERIOD_COLUMN, PREVIOUS_COLUMN, LeftOut
+from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
+from gris_cli.bound.source import ELEMENT_TYPES, Columns, InputError, open_rows
+from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, literal, quoted
+
+FRESH = "fresh"
+"""The table of the input's pairs, with the number of the first row of each."""
+
+_TEXT = "VARCHAR"
+_NULL_TEXT = "null"
+_DAYS = "DATE '0001-01-01' AND DATE '9999-12-31'"
+
+
+@dataclass(frozen=True)
+class Copying:
+    """What is to be made.
+
+    Attributes:
+        table: The name in the policy of the table that is copied.
+        columns: Who is a member, what is an element, and by which column and calendar rows are put into periods.
+        attributes: The columns of which every member has one value.
+        null_member: What stands for no member, besides NULL; None: the default of the member column's type.
+        until: The first day that is not copied yet: the beginning of a period.
+        memory: How much memory DuckDB may use, as it writes sizes: 2GB.
+    """
+
+    table: str
+    columns: Columns
+    attributes: tuple[str, ...]
+    null_member: str | None
+    until: datetime.date
+    memory: str = "2GB"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What is known of the input, and the statement that makes the table of its pairs."""
+
+    statement: str
+    types: dict[str, str]
+    null_member: str | int | None
+    rows: int
+    left_out: LeftOut
+    rows_of_open_periods: int
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    member: str
+    time: str
+    element: str
+    closed: str
+
+
+def quoted_list(names: Iterable[str]) -> str:
+    """Return names as SQL lists them."""
+    return ", ".join(map(quoted, names))
+
+
+def open_pairs(connection: duckdb.DuckDBPyConnection, source: Path, asked: Copying) -> Opened:
+    """Check the input, count what lacks something, and return the statement for its pairs.
+
+    Raises:
+        InputError: See `open_rows`; or an attribute cannot be one, or the input is not Parquet.
+    """
+    if source.suffix.lower() != ".parquet":
+        raise InputError("expected a Parquet file: the days of a CSV file are texts")
+    columns, attributes, until = asked.columns, asked.attributes, asked.until
+    open_rows(connection, source, columns)
+    types = columns_of(connection, source)
+    _check(types, columns, attributes)
+    _require_plain_midnights(columns, until)
+    missing = _null_member(types[columns.member], asked.null_member)
+    conditions = _conditions(types, columns, missing, until)
+    rows = f"read_parquet({literal(escape(str(source)))}, hive_partitioning = false, file_row_number = true)"
+    counts = connection.execute(
+        f"SELECT count(*), {_left_out(conditions)} FROM {rows} AS given"  # noqa: S608 - names are quoted
+    ).fetchone()
+    if counts is None:
+        raise InputError("expected a file that can be read to its end")
+    held = quoted_list((columns.member, *columns.elements, *attributes))
+    period = f"({_first_day(columns)} - DATE '1970-01-01')::INTEGER AS {PERIOD_COLUMN}"
+    whole = f"{conditions.member} AND {conditions.time} AND {conditions.element} AND {conditions.closed}"
+    statement = (
+        f"CREATE TEMP TABLE {FRESH} AS SELECT {held}, {period}, min({ROW_NUMBER}) AS first_row "  # noqa: S608
+        f"FROM {rows} AS given WHERE {whole} GROUP BY ALL"
+    )
+    number, *missing_counts, still_open = counts
+    return Opened(statement, types, missing, number, LeftOut(*missing_counts), still_open)
+
+
+def _check(types: dict[str, str], columns: Columns, attributes: tuple[str, ...]) -> None:
+    named = (*columns.needed, *attributes)
+    if len({name.casefold() for name in named}) < len(named):
+        raise InputError("member, elements, period and attributes must be different columns")
+    for name in named:
+        if name.casefold() in (PERIOD_COLUMN, PREVIOUS_COLUMN, "first_row", "stated"):
+            raise InputError(f"a column must not be called {name}: rename it")
+    for name in attributes:
+        if name not in types:
+            raise InputError(f"there is no column {name}")
+        if types[name] not in ELEMENT_TYPES:
+            raise InputError(f"column {name}: expected texts, integers, truth values or days")
+
+
+def _null_member(kind: str, stated: str | None) -> str | int | None:
+    """Return what stands for no member: what Pinot stores there, unless something else is stated."""
+    if kind == _TEXT:
+        return _NULL_TEXT if stated is None else stated
+    if kind in ("DATE", "UUID", "BOOLEAN"):
+        if stated is not None:
+            raise InputError(f"--null-member: expected none for a member column of type {kind}")
+        return None
+    try:
+        return INT64_MINIMUM if stated is None else int(stated)
+    except ValueError:
+        raise InputError("--null-member: expected an integer, as the members are") from None
+
+
+def _conditions(
+    types: dict[str, str], columns: Columns, null_member: str | int | None, until: datetime.date
+) -> _Conditions:
+    member, time = f"given.{quoted(columns.member)}", f"given.{quoted(columns.period)}"
+    is_member = [f"{member} IS NOT NULL"]
+    if null_member is not None:
+        value = literal(null_member) if isinstance(null_member, str) else f"{null_member}::HUGEINT"
+        is_member.append(f"{member} <> {value}")
+    if types[columns.period] == "DATE":
+        is_time = f"coalesce({time} BETWEEN {_DAYS}, false)"
+    else:
+        first, end = (f"TIMESTAMPTZ '{each.isoformat()}'" for each in (FIRST_TIMESTAMP, END_OF_TIMESTAMPS))
+        is_time = f"coalesce({time} >= {first} AND {time} < {end}, false)"
+    parts = [part for name in columns.elements for part in _of_element(f"given.{quoted(name)}", types[name])]
+    return _Conditions(
+        member=f"({' AND '.join(is_member)})",
+        time=is_time,
+        element=f"({' AND '.join(parts)})",
+        closed=f"{_first_day(columns)} < DATE '{until.isoformat()}'",
+    )
+
+
+def _of_element(name: str, kind: str) -> Iterable[str]:
+    yield f"{name} IS NOT NULL"
+    if kind == _TEXT:
+        yield f"length({name}) <= {MAXIMUM_TEXT_LENGTH}"
+        yield f"NOT contains({name}, chr(0))"
+
+
+def _left_out(conditions: _Conditions) -> str:
+    """Write the counts of rows that lack something, each row in one of them, and of rows that are not closed yet."""
+    member, time, element = conditions.member, conditions.time, conditions.element
+    whole = f"{member} AND {time} AND {element}"
+    return ", ".join(
+        f"count(*) FILTER (WHERE coalesce({each}, false))"
+        for each in (
+            f"NOT {member} OR {member} IS NULL",
+            f"{member} AND NOT {time}",
+            f"{member} AND {time} AND ({element} IS NOT TRUE)",
+            # Only what has a time has a period: others could be beyond what the calendar knows.
+            f"CASE WHEN {whole} THEN NOT {conditions.closed} ELSE false END",
+        )
+    )
+
+
+def _first_day(columns: Columns) -> str:
+    """Write the first day of a row's period."""
+    column = f"given.{quoted(columns.period)}"
+    if columns.zone:
+        column = f"timezone({literal(columns.zone)}, {column}::TIMESTAMPTZ)"
+    return f"date_trunc({literal(columns.calendar)}, {column})::DATE"
+
+
+def _require_plain_midnights(columns: Columns, until: datetime.date) -> None:
+    """Refuse a zone whose clocks were set back over a midnight since 1970: that hour belongs to two days."""
+    if not columns.zone:
+        return
+    zone = ZoneInfo(columns.zone)
+    for number in range((until - datetime.date(1970, 1, 1)).days + 1):
+        midnight = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=number)
+        first, second = (midnight.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+        if first is not None and second is not None and first > second:
+            raise InputError(
+                f"--zone: on {midnight.date()} clocks of {columns.zone} were set back over midnight: it came twice"
+            )

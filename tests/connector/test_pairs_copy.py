@@ -1,0 +1,216 @@
+"""A pairs copy on DuckDB gives the raw table's counts, and another copy than the manifest's is refused."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import duckdb
+import pytest
+
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn, TimeRange
+from pinot_connector import PrivateClient
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.base import EngineAnswer
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import EngineRefused
+from tests.support.engine_queries import engine_query
+from tests.support.pairs_copies import START, UNTIL, asked, make, policy_text, random_rows, write
+from tests.support.rings import needs
+from tests.support.world import new_account
+
+MIDNIGHT = datetime.time(tzinfo=datetime.UTC)
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 100000, calls: 10000}
+  - path: [t, "*"]
+    limit: {information: 1000, calls: 100}
+"""
+SQL = "SELECT what, COUNT(DISTINCT who) FROM visits WHERE day >= '2024-02-01' AND day < '2024-05-01' GROUP BY what"
+DOMAIN = ", domain: [e0, e1, e2, e3], delta: 4"
+
+
+def at(day: datetime.date) -> datetime.datetime:
+    """Return when a day begins."""
+    return datetime.datetime.combine(day, MIDNIGHT)
+
+
+def policy_at(folder: Path, name: str = "copy/manifest.json", **options: str) -> Policy:
+    """Return a policy whose copy has the manifest of that name."""
+    return read_policy(policy_text(name, **options).encode(), str(folder / "policy.yaml")).policy
+
+
+def raw(policy: Policy, query: HistogramQuery) -> Resolution:
+    """Return the same question to the raw table."""
+    bare = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
+    return resolve(query, bare, now=0)
+
+
+def counts(engine: DuckDBEngine, resolution: Resolution) -> EngineAnswer:
+    """Return the confirmed answer."""
+    query = engine_query(resolution, "duckdb")
+    if query.requires:
+        engine.check(query)
+    answer = engine.run(query, engine.data_version(query.table))
+    engine.confirm(query, answer)
+    return answer
+
+
+def random_question(chosen: Random, calendar: str) -> HistogramQuery:
+    """Return a question of whole periods, or one that sees all before a period."""
+    months = [datetime.date(2024, month, 1) for month in range(1, 8)]
+    monday = datetime.date(2023, 12, 25)
+    weeks = [monday + datetime.timedelta(weeks=number) for number in range(27)]
+    start, end = sorted(chosen.sample(months if calendar == "month" else weeks, 2))
+    filters = chosen.choice(
+        [(), (In("country", ("FR",)),), (NotIn("country", ("FR", "US")), In("what", ("e1", "e2")))]
+    )
+    begins = None if chosen.random() < 0.3 else at(start)
+    return HistogramQuery(
+        "visits", ("what",), Measure.DISTINCT_MEMBERS, filters, TimeRange(begins, at(end)), k=5
+    )
+
+
+@pytest.mark.parametrize("calendar", ["month", "week"])
+@pytest.mark.parametrize("options", [{}, {"what": DOMAIN}], ids=["unknown", "known"])
+def test_a_copy_has_the_counts_of_the_table_for_any_range(
+    tmp_path: Path, calendar: str, options: dict[str, str]
+) -> None:
+    """Members come back to their elements in many periods; over domains and with attributes, too."""
+    source = write(tmp_path / "visits.parquet", random_rows(3000, seed=3))
+    until = UNTIL if calendar == "month" else datetime.date(2024, 6, 24)
+    make(source, tmp_path / "copy", asked(calendar, until))
+    policy = policy_at(tmp_path, **options)
+    engine = DuckDBEngine({"visits": source, "visits_pairs": tmp_path / "copy" / "manifest.json"})
+    chosen = Random(4)
+    for _ in range(25):
+        query = random_question(chosen, calendar)
+        of_copy = resolve(query, policy, now=0)
+        assert of_copy.query.table == "visits_pairs"
+        left, right = counts(engine, of_copy), counts(engine, raw(policy, query))
+        assert (left.elements, left.counts) == (right.elements, right.counts)
+    engine.close()
+
+
+@pytest.fixture
+@needs("process")
+def services(tmp_path: Path) -> Iterator[EmbeddedServices]:
+    """Both services, whose policy names a copy of the table in this folder."""
+    write(tmp_path / "visits.parquet", random_rows(2000, seed=5))
+    make(tmp_path / "visits.parquet", tmp_path / "copy")
+    (tmp_path / "policy.yaml").write_text(policy_text("copy/manifest.json", what=DOMAIN))
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path
+    ) as running:
+        yield running
+
+
+def client_of(services: EmbeddedServices, **tables: Path) -> PrivateClient:
+    """Return a client of an engine over these files."""
+    return PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=DuckDBEngine(tables),
+    )
+
+
+def test_a_question_is_answered_by_the_copy_and_says_so(services: EmbeddedServices, tmp_path: Path) -> None:
+    """In SQL and as a message; a repeat is free; a question that the copy cannot answer goes to the table."""
+    engine = {"visits": tmp_path / "visits.parquet", "visits_pairs": tmp_path / "copy" / "manifest.json"}
+    with client_of(services, **engine) as client:
+        whole = (datetime.date(2024, 2, 1), datetime.date(2024, 5, 1))
+        first = client.histogram("visits", "what", time_range=whole)
+        again = client.sql(SQL)
+        assert first.rows
+        assert (again.release_id, again.charged.information) == (first.release_id, 0)
+        part = client.histogram("visits", "what", time_range=(START, datetime.date(2024, 5, 2)))
+        assert part.release_id != first.release_id
+        explained = client.explain(SQL)
+        assert "The prepared copy visits_pairs answers for visits" in " ".join(explained.sentences)
+
+
+def doubled(folder: Path) -> Path:
+    """Return a table in which the copy was loaded twice."""
+    return _table(folder, "SELECT * FROM copy UNION ALL SELECT * FROM copy")
+
+
+def older(folder: Path) -> Path:
+    """Return a table that lacks the last period."""
+    return _table(folder, "SELECT * FROM copy WHERE gris_period < 19874")
+
+
+def elsewhere(folder: Path) -> Path:
+    """Return a table whose rows are a year earlier."""
+    return _table(folder, "SELECT * REPLACE (gris_period - 365 AS gris_period) FROM copy")
+
+
+def _table(folder: Path, rows: str) -> Path:
+    files = f"read_parquet('{folder}/copy/periods/*.parquet')"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (WITH copy AS (SELECT * FROM {files}) {rows}) TO '{folder}/other.parquet'")
+    return folder / "other.parquet"
+
+
+def exchanged(folder: Path) -> Path:
+    """Return a copy of the files of which one is another than the manifest names."""
+    shutil.copytree(folder / "copy", folder / "exchanged")
+    shutil.copy(
+        folder / "exchanged/periods/2024-01-01.parquet", folder / "exchanged/periods/2024-02-01.parquet"
+    )
+    return folder / "exchanged" / "manifest.json"
+
+
+def an_older_manifest(folder: Path) -> Path:
+    """Return the copy before its last period was appended."""
+    make(folder / "visits.parquet", folder / "before", asked(until=datetime.date(2024, 6, 1)))
+    return folder / "before" / "manifest.json"
+
+
+@pytest.mark.parametrize("wrong", [doubled, older, elsewhere, exchanged, an_older_manifest])
+def test_another_copy_than_the_manifests_answers_nothing(
+    services: EmbeddedServices, tmp_path: Path, wrong: Callable[[Path], Path]
+) -> None:
+    """Nothing is charged, and no count is in the message; a range that it holds as it should is answered."""
+    with client_of(services, visits=tmp_path / "visits.parquet", visits_pairs=wrong(tmp_path)) as client:
+        before = client.remaining()
+        with pytest.raises(EngineRefused, match="manifest") as refused:
+            client.histogram("visits", "what", time_range=(datetime.date(2024, 2, 1), UNTIL))
+        assert not any(each.isdigit() and int(each) > 3 for each in str(refused.value).split())
+        assert before == client.remaining()
+        if wrong in (older, an_older_manifest):
+            assert client.histogram("visits", "what", time_range=(START, datetime.date(2024, 6, 1))).rows
+
+
+def test_a_new_period_is_used_once_the_manifest_names_it(tmp_path: Path) -> None:
+    """What counted before is the same release as before."""
+    source, folder = write(tmp_path / "visits.parquet", random_rows(2000, seed=5)), tmp_path / "growing"
+    make(source, folder, asked(until=datetime.date(2024, 6, 1)))
+    engine = DuckDBEngine({"visits": source, "visits_pairs": folder / "manifest.json"})
+    of_may, of_june = (
+        HistogramQuery(
+            "visits", ("what",), Measure.DISTINCT_MEMBERS, (), TimeRange(at(START), at(until)), k=5
+        )
+        for until in (datetime.date(2024, 6, 1), UNTIL)
+    )
+    before = policy_at(tmp_path, "growing/manifest.json")
+    assert resolve(of_june, before, now=0).query.table == "visits"
+    first = counts(engine, resolve(of_may, before, now=0))
+    make(source, folder)
+    after = policy_at(tmp_path, "growing/manifest.json")
+    assert resolve(of_may, after, now=0) == resolve(of_may, before, now=0)
+    assert counts(engine, resolve(of_may, after, now=0)).counts == first.counts
+    whole = resolve(of_june, after, now=0)
+    assert whole.query.table == "visits_pairs"
+    assert counts(engine, whole).counts == counts(engine, raw(after, of_june)).counts
+    engine.close()

@@ -1,0 +1,188 @@
+"""Which questions a pairs copy answers, and what is refused of a policy that names one."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.render import Feature, render, required_features
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.server.explanations import explanation
+from tests.support.pairs_copies import policy_text
+
+MANIFEST: dict[str, Any] = {
+    "format": "gris-pairs/1",
+    "table": "visits",
+    "member": "who",
+    "null_member": "null",
+    "elements": ["what"],
+    "attributes": ["country"],
+    "time": "day",
+    "zone": "",
+    "calendar": "month",
+    "end": "2024-04-01",
+    "left_out": {"member": 1, "time": 2, "element": 3},
+    "periods": [
+        {
+            "period": f"2024-0{month}-01",
+            "file": f"{month}.parquet",
+            "checksum": f"sha256:{month:064}",
+            "rows": month,
+        }
+        for month in (1, 2, 3)
+    ],
+}
+
+
+def read(folder: Path, text: str = "", /, **changed: object) -> Policy:
+    """Return a policy whose copy has this manifest, with changes."""
+    (folder / "manifest.json").write_text(json.dumps(MANIFEST | changed))
+    return read_policy((text or policy_text("manifest.json")).encode(), str(folder / "policy.yaml")).policy
+
+
+def ask(policy: Policy, sql: str, now: int = 0) -> Resolution:
+    """Return what a question resolves to."""
+    return resolve(parse_sql(sql, policy), policy, now=now)
+
+
+BY = "SELECT what, COUNT(DISTINCT who) FROM visits WHERE {} GROUP BY what ORDER BY COUNT(DISTINCT who) DESC LIMIT 3"
+IN_FEBRUARY = "day >= '2024-02-01' AND day < '2024-03-01'"
+
+
+@pytest.mark.parametrize(
+    ("where", "conditions"),
+    [
+        (IN_FEBRUARY, ['"gris_period" >= 19754', '"gris_period" < 19783', '"gris_previous" < 19754']),
+        ("day < '2024-04-01'", ['"gris_period" < 19814', '"gris_previous" = -2147483648']),
+        (
+            f"{IN_FEBRUARY} AND country = 'FR' AND what <> 'x'",
+            ["\"country\" = 'FR'", "\"what\" NOT IN ('null', 'x')"],
+        ),
+    ],
+)
+def test_a_question_of_whole_periods_counts_the_rows_of_the_copy(
+    tmp_path: Path, where: str, conditions: list[str]
+) -> None:
+    """One of each member and element; nothing names the member or the time column."""
+    resolution = ask(read(tmp_path), BY.format(where))
+    assert (resolution.query.table, resolution.parameters.tau) == ("visits_pairs", 1)
+    for dialect in ("duckdb", "pinot"):
+        sql = render(resolution, dialect)
+        assert 'COUNT(*) AS "gris_count" FROM "visits_pairs"' in sql
+        assert all(each in sql for each in conditions)
+        assert "who" not in sql
+        assert "day" not in sql
+        assert required_features(resolution, dialect) == (Feature.PAIRS_COPY,)
+    assert {read.name for read in resolution.reads} >= {"what", "gris_period", "gris_previous"}
+    lines = explanation(resolution, None, Cost(1, 1))
+    assert any("The prepared copy visits_pairs answers for visits" in line for line in lines)
+
+
+RAW = {
+    "no range": BY.format("what <> 'x'"),
+    "a range that begins within a period": BY.format("day >= '2024-02-02' AND day < '2024-03-01'"),
+    "a range that ends within a period": BY.format("day >= '2024-02-01' AND day < '2024-03-02'"),
+    "a range beyond the copy": BY.format("day >= '2024-02-01' AND day < '2024-05-01'"),
+    "a range without an end": BY.format("day >= '2024-02-01'"),
+    "two ranges": BY.format(f"{IN_FEBRUARY} AND day NOT IN ('2024-02-07')"),
+    "another element": f"SELECT country, COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY} GROUP BY country LIMIT 3",
+    "more than the element": BY.format(IN_FEBRUARY).replace("what", "what, country"),
+    "a total": f"SELECT COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY}",
+    "events": f"SELECT what, COUNT(*) AS n FROM visits WHERE {IN_FEBRUARY} GROUP BY what ORDER BY n DESC LIMIT 3",
+    "a column of events": BY.format(f"{IN_FEBRUARY} AND kind = 'a'"),
+}
+
+
+@pytest.mark.parametrize("sql", RAW.values(), ids=RAW)
+def test_what_the_copy_cannot_answer_is_asked_of_the_table(tmp_path: Path, sql: str) -> None:
+    """By the same fingerprint as without a copy."""
+    text = policy_text("manifest.json").replace(
+        "filter: [in, range]}", "filter: [in, not_in, range]}\n      kind: {type: string, filter: [in]}"
+    )
+    resolution = ask(read(tmp_path, text), sql)
+    assert (resolution.pairs, resolution.query.table) == (None, "visits")
+    kept = [line for line in text.splitlines() if "prepared" not in line]
+    without = read_policy("\n".join(kept).encode(), "policy").policy
+    assert resolution == ask(without, sql)
+
+
+def test_the_version_is_that_of_the_rows_that_count(tmp_path: Path) -> None:
+    """A period that is appended changes nothing; another file of a period that counts does, with as many rows."""
+    sql = BY.format(IN_FEBRUARY)
+    version = ask(read(tmp_path), sql).fixed_data_version
+    april = MANIFEST["periods"][2] | {"period": "2024-04-01", "file": "4.parquet"}
+    appended = read(tmp_path, end="2024-05-01", periods=[*MANIFEST["periods"], april])
+    assert ask(appended, sql).fixed_data_version == version
+    other = [each | {"checksum": f"sha256:{9:064}"} for each in MANIFEST["periods"]]
+    assert ask(read(tmp_path, periods=other), sql).fixed_data_version != version
+
+
+def test_closed_periods_end_the_range(tmp_path: Path) -> None:
+    """Once a period is closed that the copy does not hold yet, the raw table answers."""
+    policy = read(tmp_path, policy_text("manifest.json", refresh=", refresh: month, delay_minutes: 0"))
+    for month, table in ((4, "visits_pairs"), (5, "visits")):
+        now = int(datetime.datetime(2024, month, 9, tzinfo=datetime.UTC).timestamp())
+        assert ask(policy, BY.format("what <> 'x'"), now).query.table == table
+
+
+FAULTS: dict[str, tuple[dict[str, object], str]] = {
+    "another table": ({"table": "clicks"}, "expected visits"),
+    "another member": ({"member": "whose"}, "expected who"),
+    "another missing member": ({"null_member": ""}, "expected the member column's null_value"),
+    "another time": ({"time": "at"}, "expected day"),
+    "a zone": ({"zone": "Europe/Berlin"}, "expected the time column's, and none for days"),
+    "an element that is not grouped by": (
+        {"elements": ["what", "kind"]},
+        "kind is part of the copy's elements",
+    ),
+    "an attribute that is none": ({"attributes": ["what2"]}, "expected attribute: true"),
+    "no manifest": ({"format": "gris-pairs/2"}, "expected a manifest of the form gris-pairs/1"),
+    "a period twice": ({"periods": [MANIFEST["periods"][0]] * 2}, "expected each period once"),
+    "a period beyond the end": ({"end": "2024-03-01"}, "expected periods before the end"),
+    "a period that is none": ({"end": "2024-04-02"}, "expected first days of a month"),
+    "no period": ({"periods": []}, "expected at least one period"),
+}
+
+
+@pytest.mark.parametrize(("changed", "message"), FAULTS.values(), ids=FAULTS)
+def test_a_copy_of_something_else_is_refused(
+    tmp_path: Path, changed: dict[str, object], message: str
+) -> None:
+    """By the key that names it."""
+    with pytest.raises(PolicyError) as refused:
+        read(tmp_path, **changed)
+    assert message in str(refused.value)
+    assert "tables.visits.prepared" in str(refused.value)
+
+
+TABLES = {
+    "an element that keeps NULL": (
+        "filter: [in, not_in]}\n      country",
+        "filter: [in, not_in], nulls: keep}\n      country",
+        "expected nulls: drop",
+    ),
+    "no member column": ("      who: {type: string}\n", "", "expected who among the columns"),
+    "no distinct members": ("distinct_members: true", "distinct_members: false", "expected distinct_members"),
+    "the name of a table": ("table: visits_pairs", "table: Visits", "expected a name that no other table"),
+    "no such file": ("manifest.json", "absent.json", "No such file"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), TABLES.values(), ids=TABLES)
+def test_a_table_that_no_copy_can_answer_for_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    """Rather than answered by something else than its members."""
+    text = policy_text("manifest.json")
+    assert old in text
+    with pytest.raises(PolicyError, match=message):
+        read(tmp_path, text.replace(old, new))

@@ -1,0 +1,105 @@
+"""Tables whose members are active in many periods, their pairs copies, and policies that name them."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gris_cli.bound.pairs import PairsMade, pairs_copy
+from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.source import Columns
+
+Row = tuple[str | None, str | None, str | None, datetime.date | None]
+"""Member, element, the member's country, day."""
+
+SCHEMA = pa.schema(
+    [("who", pa.string()), ("what", pa.string()), ("country", pa.string()), ("day", pa.date32())]
+)
+UNTIL = datetime.date(2024, 7, 1)
+START = datetime.date(2024, 1, 1)
+COUNTRIES = {"a": "FR", "b": "DE", "c": "FR"}
+
+
+def random_rows(count: int, seed: int, *, members: int = 40, elements: int = 12) -> list[Row]:
+    """Return rows of half a year, in which members come back to their elements in many periods."""
+    chosen = Random(seed)
+    days = (UNTIL - START).days
+    return [
+        (
+            f"m{(who := min(members - 1, int(chosen.paretovariate(0.8)))):02}",
+            f"e{int(chosen.paretovariate(0.6)) % elements}",
+            ["FR", "DE", "US"][who % 3],
+            START + datetime.timedelta(days=chosen.randrange(days)),
+        )
+        for _ in range(count)
+    ]
+
+
+def write(path: Path, rows: Sequence[Row]) -> Path:
+    """Write rows as a Parquet file."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(SCHEMA)
+    pq.write_table(pa.table([list(column) for column in columns], schema=SCHEMA), path)
+    return path
+
+
+def asked(
+    calendar: str = "month",
+    until: datetime.date = UNTIL,
+    *,
+    elements: tuple[str, ...] = ("what",),
+    attributes: tuple[str, ...] = ("country",),
+) -> Copying:
+    """Return what is to be copied of the table `visits`."""
+    return Copying("visits", Columns("who", elements, "day", calendar), attributes, None, until)
+
+
+def make(source: Path, folder: Path, what: Copying | None = None) -> PairsMade:
+    """Make a pairs copy, or append to it."""
+
+    def work(connection: duckdb.DuckDBPyConnection, statement: str, _what: str) -> None:
+        connection.execute(statement)
+
+    return pairs_copy(source, folder, what or asked(), work=work)
+
+
+def rows_of(folder: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of a copy."""
+    files = [
+        str(folder / each["file"]) for each in json.loads((folder / "manifest.json").read_bytes())["periods"]
+    ]
+    with duckdb.connect() as connection:
+        rows = connection.execute(
+            f"SELECT who, what, country, gris_period, gris_previous FROM read_parquet({files})"
+        ).fetchall()
+    return sorted(rows, key=repr)
+
+
+POLICY = """
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  visits:
+    member: who
+    time: {{column: day, type: date{refresh}}}
+    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    columns:
+      who: {{type: string}}
+      what: {{type: string, group_by: true, filter: [in, not_in]{what}}}
+      country: {{type: string, group_by: true, filter: [in, not_in], attribute: true}}
+      day: {{type: date, group_by: true, filter: [in, range]}}
+    prepared: {{table: visits_pairs, manifest: {manifest}}}
+"""
+
+
+def policy_text(manifest: Path | str, *, refresh: str = "", what: str = "") -> str:
+    """Return a policy whose table has this copy."""
+    return POLICY.format(manifest=manifest, refresh=refresh, what=what)
