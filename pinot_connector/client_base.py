@@ -8,7 +8,14 @@ from typing import Generic, TypeVar
 
 from gris_api.dp.v1 import question_pb2
 
-from pinot_connector.questions import Condition, Measure, TimeBound, sql_question, structured_question
+from pinot_connector.questions import (
+    Condition,
+    Measure,
+    QuantileLike,
+    TimeBound,
+    sql_question,
+    structured_question,
+)
 
 Answered = TypeVar("Answered")
 
@@ -127,6 +134,7 @@ class ClientBase(ABC, Generic[Answered]):
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
         order_by: str | None = None,
+        quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
@@ -148,9 +156,11 @@ class ClientBase(ABC, Generic[Answered]):
             averages: the value columns whose averages over members' totals to show, behind the sums.
             order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
                 order. None: it is in the order of its counts.
+            quantiles: the quantiles of one column to show instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`,
+                with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
 
         Returns:
-            The result: one row for each element, the largest first.
+            The result: one row for each element, the largest first; quantiles are in the order of the elements.
 
         Raises:
             InvalidQuestion: an argument is malformed; `field` says which.
@@ -176,6 +186,7 @@ class ClientBase(ABC, Generic[Answered]):
                 sums=sums,
                 averages=averages,
                 order_by=order_by,
+                quantiles=quantiles,
             )
         )
 
@@ -188,6 +199,7 @@ class ClientBase(ABC, Generic[Answered]):
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
     ) -> Answered:
         """Counts everything that meets the conditions, as one number.
 
@@ -203,6 +215,8 @@ class ClientBase(ABC, Generic[Answered]):
                 means its beginning in UTC; a datetime needs a time zone.
             sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
             averages: the value columns whose averages over members' totals to show, behind the sums.
+            quantiles: the quantiles of one column to show instead of the count, such as `{"amount": [0.25, 0.5]}`,
+                with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
 
         Returns:
             The result: always one row, whose element has no values; its count is near 0 if nothing matches. It costs
@@ -233,6 +247,7 @@ class ClientBase(ABC, Generic[Answered]):
                 time_range=time_range,
                 sums=sums,
                 averages=averages,
+                quantiles=quantiles,
             )
         )
 

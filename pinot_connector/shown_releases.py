@@ -160,6 +160,7 @@ class ShownReleases:
                 noisy_counts=whole.noisy_counts,
                 confidence=self._confidence,
                 sums=map(_sums_message, whole.sums),
+                cells=map(_cells_message, whole.cells),
             )
             return whole, ranks, request
 
@@ -167,8 +168,14 @@ class ShownReleases:
         self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
         response = await self._noise.show(request)
         lower, upper = list(response.interval_lower), list(response.interval_upper)
-        aggregates = list(response.aggregates)
-        noisy = replace(whole, lower=lower, upper=upper, release=response.release, aggregates=aggregates)
+        noisy = replace(
+            whole,
+            lower=lower,
+            upper=upper,
+            release=response.release,
+            aggregates=list(response.aggregates),
+            quantiles=list(response.quantiles),
+        )
         return await self.of_noisy(columns, translation, noisy)
 
     @asynccontextmanager
@@ -216,7 +223,9 @@ def kept_release(
     if not noisy.release.HasField("shown_count"):
         return None
     elements = dp_pb2.ReleasedElements(
-        columns=element_columns(columns, noisy.columns), sums=map(_sums_message, noisy.sums)
+        columns=element_columns(columns, noisy.columns),
+        sums=map(_sums_message, noisy.sums),
+        cells=map(_cells_message, noisy.cells),
     )
     write_counts(elements, noisy.noisy_counts, noisy.denominator)
     content = dp_pb2.AddNoiseUnaryResponse(elements=elements, release=noisy.release)
@@ -237,6 +246,10 @@ def _sums_message(sums: list[int]) -> histogram_pb2.CentredSums:
     return histogram_pb2.CentredSums(values=sums)
 
 
+def _cells_message(cells: list[int]) -> dp_pb2.ChosenCells:
+    return dp_pb2.ChosenCells(cells=cells)
+
+
 def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> bytes:
     """Returns a name of the release together with everything that decides how it is shown."""
     shown = dp_pb2.TranslateQueryResponse(
@@ -252,7 +265,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
 def _result_bytes(noisy: Noisy) -> int:
     """Returns about how much memory a result takes."""
     cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
-    rows = noisy.release.element_count * (1 + len(noisy.aggregates))
+    rows = noisy.release.element_count * (1 + len(noisy.aggregates) + len(noisy.quantiles))
     return RESULT_BYTES + rows * ROW_BYTES + cells
 
 

@@ -12,6 +12,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
+from dp_service.server.quantile_explanations import quantile_sentences
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 
 _LARGEST_DENOMINATOR = 1000
@@ -31,13 +32,16 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         worst: The most that the question can cost.
     """
     parameters = resolution.parameters
-    lines = [
-        _question([name for name, _ in resolution.columns], parameters),
-        *_clipping(parameters),
-        *_contributions(parameters),
-        *_sums(parameters),
-        _mechanism(parameters),
-    ]
+    if parameters.quantiles is not None:
+        lines = list(quantile_sentences(resolution))
+    else:
+        lines = [
+            _question([name for name, _ in resolution.columns], parameters),
+            *_clipping(parameters),
+            *_contributions(parameters),
+            *_sums(parameters),
+            _mechanism(parameters),
+        ]
     if resolution.requested_k is not None:
         lines.append(
             f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."

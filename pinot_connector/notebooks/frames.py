@@ -36,8 +36,13 @@ def result_table(result: PrivateResult) -> Any:
     shifted = (
         result.parameters.contributions is not None and result.parameters.contributions.shift is not None
     )
-    kinds += [pa.float64() if shifted else pa.int64(), pa.int64(), pa.int64()][: len(names) - len(kinds)]
-    # Sums and averages with the ends of their intervals.
+    counts = (
+        []
+        if result.parameters.quantiles
+        else [pa.float64() if shifted else pa.int64(), pa.int64(), pa.int64()]
+    )
+    kinds += counts[: len(names) - len(kinds)]
+    # Sums and averages, or quantiles, with the ends of their intervals.
     kinds += [pa.float64()] * (len(names) - len(kinds))
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return pa.table(

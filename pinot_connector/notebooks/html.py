@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pinot_connector.budgets import Cost, Level
 from pinot_connector.explanation_rows import explanation_rows
-from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row
+from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row, rank_error_lines
 
 MAX_ROWS = 100
 
@@ -21,6 +21,8 @@ def result_html(result: PrivateResult) -> str:
         head += [result.count_alias or "noisy count", interval]
         for aggregate in result.parameters.aggregates:
             head += [aggregate.title, interval]
+    for quantile in () if result.parameters.quantiles is None else result.parameters.quantiles.shown:
+        head += [quantile.title, "cell"]
     shown = result.rows[:MAX_ROWS]
     return _table(head, map(_cells, shown)) + _paragraphs(_notes(result, len(shown)))
 
@@ -42,6 +44,7 @@ def _notes(result: PrivateResult, shown: int) -> Iterable[str]:
     if result.requested_k is not None:
         yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
     yield from result.parameters.left_out
+    yield from rank_error_lines(result)
     yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"
     yield from (f"left of {'/'.join(level.path)}: {_left(level)}" for level in result.remaining)
 
@@ -57,7 +60,7 @@ def _left(level: Level) -> str:
 
 def _cells(row: Row) -> Sequence[str]:
     if row.interval is None:
-        return [str(value) for value in row.element]
+        return [*map(str, row.element), *(cell for value in row.values for cell in _value_cells(value))]
     lower, upper = row.interval
     counted = [str(row.noisy_count), f"{lower} to {upper}"]
     return [*map(str, row.element), *counted, *(cell for value in row.values for cell in _value_cells(value))]

@@ -222,7 +222,7 @@ class Controller:
         """Refuses a query for another schema than the table has, or where counts are rewritten."""
         self.require_exact_counts(query.table)
         require_readable(self._columns[query.table], query.reads)
-        require_summable(self._columns[query.table], query.sums)
+        require_summable(self._columns[query.table], query.read_values)
 
     def columns(self, table: str) -> Mapping[str, PinotColumn]:
         """Returns the columns of a table that was found safe to ask."""
