@@ -22,7 +22,11 @@ from dp_service.terms import (
     Consistency,
     CountNoise,
     Element,
+    GridScale,
+    GridSpec,
     MechanismName,
+    MemberValue,
+    RankFunction,
     Scalar,
 )
 
@@ -235,6 +239,115 @@ class SumsReleased:
 
 
 @dataclass(frozen=True)
+class ShownQuantile:
+    """What the question shows in one place: which rank (`q` for a quantile, else None), and its alias in SQL."""
+
+    function: RankFunction
+    q: Fraction | None = None
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class QuantilesReleased:
+    """What a release of quantiles has besides what every release has.
+
+    Attributes:
+        column: The column.
+        quantum: What one step of its values is worth.
+        grid: The public grid, in steps.
+        rule: Which value of a member counts; it is part of what the question means.
+        quantiles: The quantiles that are chosen, ascending.
+        smallest: Whether about the smallest value is, too.
+        largest: Whether about the largest value is, too.
+        asked: What the question shows, in its order: each of the above once. The order is no part of the release.
+    """
+
+    column: str
+    quantum: Fraction
+    grid: GridSpec
+    rule: MemberValue
+    quantiles: tuple[Fraction, ...]
+    smallest: bool
+    largest: bool
+    asked: tuple[ShownQuantile, ...]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where each of `asked` is in the release: quantiles come first, then the smallest, then the largest."""
+        order: list[tuple[RankFunction, Fraction | None]] = [
+            *((RankFunction.QUANTILE, q) for q in self.quantiles),
+            *([(RankFunction.SMALLEST, None)] if self.smallest else []),
+            *([(RankFunction.LARGEST, None)] if self.largest else []),
+        ]
+        return tuple(order.index((each.function, each.q)) for each in self.asked)
+
+    @property
+    def units(self) -> int:
+        """What one group costs a member that has a value in it: ceil(log2(m + 1)), and one for each extreme."""
+        return len(self.quantiles).bit_length() + self.smallest + self.largest
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        grid = self.grid
+        return [
+            ("quantiles_of", self.column),
+            ("quantum", self.quantum),
+            ("grid", f"{grid.scale.name} {grid.low} {grid.high} {grid.cells}"),
+            ("quantiles", " ".join(map(str, self.quantiles))),
+            ("smallest", self.smallest),
+            ("largest", self.largest),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        grid = self.grid
+        return {
+            "column": self.column,
+            "quantum": str(self.quantum),
+            "grid": [grid.scale.name, grid.low, grid.high, grid.cells],
+            "rule": self.rule.name,
+            "asked": [
+                [each.function.name, None if each.q is None else str(each.q), each.alias]
+                for each in self.asked
+            ],
+        }
+
+    @classmethod
+    def of(
+        cls,
+        column: str,
+        quantum: Fraction,
+        grid: GridSpec,
+        rule: MemberValue,
+        asked: tuple[ShownQuantile, ...],
+    ) -> QuantilesReleased:
+        """Return what a question releases that shows all of this."""
+        functions = {each.function for each in asked}
+        return cls(
+            column,
+            quantum,
+            grid,
+            rule,
+            tuple(sorted(each.q for each in asked if each.q is not None)),
+            RankFunction.SMALLEST in functions,
+            RankFunction.LARGEST in functions,
+            asked,
+        )
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> QuantilesReleased:
+        """Return what a verified plan states."""
+        scale, *numbers = plan["grid"]
+        asked = (
+            ShownQuantile(RankFunction[name], None if q is None else Fraction(q), alias)
+            for name, q, alias in plan["asked"]
+        )
+        grid = GridSpec(GridScale[scale], *numbers)
+        rule = MemberValue[plan["rule"]]
+        return cls.of(plan["column"], Fraction(plan["quantum"]), grid, rule, tuple(asked))
+
+
+@dataclass(frozen=True)
 class ReleaseParameters:
     """All numbers of a release.
 
@@ -258,6 +371,8 @@ class ReleaseParameters:
         clips: Whether rows are counted, at most tau of a member in each element. Results state it; the query
             that does it is part of what the release is of.
         sums: What is summed beside the counts; None: nothing is, for every mechanism but BOUND_MOMENTS.
+        quantiles: Of what quantiles are released; None: of nothing, for every mechanism but QUANTILE_GUMB, which
+            releases no counts.
     """
 
     mechanism: MechanismName
@@ -275,6 +390,7 @@ class ReleaseParameters:
     contributions: BoundedContributions | None = None
     clips: bool = False
     sums: SumsReleased | None = None
+    quantiles: QuantilesReleased | None = None
 
     @property
     def sums_rows(self) -> bool:
@@ -316,6 +432,7 @@ class ReleaseParameters:
             ("with_counts", self.with_counts if drawn else None),
             *(() if self.contributions is None else self.contributions.specified()),
             *(() if self.sums is None else self.sums.specified()),
+            *(() if self.quantiles is None else self.quantiles.specified()),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -336,6 +453,7 @@ class ReleaseParameters:
             **({} if self.contributions is None else {"contributions": self.contributions.to_json()}),
             **({"clips": True} if self.clips else {}),
             **({} if self.sums is None else {"sums": self.sums.to_json()}),
+            **({} if self.quantiles is None else {"quantiles": self.quantiles.to_json()}),
         }
 
     @classmethod
@@ -360,4 +478,5 @@ class ReleaseParameters:
             contributions=None if bounded is None else BoundedContributions.from_json(bounded),
             clips=plan.get("clips", False),
             sums=SumsReleased.from_json(plan["sums"]) if "sums" in plan else None,
+            quantiles=QuantilesReleased.from_json(plan["quantiles"]) if "quantiles" in plan else None,
         )

@@ -5,6 +5,7 @@ This module imports nothing of the project, so every package may use it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -17,6 +18,7 @@ class MechanismName(StrEnum):
     UNK_GUMB = "UnkGumb"
     BOUND_GAUSS = "BoundGauss"
     BOUND_MOMENTS = "BoundMoments"
+    QUANTILE_GUMB = "QuantileGumb"
 
     @property
     def is_gumbel(self) -> bool:
@@ -90,6 +92,43 @@ class AggregateFunction(StrEnum):
 
     SUM = "sum"
     AVERAGE = "average"
+
+
+class RankFunction(StrEnum):
+    """Which of the members' values is asked for: the one at a quantile, or about the smallest or the largest."""
+
+    QUANTILE = "quantile"
+    SMALLEST = "min"
+    LARGEST = "max"
+
+
+class GridScale(StrEnum):
+    """How the cells of a public grid widen, by its name in a policy: all are equally wide, or by a common factor."""
+
+    LINEAR = "linear"
+    GEOMETRIC = "geometric"
+
+
+@dataclass(frozen=True)
+class GridSpec:
+    """How a public grid is made (`dp_service.values.cells`): from and to which step of the quantum, of how many cells.
+
+    A geometric grid can have fewer.
+    """
+
+    scale: GridScale
+    low: int
+    high: int
+    cells: int
+
+
+class MemberValue(StrEnum):
+    """Which value stands for a member: its total, the mean or the largest of its rows, or one that a hash chooses."""
+
+    TOTAL = "total"
+    MEAN = "mean"
+    LARGEST = "largest"
+    ONE_ROW = "one_row"
 
 
 Scalar = str | int | bool

@@ -20,7 +20,7 @@ from pinot_connector.catalog import (
     TimeEntry,
 )
 from pinot_connector.engines.base import ColumnType, TimeUnit
-from pinot_connector.parameters import Consistency, Contributions, SummedColumn
+from pinot_connector.parameters import Consistency, Contributions, QuantileColumn, SummedColumn
 from pinot_connector.results import Shown, shown_values
 
 MAX_VALUES = 8
@@ -49,6 +49,8 @@ def _print_table(console: Console, table: TableEntry) -> None:
         say(console, "chosen", _format_choice(table.choice))
     for value in table.values:
         say(console, "sums", _format_value(value))
+    for quantile in table.quantiles:
+        say(console, "quantiles", _format_quantiles(quantile))
     if table.time is not None:
         say(console, "time", _format_time(table.time))
     is_keyed = table.consistency is Consistency.KEYED
@@ -121,6 +123,14 @@ def _format_value(value: SummedColumn) -> str:
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
         f"{format_exact(value.quantum)}{rows}"
+    )
+
+
+def _format_quantiles(column: QuantileColumn) -> str:
+    lower, upper = format_exact(column.lower), format_exact(column.upper)
+    return (
+        f"{column.name}: of one value for each member ({column.member_value.value}), among {column.cells} public cells "
+        f"from {lower} to {upper}; 1 quantile costs 1 information for each element of a member, 3 cost 2, 9 cost 4"
     )
 
 

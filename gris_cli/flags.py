@@ -187,6 +187,13 @@ class QuestionFlags:
             help="Average members' totals of this value column, too, with --measure events rows; repeatable.",
         ),
     ] = field(default_factory=list)
+    quantiles: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN:Q,Q,..",
+            help="Instead of counts: quantiles of this column, such as amount:0.25,0.5,0.75; also min and max.",
+        ),
+    ] = field(default_factory=list)
     order_by: Annotated[
         str,
         typer.Option(

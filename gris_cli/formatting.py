@@ -19,8 +19,11 @@ from pinot_connector.parameters import (
     CountNoise,
     IntervalKind,
     Mechanism,
+    MemberValue,
     Parameters,
+    Quantiles,
     Sharpened,
+    ShownQuantile,
     SummedColumn,
     Sums,
 )
@@ -40,6 +43,7 @@ _MECHANISMS = {
     Mechanism.UNK_GUMB: "the exponential mechanism with a private threshold; the domain is not known",
     Mechanism.BOUND_GAUSS: "Gaussian noise on every count of bounded contributions",
     Mechanism.BOUND_MOMENTS: "Gaussian noise on every count and sum of bounded contributions, in one release",
+    Mechanism.QUANTILE_GUMB: "the exponential mechanism over the cells of a public grid, once for each quantile",
 }
 _BOUNDS = {
     Bound.BASIC: "basic composition",
@@ -154,6 +158,51 @@ def format_sums(sums: Sums | None) -> str:
     )
 
 
+def format_quantiles(parameters: Parameters) -> str:
+    """Return what quantiles are of, empty if there are none."""
+    quantiles = parameters.quantiles
+    if quantiles is None:
+        return ""
+    column = quantiles.column
+    lower, upper = format_exact(column.lower), format_exact(column.upper)
+    bounded = "" if parameters.contributions is None else f"; {parameters.left_out[-1]}"
+    return (
+        f"of one value for each member, {_MEMBER_VALUES[column.member_value]} of {column.name}, among {column.cells} "
+        f"public cells from {lower} to {upper}; shown are the middle and the ends of the cell that was chosen{bounded}"
+    )
+
+
+_MEMBER_VALUES = {
+    MemberValue.TOTAL: "the total",
+    MemberValue.MEAN: "the mean",
+    MemberValue.LARGEST: "the largest",
+    MemberValue.ONE_ROW: "one row, chosen by a hash,",
+}
+
+
+def format_rank_error(shown: ShownQuantile, error: Fraction) -> str:
+    """Return within how many members a rank is, and which part of those in other cells comes on top."""
+    part = sum((cut.part for cut in shown.cuts), Fraction(0))
+    return f"{float(error):.4g}{f' + {float(part):.2g} c' if part else ''}"
+
+
+def _format_ranks(result: PrivateResult, quantiles: Quantiles) -> str:
+    """Return what the cells and ranks of quantiles mean."""
+    percent = f"{100 * result.confidence:g} %"
+    cuts = any(shown.cuts for shown in quantiles.shown)
+    beside = "; c is how many members are in the fullest cell of another quantile" if cuts else ""
+    spare = (
+        ""
+        if quantiles.spare_members is None
+        else f"; about the smallest and the largest value are those at rank {quantiles.spare_members} from the end, so "
+        "that no member's own value decides"
+    )
+    return (
+        f"with {percent} the wanted ranks of an element are together within so many members of the ranks that the "
+        f"cells hold{beside}{spare}"
+    )
+
+
 def format_aggregate(aggregate: Aggregate) -> str:
     """Return the head of a column of sums or averages: its alias, or what it is."""
     if aggregate.alias is not None:
@@ -193,6 +242,8 @@ def format_clipping(parameters: Parameters) -> str:
 
 def format_interval_kind(result: PrivateResult) -> str:
     """Return what the confidence intervals cover, as text."""
+    if result.parameters.quantiles is not None:
+        return _format_ranks(result, result.parameters.quantiles)
     percent = f"{100 * result.confidence:g} %"
     if result.interval_kind is IntervalKind.NONE:
         return "no counts were asked for, so there are no intervals"

@@ -32,7 +32,9 @@ from gris_cli.formatting import (
     format_order,
     format_own_guarantee,
     format_parameters,
+    format_quantiles,
     format_questions_left,
+    format_rank_error,
     format_rounded,
     format_share,
     format_sharpened,
@@ -45,6 +47,7 @@ from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
+from pinot_connector.parameters import Quantiles
 from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row
 
 if TYPE_CHECKING:
@@ -88,8 +91,10 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     say(console, "", format_ending(result))
     say(console, "shown", format_lowered_k(result))
     say(console, "counts", format_clipping(result.parameters))
-    say(console, "counts", format_contributions(result.parameters.contributions))
+    if result.parameters.quantiles is None:
+        say(console, "counts", format_contributions(result.parameters.contributions))
     say(console, "looks", format_sharpened(result.parameters))
+    say(console, "quantiles", format_quantiles(result.parameters))
     say(console, "total", format_total(result))
     say(console, "sums", format_sums(result.parameters.sums))
     say(console, "", format_missing_averages(result))
@@ -153,8 +158,12 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     say(console, "", format_questions_left(explanation))
     say(console, "shown", format_lowered_k(explanation))
     say(console, "counts", format_clipping(explanation.parameters))
-    say(console, "counts", format_contributions(explanation.parameters.contributions))
+    if explanation.parameters.quantiles is None:
+        say(console, "counts", format_contributions(explanation.parameters.contributions))
     say(console, "looks", format_sharpened(explanation.parameters))
+    say(console, "quantiles", format_quantiles(explanation.parameters))
+    for sentence in explanation.sentences if explanation.parameters.quantiles is not None else ():
+        say(console, "", sentence)
     say(console, "sums", format_sums(explanation.parameters.sums))
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))
@@ -192,7 +201,24 @@ def say(console: Console, label: str, text: str) -> None:
         console.print(line)
 
 
+def _quantiles_table(result: PrivateResult, quantiles: Quantiles) -> Table:
+    """Return one line for each element and quantile: there may be many of them, and each has a cell."""
+    table = Table(show_edge=False, header_style="bold")
+    for head in (*(column.title for column in result.columns), "quantile"):
+        table.add_column(Text(printable(head)))
+    for head in ("value", "cell", f"rank within, {100 * result.confidence:g} %"):
+        table.add_column(head, justify="right")
+    for row in result.rows[:MAX_ROWS]:
+        asked = zip(quantiles.shown, row.values, result.rank_errors, strict=True)
+        for shown, value, error in asked:
+            cells = [*map(str, row.element), shown.title, *(() if value is None else _value_cells(value))]
+            table.add_row(*(Text(printable(cell)) for cell in (*cells, format_rank_error(shown, error))))
+    return table
+
+
 def _table(result: PrivateResult) -> Table:
+    if result.parameters.quantiles is not None:
+        return _quantiles_table(result, result.parameters.quantiles)
     table = Table(show_edge=False, header_style="bold")
     if result.columns:
         table.add_column("#", justify="right")

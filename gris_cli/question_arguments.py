@@ -82,6 +82,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         sums=flags.sums,
         averages=flags.averages,
         order_by=flags.order_by or None,
+        quantiles=_quantiles(flags.quantiles),
     )
 
 
@@ -151,6 +152,7 @@ _FLAGS = {
     "measure": "--measure",
     "aggregates": "--sum, --avg",
     "ordered_by": "--order-by",
+    "quantiles": "--quantiles",
     "omit_counts": "--no-counts",
     "sharpening": "--sharpen",
 }
@@ -169,10 +171,25 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--sum": flags.sums,
         "--avg": flags.averages,
         "--order-by": flags.order_by,
+        "--quantiles": flags.quantiles,
     }
     others = [name for name, value in given.items() if value]
     if others:
         raise typer.BadParameter(f"--sql is the whole question; {', '.join(others)} cannot be given with it")
+
+
+def _quantiles(texts: list[str]) -> dict[str, list[str]]:
+    """Return the quantiles of each column; a flag that is repeated adds to them."""
+    quantiles: dict[str, list[str]] = {}
+    for text in texts:
+        column, colon, wanted = text.partition(":")
+        listed = [each.strip() for each in wanted.split(",")]
+        if not colon or not column.strip() or not all(listed):
+            raise typer.BadParameter(
+                "--quantiles expects COLUMN:Q,Q,.. with numbers between 0 and 1, min or max: amount:0.25,0.5,0.75"
+            )
+        quantiles.setdefault(column.strip(), []).extend(listed)
+    return quantiles
 
 
 def _conditions(texts: list[str]) -> dict[str, Condition]:

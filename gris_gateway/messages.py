@@ -32,6 +32,7 @@ from pinot_connector.parameter_messages import (
     MECHANISMS,
 )
 from pinot_connector.parameters import Contributions, NamesLook, Parameters, Sharpened, Sums
+from pinot_connector.quantile_messages import quantile_values, quantiles_message
 from pinot_connector.questions import FUNCTION_NUMBERS
 from pinot_connector.releases import write_counts
 from pinot_connector.results import AggregateValue, Alternative, Explanation, PrivateResult, Row, Shown, Total
@@ -195,6 +196,7 @@ def parameters_message(parameters: Parameters) -> dp_pb2.MechanismParameters:
         contributions=None if parameters.contributions is None else _contributions(parameters.contributions),
         clipped=parameters.clipped,
         sums=None if parameters.sums is None else _sums(parameters.sums),
+        quantiles=None if parameters.quantiles is None else quantiles_message(parameters.quantiles),
     )
 
 
@@ -279,10 +281,13 @@ def _elements(result: PrivateResult, rows: Sequence[Row]) -> dp_pb2.ReleasedElem
         ],
         interval_lower=[row.interval[0] for row in with_counts if row.interval],
         interval_upper=[row.interval[1] for row in with_counts if row.interval],
-        aggregates=map(_aggregate_values, zip(*(row.values for row in rows), strict=True))
-        if rows
-        else [dp_pb2.AggregateValues()] * len(result.parameters.aggregates),
     )
+    columns = [list(column) for column in zip(*(row.values for row in rows), strict=True)]
+    columns = columns or [[] for _ in result.parameters.values]
+    if result.parameters.quantiles is None:
+        message.aggregates.extend(map(_aggregate_values, columns))
+    else:
+        message.quantiles.extend(map(quantile_values, columns, result.rank_errors))
     bounded = result.parameters.contributions
     denominator = 1 if bounded is None else bounded.denominator
     # A count is the float nearest to its numerator over this, of which rounding gives the numerator back.

@@ -23,9 +23,17 @@ from pinot_connector.parameter_messages import (
     contributions_of,
     exact,
     known,
+    quantile_column_of,
     summed_column_of,
 )
-from pinot_connector.parameters import Consistency, Contributions, CountNoise, Mechanism, SummedColumn
+from pinot_connector.parameters import (
+    Consistency,
+    Contributions,
+    CountNoise,
+    Mechanism,
+    QuantileColumn,
+    SummedColumn,
+)
 from pinot_connector.questions import MEASURES, Measure
 from pinot_connector.releases import column_values
 from pinot_connector.results import Shown, shown_values
@@ -125,7 +133,7 @@ class TableEntry:
 
     `contributions` is how the contributions of members are bounded; None: they are not. `choice` is between what the
     service chooses for each question; None: it does not. `values` are the columns that may be summed beside counts of
-    distinct members.
+    distinct members, and `quantiles` those whose quantiles may be asked for.
     """
 
     name: str
@@ -137,6 +145,7 @@ class TableEntry:
     contributions: Contributions | None = None
     choice: ChoiceEntry | None = None
     values: tuple[SummedColumn, ...] = ()
+    quantiles: tuple[QuantileColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -227,6 +236,7 @@ def _table(message: dp_pb2.CatalogTable) -> TableEntry:
         contributions=contributions_of(message.contributions) if message.HasField("contributions") else None,
         choice=_choice(message.choice) if message.HasField("choice") else None,
         values=tuple(map(summed_column_of, message.values)),
+        quantiles=tuple(map(quantile_column_of, message.quantiles)),
     )
 
 

@@ -11,6 +11,7 @@ from gris_api.dp.v1 import question_pb2
 from pinot_connector.questions import (
     Condition,
     Measure,
+    QuantileLike,
     TimeBound,
     sharpened_question,
     sql_question,
@@ -174,6 +175,7 @@ class ClientBase(ABC, Generic[Answered]):
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
         order_by: str | None = None,
+        quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
@@ -196,9 +198,11 @@ class ClientBase(ABC, Generic[Answered]):
                 events are counted.
             order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
                 order. None: it is in the order of its counts.
+            quantiles: the quantiles of one column to show instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`,
+                with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
 
         Returns:
-            The result: one row for each element, the largest first.
+            The result: one row for each element, the largest first; quantiles are in the order of the elements.
 
         Raises:
             InvalidQuestion: an argument is malformed; `field` says which.
@@ -224,6 +228,7 @@ class ClientBase(ABC, Generic[Answered]):
                 sums=sums,
                 averages=averages,
                 order_by=order_by,
+                quantiles=quantiles,
             )
         )
 
@@ -236,6 +241,7 @@ class ClientBase(ABC, Generic[Answered]):
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
     ) -> Answered:
         """Counts everything that meets the conditions, as one number.
 
@@ -252,6 +258,8 @@ class ClientBase(ABC, Generic[Answered]):
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
             averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
                 events are counted.
+            quantiles: the quantiles of one column to show instead of the count, such as `{"amount": [0.25, 0.5]}`,
+                with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
 
         Returns:
             The result: always one row, whose element has no values; its count is near 0 if nothing matches. It costs
@@ -282,6 +290,7 @@ class ClientBase(ABC, Generic[Answered]):
                 time_range=time_range,
                 sums=sums,
                 averages=averages,
+                quantiles=quantiles,
             )
         )
 

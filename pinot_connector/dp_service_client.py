@@ -14,7 +14,7 @@ from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.endpoints import Address
-from pinot_connector.engines.base import EngineAnswer, ExpectedColumn
+from pinot_connector.engines.base import EngineAnswer, ExpectedColumn, shown_columns
 from pinot_connector.errors import (
     GrisError,
     IncompleteAnswer,
@@ -102,17 +102,18 @@ class DpServiceClient:
             IntegrityError: the stream stopped before its end.
         """
         request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram(columns, answer))
+        shown = shown_columns(columns)
         try:
             # The plan counts too: that of a large known domain holds the whole domain, whichever elements are present.
             # What is answered grows with the domain and the number of sums alike, and is streamed whenever there are
-            # sums: how many elements are present must not decide whether it fits into one message.
-            if answer.sums or request.ByteSize() > MAX_UNARY_BYTES:
+            # sums or quantiles: how many elements are present must not decide whether it fits into one message.
+            if answer.sums or shown != columns or request.ByteSize() > MAX_UNARY_BYTES:
                 whole_bytes = request.histogram.ByteSize()
-                return await self._streamed(columns, _noise_requests(header, columns, answer, whole_bytes))
+                return await self._streamed(shown, _noise_requests(header, columns, answer, whole_bytes))
             response = await self._call(self._stub.AddNoiseUnary, request)
             if response.HasField("next"):
                 return response.next
-            return merged(columns, [response.elements], response.release)
+            return merged(shown, [response.elements], response.release)
         except InvalidQuestion:
             # The question was accepted when it was translated; what is wrong now is the histogram.
             raise IncompleteAnswer("the engine's answer is not one that the query can have") from None

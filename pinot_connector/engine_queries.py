@@ -8,7 +8,10 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.engines.base import (
+    CELL_COLUMN,
     BoundedCopy,
+    CellColumn,
+    ColumnType,
     Element,
     EngineQuery,
     ExpectedColumn,
@@ -28,6 +31,7 @@ _OWN_FEATURES = frozenset(
         dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
         dp_pb2.ENGINE_FEATURE_SUMS,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
+        dp_pb2.ENGINE_FEATURE_QUANTILES,
     }
 )
 _FEATURES = {
@@ -53,6 +57,9 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
     if len(found) != 1:
         raise EngineRefused("dp_service has no query of this question for this engine")
     columns = expected_columns(translation)
+    of_quantiles = translation.HasField("quantiles")
+    if of_quantiles:
+        columns = (*columns, CellColumn(CELL_COLUMN, ColumnType.INT64))
     requires = frozenset(_required(each) for each in found[0].requires if each not in _OWN_FEATURES)
     reads = tuple(_read(column) for column in translation.reads)
     if not reads:
@@ -72,6 +79,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         pairs_copy=pairs,
         first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
         sums=tuple(map(_read_value, translation.sums)),
+        quantiles=_read_value(translation.quantiles) if of_quantiles else None,
     )
 
 

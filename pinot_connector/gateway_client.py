@@ -37,6 +37,7 @@ from pinot_connector.results import (
     Explanation,
     PrivateResult,
     alternatives_of,
+    rank_errors_of,
     require_belonging,
     rows_of,
     total_of,
@@ -360,4 +361,5 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
         key_id=end.key_id,
         requested_k=end.requested_k or None,
         total=total_of(end.total) if end.HasField("total") else None,
+        rank_errors=rank_errors_of(noisy),
     )

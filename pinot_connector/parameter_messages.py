@@ -17,16 +17,22 @@ from pinot_connector.parameters import (
     Consistency,
     Contributions,
     CountNoise,
+    GridScale,
     IntervalKind,
     Mechanism,
+    MemberValue,
     NamesLook,
     Parameters,
+    QuantileColumn,
+    Quantiles,
+    RankCut,
     Sharpened,
     Shift,
+    ShownQuantile,
     SummedColumn,
     Sums,
 )
-from pinot_connector.questions import FUNCTION_NUMBERS
+from pinot_connector.questions import FUNCTION_NUMBERS, RANK_NUMBERS
 
 _Key = TypeVar("_Key", bound=int)
 
@@ -58,6 +64,7 @@ MECHANISMS = {
     dp_pb2.MECHANISM_UNK_GUMB: Mechanism.UNK_GUMB,
     dp_pb2.MECHANISM_BOUND_GAUSS: Mechanism.BOUND_GAUSS,
     dp_pb2.MECHANISM_BOUND_MOMENTS: Mechanism.BOUND_MOMENTS,
+    dp_pb2.MECHANISM_QUANTILE_GUMB: Mechanism.QUANTILE_GUMB,
 }
 
 
@@ -73,6 +80,23 @@ INTERVAL_KINDS = {
     dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
     dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
     dp_pb2.INTERVAL_KIND_SIMULTANEOUS: IntervalKind.SIMULTANEOUS,
+}
+
+
+RANK_FUNCTIONS = {number: function for function, number in RANK_NUMBERS.items()}
+
+
+MEMBER_VALUES = {
+    dp_pb2.MEMBER_VALUE_TOTAL: MemberValue.TOTAL,
+    dp_pb2.MEMBER_VALUE_MEAN: MemberValue.MEAN,
+    dp_pb2.MEMBER_VALUE_LARGEST: MemberValue.LARGEST,
+    dp_pb2.MEMBER_VALUE_ONE_ROW: MemberValue.ONE_ROW,
+}
+
+
+GRID_SCALES = {
+    dp_pb2.GRID_SCALE_LINEAR: GridScale.LINEAR,
+    dp_pb2.GRID_SCALE_GEOMETRIC: GridScale.GEOMETRIC,
 }
 
 
@@ -113,6 +137,43 @@ def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
         contributions=contributions_of(message.contributions) if message.HasField("contributions") else None,
         clipped=message.clipped,
         sums=_sums_of(message.sums) if message.HasField("sums") else None,
+        quantiles=_quantiles_of(message.quantiles) if message.HasField("quantiles") else None,
+    )
+
+
+def _quantiles_of(message: dp_pb2.Quantiles) -> Quantiles:
+    column = quantile_column_of(message.column)
+    return Quantiles(
+        column=column,
+        shown=tuple(
+            ShownQuantile(
+                function=known(RANK_FUNCTIONS, each.function),
+                column=column.name,
+                q=exact(each.q) if each.q else None,
+                alias=each.alias or None,
+                rank_error=exact(each.rank_error),
+                cuts=tuple(RankCut(cut.position, exact(cut.part)) for cut in each.cuts),
+            )
+            for each in message.shown
+        ),
+        spare_members=message.spare_members or None,
+    )
+
+
+def quantile_column_of(message: dp_pb2.QuantileColumn) -> QuantileColumn:
+    """Returns a column whose quantiles are asked for, or may be.
+
+    Raises:
+        IntegrityError: the message holds something that this version does not know.
+    """
+    return QuantileColumn(
+        name=message.name,
+        member_value=known(MEMBER_VALUES, message.member_value),
+        quantum=exact(message.quantum),
+        scale=known(GRID_SCALES, message.scale),
+        lower=exact(message.lower),
+        upper=exact(message.upper),
+        cells=message.cells,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from pinot_connector.questions import AggregateFunction
+from pinot_connector.questions import AggregateFunction, RankFunction
 
 
 class Mechanism(Enum):
@@ -18,6 +18,7 @@ class Mechanism(Enum):
     UNK_GUMB = "UnkGumb"
     BOUND_GAUSS = "BoundGauss"
     BOUND_MOMENTS = "BoundMoments"
+    QUANTILE_GUMB = "QuantileGumb"
 
 
 class CountNoise(Enum):
@@ -227,6 +228,84 @@ class Sums:
     over_rows: bool = False
 
 
+class MemberValue(Enum):
+    """Which value of a member quantiles are of: its total, the mean or the largest of its rows, or one of them."""
+
+    TOTAL = "total"
+    MEAN = "mean"
+    LARGEST = "largest"
+    ONE_ROW = "one_row"
+
+
+class GridScale(Enum):
+    """How the cells of a public grid widen: all are equally wide, or by a common factor."""
+
+    LINEAR = "linear"
+    GEOMETRIC = "geometric"
+
+
+@dataclass(frozen=True)
+class QuantileColumn:
+    """A column whose quantiles may be asked for; all numbers are exact.
+
+    Of each member one value counts in each element, by the rule `member_value`, in steps of `quantum`. It is in one of
+    so many public `cells` between `lower` and `upper`; values beyond are in the first cell or the last one.
+    """
+
+    name: str
+    member_value: MemberValue
+    quantum: Fraction
+    scale: GridScale
+    lower: Fraction
+    upper: Fraction
+    cells: int
+
+
+@dataclass(frozen=True)
+class RankCut:
+    """A part of the members in the cell of another quantile, `position`, by which a rank may be off further."""
+
+    position: int
+    part: Fraction
+
+
+@dataclass(frozen=True)
+class ShownQuantile:
+    """A quantile that a result shows, `q` None for about the smallest and the largest value.
+
+    With 95 %, for all quantiles of an element together, its wanted rank is within `rank_error` members, and what `cuts`
+    add, of the ranks that the shown cell holds. Both follow from public numbers.
+    """
+
+    function: RankFunction
+    column: str
+    q: Fraction | None
+    alias: str | None
+    rank_error: Fraction
+    cuts: tuple[RankCut, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it where a result is displayed."""
+        if self.alias is not None:
+            return self.alias
+        if self.q is None:
+            return f"{self.function.value}_{self.column}"
+        return f"{self.column}_p{float(100 * self.q):g}"
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Of what quantiles are released, and what a question shows of them.
+
+    About the smallest and the largest value are those at rank `spare_members` from the end; None: neither is asked for.
+    """
+
+    column: QuantileColumn
+    shown: tuple[ShownQuantile, ...]
+    spare_members: int | None
+
+
 @dataclass(frozen=True)
 class Parameters:
     """Everything that the policy resolved for a question.
@@ -235,7 +314,8 @@ class Parameters:
     `domain_size` where they have no meaning, `k` where all is shown. `noise_scale`, in counts, is the scale of
     Laplace noise or the sigma of Gaussian noise, and None without counts. `contributions` says how they are bounded,
     None where they are not. `clipped`: rows are counted, and of a member at most `tau` in each element. `sums` is what
-    is summed beside the counts, None if nothing is.
+    is summed beside the counts, None if nothing is. `quantiles` is of what quantiles are released instead of counts,
+    None if they are of nothing.
     """
 
     mechanism: Mechanism
@@ -252,11 +332,17 @@ class Parameters:
     contributions: Contributions | None = None
     clipped: bool = False
     sums: Sums | None = None
+    quantiles: Quantiles | None = None
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The sums and averages that a result shows, in their order."""
         return () if self.sums is None else self.sums.aggregates
+
+    @property
+    def values(self) -> tuple[Aggregate | ShownQuantile, ...]:
+        """What the values of a result's rows are: sums and averages, or quantiles."""
+        return self.aggregates if self.quantiles is None else self.quantiles.shown
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -265,7 +351,7 @@ class Parameters:
         clipped = f"counts and intervals are of at most {rows} of a member in each element, and leave out the others"
         return (
             *((clipped,) if self.clipped else ()),
-            *((str(self.contributions),) if self.contributions is not None else ()),
+            *((self._bounded,) if self._bounded else ()),
             *((str(self.sharpened),) if self.sharpened is not None else ()),
         )
 
@@ -273,3 +359,11 @@ class Parameters:
     def sharpened(self) -> Sharpened | None:
         """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
         return None if self.contributions is None else self.contributions.sharpened
+
+    @property
+    def _bounded(self) -> str:
+        """How contributions are bounded, in the words of what is shown; empty if they are not."""
+        if self.contributions is None:
+            return ""
+        text = str(self.contributions)
+        return text if self.quantiles is None else f"quantiles{text.removeprefix('counts')}"

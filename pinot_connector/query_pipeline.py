@@ -366,7 +366,7 @@ class QueryPipeline:
             noisy = await self._released(asked, plan, query, answer)
 
         async def kept_and_charged() -> PrivateResult:
-            shown = await self._kept(asked, query.columns, noisy)
+            shown = await self._kept(asked, expected_columns(translation), noisy)
             if turn is not None:
                 turn.end()
             return await self._charged(reservation, shown, drawing.paid)

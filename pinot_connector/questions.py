@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias
 
 from google.protobuf import timestamp_pb2
@@ -18,6 +20,8 @@ from pinot_connector.errors import InvalidQuestion
 # A `datetime.datetime` is a `datetime.date` to Python; as a value it needs a time zone.
 Value: TypeAlias = str | int | bool | datetime.date
 TimeBound: TypeAlias = datetime.date | datetime.datetime | None
+# "min" and "max" stand for about the smallest and the largest value.
+QuantileLike: TypeAlias = float | str | Fraction | Decimal
 
 
 class Measure(Enum):
@@ -32,6 +36,14 @@ class AggregateFunction(Enum):
 
     SUM = "sum"
     AVERAGE = "average"
+
+
+class RankFunction(Enum):
+    """Which of the members' values is asked for: the one at a quantile, or about the smallest or the largest."""
+
+    QUANTILE = "quantile"
+    SMALLEST = "min"
+    LARGEST = "max"
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,11 @@ FUNCTION_NUMBERS = {
     AggregateFunction.SUM: question_pb2.AGGREGATE_FUNCTION_SUM,
     AggregateFunction.AVERAGE: question_pb2.AGGREGATE_FUNCTION_AVERAGE,
 }
+RANK_NUMBERS = {
+    RankFunction.QUANTILE: question_pb2.RANK_FUNCTION_QUANTILE,
+    RankFunction.SMALLEST: question_pb2.RANK_FUNCTION_SMALLEST,
+    RankFunction.LARGEST: question_pb2.RANK_FUNCTION_LARGEST,
+}
 _ORDERS = {
     "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
     "avg": question_pb2.AGGREGATE_FUNCTION_AVERAGE,
@@ -84,6 +101,7 @@ def structured_question(
     sums: Sequence[str] = (),
     averages: Sequence[str] = (),
     order_by: str | None = None,
+    quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
 ) -> question_pb2.Question:
     """Builds a question.
 
@@ -101,6 +119,8 @@ def structured_question(
         averages: the value columns whose averages to show, behind the sums: over the same.
         order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
             order, and `k` shows the elements where it is largest. None: the list is in the order of its counts.
+        quantiles: the quantiles to show of one column instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`;
+            "min" and "max" among them stand for about the smallest and the largest value.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
@@ -116,6 +136,7 @@ def structured_question(
             *_aggregates(AggregateFunction.SUM, sums),
             *_aggregates(AggregateFunction.AVERAGE, averages),
         ],
+        quantiles=_quantiles(quantiles or {}),
     )
     if order_by is not None:
         query.ordered_by = _place(order_by, query.aggregates)
@@ -128,6 +149,28 @@ def _aggregates(function: AggregateFunction, columns: Sequence[str]) -> list[que
     # A text is a sequence of texts to Python, but not of columns.
     named = checked_texts("aggregates", [columns] if isinstance(columns, str) else columns)
     return [question_pb2.Aggregate(function=FUNCTION_NUMBERS[function], column=column) for column in named]
+
+
+def _quantiles(asked: Mapping[str, Sequence[QuantileLike]]) -> Iterator[question_pb2.Quantile]:
+    if not isinstance(asked, Mapping):
+        raise InvalidQuestion("quantiles", "expected a column with its quantiles: {column: [0.25, 0.5]}")
+    for column, wanted in asked.items():
+        # A text is a sequence of texts to Python, but not of quantiles.
+        if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not wanted:
+            raise InvalidQuestion("quantiles", "expected a sequence of quantiles for each column")
+        name = checked_text("quantiles", column)
+        yield from (_quantile(name, each) for each in wanted)
+
+
+def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
+    for function in (RankFunction.SMALLEST, RankFunction.LARGEST):
+        if wanted == function.value:
+            return question_pb2.Quantile(function=RANK_NUMBERS[function], column=column)
+    if isinstance(wanted, bool) or not isinstance(wanted, int | float | str | Fraction | Decimal):
+        raise InvalidQuestion("quantiles", "expected numbers between 0 and 1, min or max")
+    text = checked_text("quantiles", str(wanted))
+    number = RANK_NUMBERS[RankFunction.QUANTILE]
+    return question_pb2.Quantile(function=number, column=column, q=text)
 
 
 def _place(order_by: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:

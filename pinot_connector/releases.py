@@ -32,6 +32,7 @@ class Noisy:
     or of those in `release.shown_rows`.
     Noisy counts are multiples of 1 / `denominator`, and written without it. `sums` are the noisy centred sums of each
     column that the release sums, of all its elements, and `aggregates` the sums and averages of those that the question
+    shows. `cells` are the cells that were chosen for each quantile that it has, and `quantiles` those that the question
     shows.
     """
 
@@ -43,6 +44,8 @@ class Noisy:
     denominator: int = 1
     sums: list[list[int]] = field(default_factory=list)
     aggregates: list[dp_pb2.AggregateValues] = field(default_factory=list)
+    cells: list[list[int]] = field(default_factory=list)
+    quantiles: list[dp_pb2.QuantileValues] = field(default_factory=list)
 
     @property
     def elements(self) -> list[tuple[Element, ...]]:
@@ -69,6 +72,7 @@ def merged(
         noisy.lower.extend(chunk.interval_lower)
         noisy.upper.extend(chunk.interval_upper)
         _add_sums(noisy, chunk)
+        _add_quantiles(noisy, chunk)
     _require_lengths(noisy)
     return noisy
 
@@ -82,6 +86,18 @@ def _add_sums(noisy: Noisy, chunk: dp_pb2.ReleasedElements) -> None:
     for sums, added in zip(noisy.sums, chunk.sums, strict=True):
         sums.extend(added.values)
     for values, more in zip(noisy.aggregates, chunk.aggregates, strict=True):
+        values.MergeFrom(more)
+
+
+def _add_quantiles(noisy: Noisy, chunk: dp_pb2.ReleasedElements) -> None:
+    if not noisy.cells and not noisy.quantiles:
+        noisy.cells.extend([] for _ in chunk.cells)
+        noisy.quantiles.extend(dp_pb2.QuantileValues() for _ in chunk.quantiles)
+    if (len(noisy.cells), len(noisy.quantiles)) != (len(chunk.cells), len(chunk.quantiles)):
+        raise IntegrityError("dp_service answered with other quantiles than before")
+    for cells, added in zip(noisy.cells, chunk.cells, strict=True):
+        cells.extend(added.cells)
+    for values, more in zip(noisy.quantiles, chunk.quantiles, strict=True):
         values.MergeFrom(more)
 
 
@@ -100,7 +116,7 @@ def part_shown(noisy: Noisy) -> Noisy:
     has_counts = release.interval_kind != dp_pb2.INTERVAL_KIND_NONE
     counts = [noisy.noisy_counts[row] for row in rows] if has_counts else []
     columns = tuple([column[row] for row in rows] for column in noisy.columns)
-    return replace(noisy, columns=columns, noisy_counts=counts, release=part, sums=[])
+    return replace(noisy, columns=columns, noisy_counts=counts, release=part, sums=[], cells=[])
 
 
 def write_counts(message: dp_pb2.ReleasedElements, counts: Iterable[int], denominator: int) -> None:
@@ -180,6 +196,11 @@ def _require_lengths(noisy: Noisy) -> None:
         {len(each.values), len(each.lower), len(each.upper)} != {with_intervals} for each in noisy.aggregates
     ):
         raise IntegrityError("dp_service sent sums that do not belong together")
+    shown = release.shown_count if release.HasField("shown_count") else rows
+    if any(len(column) != rows for column in noisy.cells) or any(
+        {len(each.values), len(each.lower), len(each.upper)} != {shown} for each in noisy.quantiles
+    ):
+        raise IntegrityError("dp_service sent quantiles that do not belong together")
 
 
 def _require_rows(release: dp_pb2.Release) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -25,7 +25,11 @@ Shown: TypeAlias = str | int | bool | datetime.date
 
 @dataclass(frozen=True)
 class AggregateValue:
-    """A sum or an average with the ends of its interval, both inclusive; all are exact, in the units of the column."""
+    """A sum, an average or a quantile with its interval, both ends inclusive; all are exact, in the column's units.
+
+    The interval of a quantile is the public cell that was chosen, and its value is the middle of that. How far its rank
+    may be off says `PrivateResult.rank_errors`.
+    """
 
     value: Fraction
     interval: tuple[Fraction, Fraction]
@@ -39,8 +43,8 @@ class Row:
     a float that is exactly a multiple of 1 / `denominator`, such as 412.5; where several looks are combined
     (`Contributions.sharpened`), it is the float nearest to such a multiple.
 
-    `values` are its sums and averages, in the order of `Parameters.aggregates`. It is None where there is no average to
-    show: where the interval of the count reaches down to 0.
+    `values` are its sums and averages, or its quantiles, in the order of `Parameters.values`. It is None where there is
+    no average to show: where the interval of the count reaches down to 0.
     """
 
     element: tuple[Shown, ...]
@@ -67,7 +71,9 @@ class PrivateResult(ResultViews):
     had paid for it. `remaining` is what was left right afterwards; empty if the result was given from what is kept,
     without asking the ledger. `data_version` is keyed and verifies no guess about the data. `requested_k` is the
     question's k where the policy shows at most `parameters.k` elements, which is less; None where it shows as many.
-    `total` is how many members count in any element, where that is a part of the release.
+    `total` is how many members count in any element, where that is a part of the release. `rank_errors` are of
+    quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an element
+    together are within so many members of the ranks that the shown cells hold, besides what `ShownQuantile.cuts` add.
     """
 
     columns: tuple[ExpectedColumn, ...]
@@ -87,6 +93,7 @@ class PrivateResult(ResultViews):
     key_id: str
     requested_k: int | None = None
     total: Total | None = None
+    rank_errors: tuple[Fraction, ...] = ()
 
     @property
     def mechanism(self) -> Mechanism:
@@ -181,6 +188,7 @@ def prepared(
     interval_kind = known(INTERVAL_KINDS, release.interval_kind)
     total = total_of(release.total) if release.HasField("total") else None
     require_belonging(parameters, noisy.denominator)
+    rank_errors = rank_errors_of(noisy)
 
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
@@ -201,6 +209,7 @@ def prepared(
             key_id=release.key_id,
             requested_k=requested_k,
             total=total,
+            rank_errors=rank_errors,
         )
 
     return completed
@@ -245,8 +254,16 @@ def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Param
     """
     if len(noisy.aggregates) != len(parameters.aggregates):
         raise IntegrityError("dp_service sent other sums than it says")
+    shown_quantiles = () if parameters.quantiles is None else parameters.quantiles.shown
+    if len(noisy.quantiles) != len(shown_quantiles):
+        raise IntegrityError("dp_service sent other quantiles than it says")
     shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
     elements = zip(*shown, strict=True) if columns else noisy.elements
+    if noisy.quantiles:
+        quantiles = zip(*map(_aggregate_values, noisy.quantiles), strict=True)
+        return tuple(
+            Row(element, None, None, values) for element, values in zip(elements, quantiles, strict=True)
+        )
     if not noisy.noisy_counts:
         return tuple(Row(element, None, None) for element in elements)
     intervals = zip(noisy.lower, noisy.upper, strict=True)
@@ -259,12 +276,37 @@ def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Param
     return tuple(map(Row, elements, counts, intervals, values))
 
 
-def _aggregate_values(message: dp_pb2.AggregateValues) -> list[AggregateValue | None]:
+def _aggregate_values(
+    message: dp_pb2.AggregateValues | dp_pb2.QuantileValues,
+) -> list[AggregateValue | None]:
     ends = zip(message.values, message.lower, message.upper, strict=True)
     return [
         AggregateValue(exact(value), (exact(lower), exact(upper))) if value else None
         for value, lower, upper in ends
     ]
+
+
+def rank_errors_of(noisy: Noisy) -> tuple[Fraction, ...]:
+    """Returns within how many members the ranks of quantiles are, in their order."""
+    return tuple(exact(each.rank_error) for each in noisy.quantiles)
+
+
+def rank_error_lines(result: PrivateResult) -> Iterator[str]:
+    """Yields how far the ranks of quantiles may be off, a line each; none without quantiles."""
+    quantiles = result.parameters.quantiles
+    if quantiles is None:
+        return
+    percent = f"{100 * result.confidence:g} %"
+    for shown, error in zip(quantiles.shown, result.rank_errors, strict=True):
+        part = sum((cut.part for cut in shown.cuts), Fraction(0))
+        cuts = f", and up to {float(part):.3g} of those in the cells of other quantiles" if part else ""
+        within = f"within {float(error):.4g} members of the wanted one{cuts}"
+        yield f"{shown.title}: with {percent} its cell holds ranks {within}"
+    if quantiles.spare_members is not None:
+        yield (
+            f"about the smallest and the largest value: that at rank {quantiles.spare_members} from the end, so that "
+            "no member's own value decides"
+        )
 
 
 def total_of(message: dp_pb2.NoisyTotal) -> Total:

@@ -173,6 +173,7 @@ class ShownReleases:
                 confidence=self._confidence,
                 sums=map(_sums_message, whole.sums),
                 before=counts_before(columns, before, _ascending(whole.elements, ranks)),
+                cells=map(_cells_message, whole.cells),
             )
             return whole, ranks, request
 
@@ -180,8 +181,14 @@ class ShownReleases:
         self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
         response = await self._noise.show(request)
         lower, upper = list(response.interval_lower), list(response.interval_upper)
-        aggregates = list(response.aggregates)
-        noisy = replace(whole, lower=lower, upper=upper, release=response.release, aggregates=aggregates)
+        noisy = replace(
+            whole,
+            lower=lower,
+            upper=upper,
+            release=response.release,
+            aggregates=list(response.aggregates),
+            quantiles=list(response.quantiles),
+        )
         if before:
             sharpened = response.release.parameters.contributions.sharpened
             numerators = list(response.combined_numerators)
@@ -237,7 +244,9 @@ def kept_release(
     if not noisy.release.HasField("shown_count"):
         return None
     elements = dp_pb2.ReleasedElements(
-        columns=element_columns(columns, noisy.columns), sums=map(_sums_message, noisy.sums)
+        columns=element_columns(columns, noisy.columns),
+        sums=map(_sums_message, noisy.sums),
+        cells=map(_cells_message, noisy.cells),
     )
     write_counts(elements, noisy.noisy_counts, noisy.denominator)
     if _question_bytes(elements, noisy) > MAX_SHOWN_BYTES:
@@ -268,6 +277,10 @@ def _sums_message(sums: list[int]) -> histogram_pb2.CentredSums:
     return histogram_pb2.CentredSums(values=sums)
 
 
+def _cells_message(cells: list[int]) -> dp_pb2.ChosenCells:
+    return dp_pb2.ChosenCells(cells=cells)
+
+
 def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> bytes:
     """Returns a name of the release together with everything that decides how it is shown."""
     shown = dp_pb2.TranslateQueryResponse(
@@ -283,7 +296,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
 def _result_bytes(noisy: Noisy) -> int:
     """Returns about how much memory a result takes."""
     cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
-    rows = noisy.release.element_count * (1 + len(noisy.aggregates))
+    rows = noisy.release.element_count * (1 + len(noisy.aggregates) + len(noisy.quantiles))
     return RESULT_BYTES + rows * ROW_BYTES + cells
 
 

@@ -10,7 +10,7 @@ mechanisms of one unit each, u being the information that the answer costs, and 
     (1)  P(o) <= g(o) Q(o) + b(o)    where b >= 0 has a mass of at most delta for a call, and 0 without one;
     (2)  P'(o) >= g(o) Q'(o) / (1 + delta)^c(o).
 
-- KnownLap, KnownGumb: Q = P, Q' = P', g = 1, b = 0, c = 0.
+- KnownLap, KnownGumb, QuantileGumb: Q = P, Q' = P', g = 1, b = 0, c = 0.
 - UnkLap is (e/2, delta)-DP in both directions. Every such pair is P = (1 - delta) Q + delta J and
   P' = (1 - delta) Q' + delta J' with an (e/2)-DP pair Q, Q' (Kairouz, Oh and Viswanath 2017: it is a function of their
   canonical pair), which is e-bounded-range. So g = 1 - delta, b = delta J, c = 0. The same holds for a published

@@ -18,13 +18,13 @@ def choice_for(query: HistogramQuery, policy: Policy) -> Choice | None:
     """Return between what the service chooses for a question; None: the policy says how it is answered.
 
     Nothing is chosen for questions that sum: what is expected of counts says nothing of how good their sums are, and
-    sums of members without a bound cannot be private.
+    sums of members without a bound cannot be private. The same holds for quantiles.
 
     Raises:
         RefusedByPolicyError: The policy lists no such table.
     """
     choice = policy.table(query.table).choice
-    return None if query.aggregates else choice
+    return None if query.aggregates or query.quantiles else choice
 
 
 def as_stated(policy: Policy, table_name: str) -> Policy:

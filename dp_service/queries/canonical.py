@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dp_service.bounding.order import table_salt
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
@@ -44,10 +45,13 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
-from dp_service.queries.tables import Column, Nulls, Table, ValueColumn
+from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, ValueColumn
 from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit
-from dp_service.terms import ColumnType, ValueType
+from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
+
+_ROWS_OF_A_MEMBER = "rows of a member"
+"""What the salt is of by which one row of a member is chosen: not of its elements."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +108,27 @@ class QueryValue:
 
 
 @dataclass(frozen=True)
+class QueryQuantiles:
+    """The column that quantiles are of: which value of a member counts, and the grid that it is chosen from.
+
+    `salt` is public; by it one row of a member is chosen, if that is the rule, and else it is empty.
+    """
+
+    value: QueryValue
+    rule: MemberValue
+    grid: GridSpec
+    salt: bytes
+
+
+@dataclass(frozen=True)
 class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
     `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
     events are counted and there are `values`, sums are over rows, and there is a clip.
     `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
-    are summed, each once, sorted by name; a row counts only if it can be used in each of them.
+    are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
+    column whose quantiles are asked for, None: none is.
     """
 
     table: str
@@ -120,6 +138,12 @@ class CanonicalQuery:
     clip: int | None
     restrictions: tuple[Restriction, ...]
     values: tuple[QueryValue, ...] = ()
+    quantiles: QueryQuantiles | None = None
+
+    @property
+    def used_values(self) -> tuple[QueryValue, ...]:
+        """The columns whose values a row must have to count: those that are summed, or that quantiles are of."""
+        return self.values if self.quantiles is None else (*self.values, self.quantiles.value)
 
     @property
     def rows_summed(self) -> int | None:
@@ -163,6 +187,7 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         clip=table.clip_of(query),
         restrictions=tuple(each for each in restrictions if each is not None),
         values=tuple(map(_query_value, summed_columns(query, table))),
+        quantiles=_query_quantiles(query, table),
     )
 
 
@@ -175,7 +200,15 @@ def summed_columns(query: HistogramQuery, table: Table) -> tuple[ValueColumn, ..
     return tuple(table.value(name) for name in sorted({each.column for each in query.aggregates}))
 
 
-def _query_value(column: ValueColumn) -> QueryValue:
+def _query_quantiles(query: HistogramQuery, table: Table) -> QueryQuantiles | None:
+    if not query.quantiles:
+        return None
+    column = table.quantile(query.quantiles[0].column)
+    salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if column.rule is MemberValue.ONE_ROW else b""
+    return QueryQuantiles(_query_value(column), column.rule, column.grid, salt)
+
+
+def _query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
     return QueryValue(column.name, column.type, column.bounds, column.nulls is Nulls.KEEP, column.null_value)
 
 
@@ -326,6 +359,19 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         length_prefixed(*map(_restriction_bytes, query.restrictions)),
         # Nothing more without sums: such questions keep the fingerprints that they have.
         *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
+        *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
+    )
+
+
+def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:
+    grid = quantiles.grid
+    return length_prefixed(
+        b"gris/quantiles/v1",
+        _summed_bytes(quantiles.value),
+        quantiles.rule.encode(),
+        grid.scale.encode(),
+        *(str(number).encode() for number in (grid.low, grid.high, grid.cells)),
+        quantiles.salt,
     )
 
 

@@ -75,7 +75,7 @@ def of_copy(query: CanonicalQuery, prepared: PreparedPairs) -> CanonicalQuery:
 
 
 def _counts_pairs(manifest: PairsManifest, query: CanonicalQuery) -> bool:
-    if query.measure is not Measure.DISTINCT_MEMBERS or query.values:
+    if query.measure is not Measure.DISTINCT_MEMBERS or query.used_values:
         return False
     dimensions = [each.name for each in query.dimensions]
     return sorted(dimensions) == sorted(manifest.elements)

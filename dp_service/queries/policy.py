@@ -21,6 +21,7 @@ from dp_service.queries.policy_contributions import check_contributions, contrib
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_prepared import with_prepared
+from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
     DOMAIN_KINDS,
@@ -145,6 +146,7 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     check_contributions(policy, schema, fault)
     check_values(policy, schema, fault)
+    check_quantiles(policy, schema, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(tuple(fault.problems))
@@ -208,6 +210,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         max_k=max_k,
         contributions=contributions_of(schema.contributions),
         values=value_columns(schema.values, (*path, "values"), fault),
+        quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
     )
 
 

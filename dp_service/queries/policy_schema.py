@@ -15,7 +15,17 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
-from dp_service.terms import Answering, BoundedBy, ColumnType, Consistency, CountNoise, ValueType
+from dp_service.terms import (
+    Answering,
+    BoundedBy,
+    ColumnType,
+    Consistency,
+    CountNoise,
+    GridScale,
+    MemberValue,
+    ValueType,
+)
+from dp_service.values.cells import MAX_CELLS
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
@@ -26,6 +36,7 @@ _RATIO = re.compile(r"[0-9]{1,6}/[1-9][0-9]{0,5}")
 COUNT_COLUMN = "gris_count"
 FIRST_COUNT_COLUMN = "gris_first_count"
 MEMBER_COUNT_COLUMN = "gris_member_count"
+CELL_COLUMN = "gris_cell"
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
@@ -226,6 +237,29 @@ class ValueSchema(_Strict):
     null_value: Bound | None = None
 
 
+class GridSchema(_Strict):
+    """A public grid: the values from one bound to another, and in how many cells they are."""
+
+    scale: Annotated[GridScale, Field(strict=False)]
+    start: Annotated[Bound, Field(alias="from")]
+    to: Bound
+    cells: Annotated[int, Field(ge=2, le=MAX_CELLS)]
+
+
+class QuantileSchema(_Strict):
+    """One column with quantiles: its grid, which value of a member counts, how rows are rounded, and its NULLs."""
+
+    type: Annotated[ValueType, Field(strict=False)]
+    quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
+    member_value: Annotated[MemberValue, Field(strict=False)]
+    grid: GridSchema
+    row_lower: Bound | None = None
+    row_upper: Bound | None = None
+    max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)] | None = None
+    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
+    null_value: Bound | None = None
+
+
 class ContributionsSchema(_Strict):
     """How many elements of a member count: the file has to state why there are no more of them."""
 
@@ -266,6 +300,7 @@ class TableSchema(_Strict):
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = {}
     prepared: PreparedSchema | None = None
+    quantiles: dict[Identifier, QuantileSchema] = {}
 
 
 class PolicySchema(_Strict):

@@ -56,6 +56,12 @@ def values_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
     return tuple(ReadValue(value.name, value.type, value.null_value) for value in query.values)
 
 
+def quantiles_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
+    """Return the column that a question's quantiles are of, if it asks for any."""
+    asked = query.quantiles
+    return () if asked is None else (ReadValue(asked.value.name, asked.value.type, asked.value.null_value),)
+
+
 def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
     """Return the columns that the query of a question to this table names, each once, by name."""
     restrictions = {each.column.name: each for each in query.restrictions}

@@ -11,7 +11,7 @@ Without dimensions the one element, which has no values, is a known domain in wh
 with Delta = 1.
 
 Where the policy bounds contributions it is BOUND_GAUSS, over known domains and unknown ones, and BOUND_MOMENTS for
-questions that sum.
+questions that sum. Questions for quantiles are QUANTILE_GUMB, over a known domain.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains, restri
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
+from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
 from dp_service.queries.suggestions import listed
@@ -38,6 +39,7 @@ from dp_service.queries.sums import shown_with_sums, sums_released
 from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
+from dp_service.values.cells import Grid
 
 NAMES_TO_COME: tuple[Element, ...] = ()
 """No names. A second look without names needs no query, so this one stands for names that are not found yet."""
@@ -116,10 +118,12 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         table.time_column()
     closed_before = None if table.time is None else table.time.closed_before(now)
     summed = summed_columns(query, table)
+    require_quantiles(query, table, dimensions)
     parameters = _parameters(query, table, dimensions, policy)
     member = table.member_column()
     canonical = canonicalise(query, table, closed_before=closed_before)
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
+    parameters = releasing_quantiles(parameters, query, table)
     resolution = Resolution(
         query=canonical,
         parameters=parameters,
@@ -156,7 +160,8 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
 
 def _row_limit(parameters: ReleaseParameters) -> int:
     if parameters.domain is not None:
-        return len(parameters.domain)
+        cells = 1 if parameters.quantiles is None else len(Grid.of(parameters.quantiles.grid))
+        return len(parameters.domain) * cells
     return MAXIMUM_ROWS if parameters.d_bar is None else parameters.d_bar + 1
 
 

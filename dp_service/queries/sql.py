@@ -3,7 +3,8 @@
     SELECT [dims.., ] count [[AS] alias] [, SUM(value) | AVG(value) [[AS] alias] ..] FROM table [[AS] alias]
     [WHERE conditions joined by AND] [GROUP BY dims..] [ORDER BY count|SUM|AVG DESC [, dims [ASC]]] [LIMIT k]
 
-Without dims and GROUP BY the count is one total.
+Without dims and GROUP BY the count is one total. Instead of numbers there may be percentiles (`sql_quantiles`); then
+there is neither ORDER BY nor LIMIT.
 
 The count is COUNT(DISTINCT member), for which DISTINCTCOUNT(member), APPROX_COUNT_DISTINCT(member) and
 DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Beside a count of members,
@@ -21,7 +22,7 @@ arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -33,8 +34,9 @@ from dp_service.queries.sql_aliases import alias_name
 from dp_service.queries.sql_conditions import parse_conditions
 from dp_service.queries.sql_grammar import check_grammar
 from dp_service.queries.sql_nodes import Scope, identifier_name, only, plain_name, refuse_node, whole_number
+from dp_service.queries.sql_quantiles import is_quantile, selected_quantiles
 from dp_service.queries.sql_tokens import COUNTS, Token, check_tokens, refuse
-from dp_service.queries.structured import Aggregate, Filter, HistogramQuery, Measure
+from dp_service.queries.structured import Aggregate, AskedQuantile, Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import AggregateFunction
 
@@ -54,6 +56,7 @@ class _Selection:
     measure: Measure | None
     alias: str | None = field(default=None)
     aggregates: tuple[Aggregate, ...] = ()
+    quantiles: tuple[AskedQuantile, ...] = ()
 
     def column_name(self, node: exp.Expr, scope: Scope) -> str:
         """Return the name of a column that a clause calls by its name or by its alias."""
@@ -97,6 +100,7 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
     scope = _scope(clauses.get(exp.From), policy)
     selection = _selection(select, scope)
     _check_grouping(clauses.get(exp.Group), selection, scope)
+    _check_quantiles(selection, clauses)
     ordered = _order(clauses.get(exp.Order), selection, scope)
     measure = selection.measure or ordered.measure
     if measure is None:
@@ -113,10 +117,22 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
         omit_counts=selection.measure is None,
         aggregates=selection.aggregates,
         ordered_by=ordered.aggregate,
+        quantiles=selection.quantiles,
         count_alias=selection.alias,
         aliases=selection.aliases if any(selection.aliases) else (),
         in_sql=True,
     )
+
+
+def _check_quantiles(selection: _Selection, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
+    """Refuse to order and to cut quantiles: the order would be another choice from the data, at another price."""
+    for kind, name in ((exp.Order, "ORDER BY"), (exp.Limit, "LIMIT")):
+        if selection.quantiles and kind in clauses:
+            raise QuestionError(
+                "sql",
+                f"{name} is not accepted beside percentiles, MIN and MAX: every element of the domain is shown, in its "
+                "order; order the result afterwards",
+            )
 
 
 def _parse(text: str, tokens: list[Token]) -> exp.Select:
@@ -166,6 +182,10 @@ def _selection(select: exp.Select, scope: Scope) -> _Selection:
     dimensions = [_dimension(each, scope) for each in head]
     names = tuple(name for name, _ in dimensions)
     aliases = tuple(other for _, other in dimensions)
+    if any(is_quantile(_named(each)) for each in numbers):
+        quantiles = selected_quantiles(numbers, scope)
+        _check_aliases([each for each in (*aliases, *(q.alias for q in quantiles)) if each], None, scope)
+        return _Selection(names, aliases, Measure.DISTINCT_MEMBERS, quantiles=quantiles)
     count, alias = _count(numbers, scope)
     if alias in names:
         refuse("an alias that is the name of a column")
@@ -201,7 +221,7 @@ def _aggregate(node: exp.Expr, scope: Scope) -> Aggregate:
 
 
 def _is_number(node: exp.Expr) -> bool:
-    return _is_count(node) or isinstance(node, exp.Sum | exp.Avg)
+    return _is_count(node) or isinstance(node, exp.Sum | exp.Avg) or is_quantile(node)
 
 
 def _named(node: exp.Expr) -> exp.Expr:

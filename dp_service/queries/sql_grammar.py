@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.sql_tokens import AGGREGATES, COUNTS, Token, refuse
+from dp_service.queries.sql_tokens import AGGREGATES, COUNTS, Token, is_rank_function, refuse
 from dp_service.queries.sql_words import WORDS
 
 _CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "LIMIT")
@@ -25,7 +25,7 @@ _COUNT = "a count"
 _POSITION = "FIRST or LAST"
 _POSITIONS = ("FIRST", "LAST")
 
-_LITERALS = {"quoted": _NAME, "number": _NUMBER, "text": _TEXT}
+_LITERALS = {"quoted": _NAME, "number": _NUMBER, "float": _NUMBER, "text": _TEXT}
 _TYPED = ("DATE", "TIMESTAMP")
 _VALUES = frozenset({_NUMBER, _TEXT, _TRUTH, *_TYPED, "-", "("})
 _AFTER_CONDITION = frozenset({"AND", "OR", "GROUP", "ORDER", "LIMIT", ")", _END})
@@ -121,7 +121,7 @@ def _kind(token: Token, before: str, after: Token | None) -> str:
     word, following = token.text.upper(), "" if after is None else after.text.upper()
     if word in ("TRUE", "FALSE"):
         return _TRUTH
-    if word in COUNTS | AGGREGATES and following == "(":
+    if (word in COUNTS | AGGREGATES or is_rank_function(word)) and following == "(":
         return _COUNT
     if before == "NULLS" and word in _POSITIONS:
         return _POSITION

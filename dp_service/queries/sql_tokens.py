@@ -46,11 +46,15 @@ _REFUSED_SIGNS = {
     "'": "a text that does not end",
     '"': "a name in double quotes that is empty or does not end",
 }
-_REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
+_REFUSED_KINDS = {"comment": "a comment"}
+_POINT = re.compile(r"[0-9]+\.[0-9]+")
 COUNTS = frozenset({"COUNT", "DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTINCTCOUNTHLL"})
 """The names of the functions that count."""
 AGGREGATES = frozenset({"SUM", "AVG"})
 """The names of the functions that sum, and of those that average."""
+RANKS = frozenset({"MIN", "MAX", "PERCENTILES"})
+"""Names of functions that ask for one of the members' values by its rank, beside those of percentiles."""
+_PERCENTILE = re.compile(r"PERCENTILE(?:EST|TDIGEST|SMARTTDIGEST|KLL)?(?:[0-9]{1,2})?")
 # Names that may precede an opening parenthesis; any other would be a function.
 _BEFORE_PARENTHESIS = COUNTS | AGGREGATES | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN"}
 # Words before a parenthesis that are no function either, and what they belong to.
@@ -59,9 +63,28 @@ _CONSTRUCTS = {
     **dict.fromkeys(("USING", "ON", "JOIN"), "a join, or a second table,"),
     "OVER": "a window function",
 }
+_INSTEAD = "write PERCENTILE(value, 50), which returns a cell of a public grid"
+_OTHER_RANKS = {
+    **dict.fromkeys(
+        ("PERCENTILE_CONT", "PERCENTILE_DISC", "MEDIAN", "QUANTILE", "APPROX_QUANTILE"), _INSTEAD
+    ),
+    **dict.fromkeys(
+        ("PERCENTILERAWEST", "PERCENTILERAWTDIGEST", "PERCENTILERAWKLL"),
+        f"it returns a sketch of the data; {_INSTEAD}",
+    ),
+    **dict.fromkeys(
+        ("PERCENTILEMV", "PERCENTILEESTMV", "PERCENTILETDIGESTMV", "PERCENTILEKLLMV", "MINMV", "MAXMV"),
+        f"it is of columns with several values in a row, which no policy lists; {_INSTEAD}",
+    ),
+}
 _NO_ROWS = (
     "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
 )
+
+
+def is_rank_function(word: str) -> bool:
+    """Return whether a name in capitals is that of a function that asks for a value by its rank."""
+    return word in RANKS or _PERCENTILE.fullmatch(word) is not None
 
 
 def refuse(construct: str) -> NoReturn:
@@ -92,6 +115,7 @@ def check_tokens(text: str) -> list[Token]:
     tokens = list(_tokens(text))
     if not tokens or tokens[0].text.upper() != "SELECT":
         raise QuestionError("sql", "expected a statement that begins with SELECT")
+    _check_points(tokens)
     for left, right in pairwise(tokens):
         _check_neighbours(left, right)
     _check_depth(tokens)
@@ -112,6 +136,20 @@ def _tokens(text: str) -> Iterator[Token]:
         position = match.end()
 
 
+def _check_points(tokens: list[Token]) -> None:
+    """Refuse numbers with a decimal point but behind the column of a percentile, as in PERCENTILE(amount, 99.9)."""
+    of_percentile = False
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.text == "(" and before is not None:
+            of_percentile = _PERCENTILE.match(before.text.upper()) is not None
+        elif token.text == ")":
+            of_percentile = False
+        if token.kind == "float" and not (
+            of_percentile and before is not None and before.text == "," and _POINT.fullmatch(token.text)
+        ):
+            refuse("a number other than an integer")
+
+
 def _check_neighbours(left: Token, right: Token) -> None:
     """Refuse pairs of tokens with a meaning of their own, such as U&'..', 0x1F, 'a' 'b' and every function."""
     touching = left.end == right.start
@@ -126,20 +164,28 @@ def _check_neighbours(left: Token, right: Token) -> None:
         raise QuestionError("sql", _NO_ROWS)
     if (left.text.upper(), right.text.upper()) == ("BY", "DISTINCT"):
         refuse("DISTINCT in GROUP BY")
-    if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:
+    if right.text == "(" and left.kind in ("name", "quoted") and not _may_precede(left):
         _refuse_function(left)
+
+
+def _may_precede(token: Token) -> bool:
+    """Return whether a name may stand before an opening parenthesis."""
+    word = token.text.upper()
+    return word in _BEFORE_PARENTHESIS or (token.kind == "name" and is_rank_function(word))
 
 
 def _refuse_function(token: Token) -> NoReturn:
     word = token.text.upper()
+    if token.kind == "name" and word in _OTHER_RANKS:
+        raise QuestionError("sql", f"{word}(..) is not accepted: {_OTHER_RANKS[word]}")
     if token.kind == "name" and word in _CONSTRUCTS:
         refuse(_CONSTRUCTS[word])
     # Nothing but the name of a function that SQL has: a word of a mangled text may be somebody's literal.
     named = f"{word}(..)" if token.kind == "name" and word in FUNCTION_BY_NAME else "a function"
     raise QuestionError(
         "sql",
-        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, and no other "
-        "function",
+        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, PERCENTILE, "
+        "MIN and MAX of columns with a grid, and no other function",
     )
 
 

@@ -10,9 +10,11 @@ import datetime
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
+from math import lcm
 
 from dp_service.queries.errors import QuestionError
-from dp_service.terms import AggregateFunction, ColumnType
+from dp_service.terms import AggregateFunction, ColumnType, RankFunction
 
 MAXIMUM_DIMENSIONS = 4
 MAXIMUM_FILTERS = 32
@@ -22,6 +24,8 @@ MAXIMUM_TEXT_LENGTH = 1024
 MAXIMUM_TEXT_TOTAL = 200_000
 MAXIMUM_K = 100_000
 MAXIMUM_AGGREGATES = 16
+MAXIMUM_QUANTILES = 999
+MAXIMUM_QUANTILE_DENOMINATOR = 10_000
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
 
@@ -181,6 +185,35 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class AskedQuantile:
+    """A quantile of a column's values, one for each member, or about the smallest or the largest of them.
+
+    Attributes:
+        function: Which of them.
+        column: The column.
+        q: The quantile, strictly between 0 and 1; None for the smallest and the largest.
+        alias: Its name in SQL, and no part of the question.
+    """
+
+    function: RankFunction
+    column: str
+    q: Fraction | None = None
+    alias: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        is_quantile = self.function is RankFunction.QUANTILE
+        _require(is_quantile is (self.q is not None), "quantiles", "expected a number for each quantile")
+        if self.q is None:
+            return
+        _require(0 < self.q < 1, "quantiles", "expected quantiles strictly between 0 and 1 (0 % and 100 %)")
+        _require(
+            self.q.denominator <= MAXIMUM_QUANTILE_DENOMINATOR,
+            "quantiles",
+            "expected quantiles of at most four digits, such as 0.9999",
+        )
+
+
+@dataclass(frozen=True)
 class HistogramQuery:
     """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
 
@@ -196,6 +229,8 @@ class HistogramQuery:
             beside counts of members of their totals, beside counts of events of rows.
         ordered_by: The place in `aggregates` of the one that the list is in descending order of; None: it is in the
             order of its counts. It changes what is shown of a release, and not what is released.
+        quantiles: At most 999 different quantiles of one column, its smallest and its largest value among them; then no
+            counts and no aggregates are shown, and all elements of a known domain are.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
@@ -210,6 +245,7 @@ class HistogramQuery:
     omit_counts: bool = False
     aggregates: tuple[Aggregate, ...] = ()
     ordered_by: int | None = None
+    quantiles: tuple[AskedQuantile, ...] = ()
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     in_sql: bool = field(default=False, compare=False)
@@ -235,6 +271,45 @@ class HistogramQuery:
             self.k is None or 1 <= self.k <= MAXIMUM_K, "k", f"expected a whole number from 1 to {MAXIMUM_K}"
         )
         self._check_aggregates()
+        self._check_quantiles()
+
+    def _check_quantiles(self) -> None:
+        asked = self.quantiles
+        if not asked:
+            return
+        _require(
+            len(asked) <= MAXIMUM_QUANTILES, "quantiles", f"expected at most {MAXIMUM_QUANTILES} quantiles"
+        )
+        _require(len(set(asked)) == len(asked), "quantiles", "expected each quantile once")
+        _require(
+            len({each.column for each in asked}) == 1,
+            "quantiles",
+            "expected quantiles of one column: each column is a question of its own",
+        )
+        _require(
+            lcm(*(each.q.denominator for each in asked if each.q is not None))
+            <= MAXIMUM_QUANTILE_DENOMINATOR,
+            "quantiles",
+            "expected quantiles with a common denominator of at most 10,000, such as four digits give",
+        )
+        _require(
+            not self.aggregates,
+            "aggregates",
+            "expected none beside quantiles: sums and averages are another release, so ask for them apart",
+        )
+        _require(
+            self.measure is Measure.DISTINCT_MEMBERS,
+            "measure",
+            "expected distinct members: quantiles are of one value for each member",
+        )
+        _require(
+            not self.omit_counts, "omit_counts", "expected false: no counts are released beside quantiles"
+        )
+        _require(
+            self.k is None,
+            "k",
+            "expected none beside quantiles: every element of the domain has its own, and they are in its order",
+        )
 
     @property
     def sums_rows(self) -> bool:

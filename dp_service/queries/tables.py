@@ -16,7 +16,16 @@ from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure, Value
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.times import Refresh, TimeColumn, Timestamps
-from dp_service.terms import Answering, BoundedBy, ColumnType, Consistency, CountNoise, ValueType
+from dp_service.terms import (
+    Answering,
+    BoundedBy,
+    ColumnType,
+    Consistency,
+    CountNoise,
+    GridSpec,
+    MemberValue,
+    ValueType,
+)
 from dp_service.values.bounds import ValueBounds
 
 _UNIT_ID_CHARACTERS = 32
@@ -217,6 +226,29 @@ class ValueColumn:
 
 
 @dataclass(frozen=True)
+class QuantileColumn:
+    """A column whose quantiles may be asked for.
+
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        bounds: How rows and members' values are rounded and clamped; the latter to the grid.
+        grid: The public grid that a value is chosen from.
+        rule: Which value of a member counts.
+        nulls: As for a `ValueColumn`.
+        null_value: As for a `ValueColumn`.
+    """
+
+    name: str
+    type: ValueType
+    bounds: ValueBounds
+    grid: GridSpec
+    rule: MemberValue
+    nulls: Nulls
+    null_value: Fraction | None
+
+
+@dataclass(frozen=True)
 class Sums:
     """What questions for sums rest on, besides the bound of contributions.
 
@@ -295,6 +327,7 @@ class Table:
         contributions: How contributions are bounded; None: they are not.
         values: The columns that may be summed, by name.
         prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
+        quantiles: The columns whose quantiles may be asked for, by name.
     """
 
     name: str
@@ -311,6 +344,23 @@ class Table:
     contributions: Contributions | None = None
     values: tuple[ValueColumn, ...] = ()
     prepared: PreparedPairs | None = None
+    quantiles: tuple[QuantileColumn, ...] = ()
+
+    def quantile(self, name: str) -> QuantileColumn:
+        """Return a column whose quantiles a question asks for.
+
+        Raises:
+            RefusedByPolicyError: The policy lists no grid for it.
+        """
+        for column in self.quantiles:
+            if column.name == name:
+                return column
+        names = [column.name for column in self.quantiles]
+        raise RefusedByPolicyError(
+            Rule.COLUMN,
+            f"the policy lists no quantiles of a column {quoted(name, names)} for the table {self.name}; "
+            f"{instead_of(name, names)}",
+        )
 
     def value(self, name: str) -> ValueColumn:
         """Return a column whose values a question sums.

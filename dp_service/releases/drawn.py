@@ -20,8 +20,10 @@ class Drawn:
         selection: The elements in their order, and their noisy counts.
         total: The noisy number of members; None: the mechanism draws none.
         sums: The noisy centred sums of each column that is summed, one for each element.
+        cells: The chosen cells of each quantile that is released, one for each element.
     """
 
     selection: Selection
     total: int | None = None
     sums: tuple[Integers, ...] = ()
+    cells: tuple[Integers, ...] = ()

@@ -7,7 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
-from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames, SumShare
+from dp_service.mechanisms.aggregates import (
+    BoundMoments,
+    CellsOfGroups,
+    MomentsOfNames,
+    RankedValues,
+    SumShare,
+)
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, Shift, TwoLooks
 from dp_service.mechanisms.count_noise import require_drawable_counts
 from dp_service.mechanisms.known_gumb import KnownGumb
@@ -20,9 +26,19 @@ from dp_service.queries.policy import Policy
 from dp_service.release_parameters import BoundedContributions, NamesLook, ReleaseParameters
 from dp_service.terms import MechanismName
 from dp_service.values.bounds import Clamp
+from dp_service.values.cells import Grid
 
 ResolvedMechanism = (
-    KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames
+    KnownLap
+    | KnownGumb
+    | UnkLap
+    | UnkGumb
+    | BoundGauss
+    | TwoLooks
+    | Shift
+    | BoundMoments
+    | MomentsOfNames
+    | RankedValues
 )
 
 _MICRO = 10**6
@@ -71,8 +87,8 @@ def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
             return UnkGumb(currency, k, d_bar, tau, parameters.with_counts, count_noise)
         case MechanismName.BOUND_GAUSS:
             return _bounded(currency, parameters)
-        case MechanismName.BOUND_MOMENTS:
-            return _moments(currency, parameters)
+        case MechanismName.BOUND_MOMENTS | MechanismName.QUANTILE_GUMB:
+            return _of_values(currency, parameters)
         case _:
             assert_never(parameters.mechanism)
 
@@ -108,6 +124,14 @@ def _looks(
     )
 
 
+def _of_values(
+    currency: Currency, parameters: ReleaseParameters
+) -> BoundMoments | MomentsOfNames | RankedValues:
+    if parameters.mechanism is MechanismName.QUANTILE_GUMB:
+        return _ranked(currency, parameters)
+    return _moments(currency, parameters)
+
+
 def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments | MomentsOfNames:
     stated, sums = parameters.contributions, parameters.sums
     if stated is None or sums is None or stated.shifted:
@@ -117,6 +141,23 @@ def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments 
     if stated.names is not None:
         return MomentsOfNames(_looks(currency, stated, stated.names, bound), sums.share, columns)
     return BoundMoments(currency, Fraction(stated.units), bound, stated.min_count, sums.share, columns)
+
+
+def _ranked(currency: Currency, parameters: ReleaseParameters) -> RankedValues:
+    stated, bounded = parameters.quantiles, parameters.contributions
+    if stated is None or parameters.domain is None:
+        raise IncompleteParametersError
+    groups = len(parameters.domain)
+    if bounded is None and groups != 1:
+        raise IncompleteParametersError
+    # Without a bound there is one group, in which each member has one value.
+    bound = (
+        ContributionBound(1)
+        if bounded is None
+        else ContributionBound(bounded.delta_0, periods=bounded.periods)
+    )
+    among = CellsOfGroups(groups, len(Grid.of(stated.grid)), bound)
+    return RankedValues(currency, among, stated.quantiles, stated.smallest, stated.largest)
 
 
 def require_usable(policy: Policy) -> None:
@@ -156,6 +197,8 @@ def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
     if not parameters.with_counts:
         return None
     mechanism = mechanism_of(parameters)
+    if isinstance(mechanism, RankedValues):
+        raise IncompleteParametersError
     if not isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames):
         return 1 / mechanism.count_inverse_scale
     scaled = _count_variance(mechanism) * _MICRO**2
@@ -177,6 +220,12 @@ def moments_of(parameters: ReleaseParameters) -> BoundMoments | None:
     if isinstance(mechanism, MomentsOfNames):
         return mechanism.moments
     return mechanism if isinstance(mechanism, BoundMoments) else None
+
+
+def ranked_of(parameters: ReleaseParameters) -> RankedValues | None:
+    """Return the mechanism if it releases quantiles; else None."""
+    mechanism = mechanism_of(parameters)
+    return mechanism if isinstance(mechanism, RankedValues) else None
 
 
 def shift_of(parameters: ReleaseParameters) -> Shift | None:

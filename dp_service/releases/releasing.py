@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames, RankedValues
 from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoLooks
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval
@@ -43,6 +43,7 @@ from dp_service.releases.mechanism import (
     shift_of,
 )
 from dp_service.releases.plan import Plan
+from dp_service.releases.quantiles import ShownCells, cells_only, drawn_cells, shown_cells
 from dp_service.releases.sums import AnsweredAggregate, InOrder, answered, drawn_moments
 from dp_service.terms import CountNoise, Element, MechanismName
 
@@ -77,6 +78,7 @@ class Shown:
         aggregates: The sums and averages that the question asks for, in its order.
         rows: The places in the release of the elements that are shown, in the order of a sum or an average; None: the
             first ones are shown, in the order of the release.
+        quantiles: The quantiles that the question asks for, in its order.
     """
 
     count: int
@@ -86,6 +88,7 @@ class Shown:
     total: Total | None = None
     aggregates: tuple[AnsweredAggregate, ...] = ()
     rows: tuple[int, ...] | None = None
+    quantiles: tuple[ShownCells, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class Released:
         whole: Whether this is everything that was released, whatever part of it the question shows.
         denominator: What divides the noisy counts; 1 unless they are released relative to their total.
         sums: The noisy centred sums of each column that is summed, one for each element.
+        cells: The chosen cells of each quantile that is released, one for each element.
     """
 
     elements: list[Element]
@@ -116,6 +120,7 @@ class Released:
     whole: bool = False
     denominator: int = 1
     sums: tuple[NDArray[np.int64], ...] = ()
+    cells: tuple[NDArray[np.int64], ...] = ()
 
     @property
     def intervals(self) -> CountIntervals | None:
@@ -148,15 +153,17 @@ def release(
     rows = counted(plan, histogram)
     seed = release_seed(key, _specification(plan), plan.data_version, rows.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
-    drawn = _drawn(mechanism, rows, KeyedNoise(KeyedStream(seed)))
+    drawn = _drawn(parameters, mechanism, rows, KeyedNoise(KeyedStream(seed)))
     selection = drawn.selection
     found = selection.indices.size
     view = shown(parameters, drawn, confidence=confidence)
     listed = range(found) if whole else view.rows or range(view.count)
     places = np.fromiter(listed, dtype=np.int64, count=len(listed))
+    # Quantiles are of every element of the domain, and rows are of its cells.
+    elements = rows.elements if parameters.quantiles is None else list(parameters.domain or ())
     has_counts = selection.noisy_counts is not None and (whole or view.intervals is not None)
     return Released(
-        elements=[rows.elements[i] for i in selection.indices[places].tolist()],
+        elements=[elements[i] for i in selection.indices[places].tolist()],
         noisy_counts=_noisy_counts(selection)[places] if has_counts else None,
         shown=view,
         ended_in_bottom=selection.ended_in_bottom if whole else view.ended_in_bottom,
@@ -166,10 +173,15 @@ def release(
         whole=whole,
         denominator=mechanism.factors[1] if isinstance(mechanism, Shift) else 1,
         sums=tuple(column[places] for column in drawn.sums),
+        cells=tuple(column[places] for column in drawn.cells),
     )
 
 
-def _drawn(mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> Drawn:
+def _drawn(
+    parameters: ReleaseParameters, mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise
+) -> Drawn:
+    if isinstance(mechanism, RankedValues):
+        return drawn_cells(parameters, mechanism, rows, noise)
     counts = Counts.from_element_order(rows.counts)
     if isinstance(mechanism, Shift):
         if rows.total is None:
@@ -217,6 +229,9 @@ def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> 
         return _shown_shifted(
             parameters, ShiftedCounts.from_selection(shift, selection, drawn.total), count, alpha
         )
+    quantiles = shown_cells(parameters, drawn.cells, alpha=alpha)
+    if quantiles:
+        return Shown(count, None, IntervalKind.NONE, ended_in_bottom=False, quantiles=quantiles)
     summed = answered(parameters, drawn, most=count, alpha=alpha)
     if summed.in_order is not None:
         return _shown_in_order(parameters, summed.in_order, summed.aggregates)
@@ -271,6 +286,8 @@ def counted(plan: Plan, histogram: Histogram) -> Histogram:
         HistogramError: As `release` does.
     """
     parameters = plan.parameters
+    if parameters.quantiles is not None:
+        return cells_only(parameters, histogram, row_limit=plan.row_limit)
     domain = parameters.domain if plan.looks is None else plan.looks.names
     if domain is not None:
         return over_domain(histogram, domain, row_limit=plan.row_limit)
@@ -306,7 +323,7 @@ def _intervals(
 
 def _inverse_scale(parameters: ReleaseParameters) -> Fraction:
     mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames):
+    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames | RankedValues):
         raise IncompleteParametersError
     return mechanism.count_inverse_scale
 

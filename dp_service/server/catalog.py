@@ -48,6 +48,7 @@ from dp_service.server.messages import (
     element_columns,
     value_message,
 )
+from dp_service.server.quantile_messages import quantile_column
 from dp_service.server.served_policy import PolicyContent
 from dp_service.terms import Answering
 
@@ -178,6 +179,7 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         contributions=None if table.contributions is None else _contributions(table.contributions),
         choice=None if table.choice is None else _choice(table.choice),
         values=[_value_column(column, sums_rows=table.events is not None) for column in table.values],
+        quantiles=map(quantile_column, table.quantiles),
     )
 
 

@@ -14,6 +14,7 @@ from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of
+from dp_service.server.quantile_explanations import quantile_sentences
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 
 _LARGEST_DENOMINATOR = 1000
@@ -33,14 +34,17 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         worst: The most that the question can cost.
     """
     parameters = resolution.parameters
-    lines = [
-        _question([name for name, _ in resolution.columns], parameters),
-        *_copy(resolution),
-        *_clipping(parameters),
-        *_contributions(parameters),
-        *_sums(parameters),
-        _mechanism(parameters),
-    ]
+    if parameters.quantiles is not None:
+        lines = list(quantile_sentences(resolution))
+    else:
+        lines = [
+            _question([name for name, _ in resolution.columns], parameters),
+            *_copy(resolution),
+            *_clipping(parameters),
+            *_contributions(parameters),
+            *_sums(parameters),
+            _mechanism(parameters),
+        ]
     if resolution.requested_k is not None:
         lines.append(
             f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."

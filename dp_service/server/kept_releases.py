@@ -115,4 +115,5 @@ def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Drawn:
         selection,
         total=release.total.count if release.HasField("total") else None,
         sums=tuple(np.array(each.values, dtype=np.int64) for each in request.sums),
+        cells=tuple(np.array(each.cells, dtype=np.int64) for each in request.cells),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import assert_never
@@ -25,6 +26,7 @@ from dp_service.release_parameters import LooksBefore, ReleaseParameters, Summed
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of
+from dp_service.server.quantile_messages import RANK_FUNCTIONS, quantiles_message
 from dp_service.terms import (
     AggregateFunction,
     Answering,
@@ -62,6 +64,7 @@ MECHANISMS = {
     MechanismName.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
     MechanismName.BOUND_GAUSS: dp_pb2.MECHANISM_BOUND_GAUSS,
     MechanismName.BOUND_MOMENTS: dp_pb2.MECHANISM_BOUND_MOMENTS,
+    MechanismName.QUANTILE_GUMB: dp_pb2.MECHANISM_QUANTILE_GUMB,
 }
 ANSWERINGS = {
     Answering.UNBOUNDED: dp_pb2.ANSWERING_UNBOUNDED,
@@ -116,7 +119,25 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
         omit_counts=message.omit_counts,
         aggregates=tuple(map(_aggregate, message.aggregates)),
         ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
+        quantiles=tuple(map(_quantile, message.quantiles)),
     )
+
+
+# As many digits as a quantile can need; a text of a million digits is no number to anybody.
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12}|/[1-9][0-9]{0,11})?")
+
+
+def _quantile(message: question_pb2.Quantile) -> structured.AskedQuantile:
+    functions = {number: function for function, number in RANK_FUNCTIONS.items()}
+    if message.function not in functions:
+        raise QuestionError(
+            "quantiles",
+            "expected RANK_FUNCTION_QUANTILE, RANK_FUNCTION_SMALLEST or RANK_FUNCTION_LARGEST, and a column",
+        )
+    if message.q and not _NUMBER.fullmatch(message.q):
+        raise QuestionError("quantiles", "expected a number between 0 and 1, such as 0.25 or 1/3")
+    q = Fraction(message.q) if message.q else None
+    return structured.AskedQuantile(functions[message.function], message.column, q)
 
 
 def _aggregate(message: question_pb2.Aggregate) -> structured.Aggregate:
@@ -238,13 +259,14 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(
-    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool
+    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool, quantiles: bool
 ) -> list[dp_pb2.EngineFeature]:
-    """Return the features that an engine, or with two looks or sums its client, needs to run a query."""
+    """Return the features that an engine, or with two looks, sums or quantiles its client, needs to run a query."""
     of_client = {
         dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks,
         dp_pb2.ENGINE_FEATURE_SUMS: sums,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
+        dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
     }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
 
@@ -352,6 +374,7 @@ def parameters_message(
         contributions=_contributions(parameters),
         clipped=parameters.clips,
         sums=_sums(parameters),
+        quantiles=quantiles_message(parameters),
     )
 
 

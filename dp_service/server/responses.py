@@ -17,6 +17,7 @@ from dp_service.releases.releasing import IntervalKind, Released, Shown, Total
 from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns, parameters_message
+from dp_service.server.quantile_messages import chosen_cells, quantile_values
 
 CHUNK_BYTES = 2**20
 # At most: a noisy count, its interval and the tags around them.
@@ -142,6 +143,7 @@ def show_response(
     )
     response = dp_pb2.ShowReleaseResponse(release=release)
     response.aggregates.extend(_values(each, slice(None)) for each in view.aggregates)
+    response.quantiles.extend(map(quantile_values, view.quantiles))
     if view.intervals is not None:
         response.interval_lower.extend(view.intervals.lower.tolist())
         response.interval_upper.extend(view.intervals.upper.tolist())
@@ -165,6 +167,8 @@ def _elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ReleasedEle
         for column in (released.sums if released.whole else ())
     )
     message.aggregates.extend(_values(each, rows) for each in released.shown.aggregates)
+    message.cells.extend(chosen_cells(released.cells if released.whole else (), rows))
+    message.quantiles.extend(quantile_values(each, rows) for each in released.shown.quantiles)
     return message
 
 
@@ -183,5 +187,5 @@ def _widest_row_bytes(released: Released) -> int:
         sum(len(value.encode()) if isinstance(value, str) else 10 for value in element)
         for element in released.elements
     )
-    shown = released.shown.aggregates
+    shown = (*released.shown.aggregates, *released.shown.quantiles)
     return _ROW_OVERHEAD_BYTES + _AGGREGATE_BYTES * (len(released.sums) + len(shown)) + max(widths, default=0)

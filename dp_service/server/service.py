@@ -13,7 +13,8 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.policy import Policy
-from dp_service.queries.read_columns import values_read
+from dp_service.queries.policy_schema import CELL_COLUMN
+from dp_service.queries.read_columns import quantiles_read, values_read
 from dp_service.queries.render import render, required_features
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
@@ -251,6 +252,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
             sums=map(read_value, values_read(resolution.query)),
+            quantiles=next(map(read_value, quantiles_read(resolution.query)), None),
             requested_k=resolution.requested_k or 0,
             information_per_element=information_per_element(plan.parameters),
             version_is_fixed=resolution.fixed_data_version is not None,
@@ -371,6 +373,7 @@ def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_
                 two_looks=bool(look),
                 sums=bool(resolution.query.values),
                 over_rows=resolution.query.rows_summed is not None,
+                quantiles=resolution.query.quantiles is not None,
             ),
             look=look,
         )
@@ -381,10 +384,12 @@ def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_
 def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
     """Return whether a release is short enough to delay health checks; it depends on sizes and on no count.
 
-    The interval of an average takes a millisecond, so no release of sums is short.
+    The interval of an average takes a millisecond, and so does the choice of a quantile: no release of them is short.
     """
     is_short_plan = len(request.header.plan) <= SHORT_PLAN_BYTES
-    return is_short_plan and len(request.histogram.counts) <= SHORT_ROWS and not request.histogram.sums
+    histogram = request.histogram
+    of_cells = any(column.name == CELL_COLUMN for column in histogram.columns)
+    return is_short_plan and len(histogram.counts) <= SHORT_ROWS and not histogram.sums and not of_cells
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:

@@ -12,13 +12,15 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from dp_service.queries.policy_schema import CELL_COLUMN
 from dp_service.release_parameters import SummedValue
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
+from dp_service.releases.quantiles import CELL_TYPE
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
-from dp_service.terms import Scalar
+from dp_service.terms import ColumnType, Scalar
 from dp_service.values.bounds import Clamp
 
 DEFAULT_CONFIDENCE = 0.95
@@ -41,8 +43,14 @@ class StreamAssembler:
     sums: list[list[int]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.columns = [[] for _ in self.plan.columns]
+        self.columns = [[] for _ in self._columns]
         self.sums = [[] for _ in self._summed]
+
+    @property
+    def _columns(self) -> tuple[tuple[str, ColumnType], ...]:
+        """The columns of the answer to the plan's query: those of the elements, and for quantiles that of the cells."""
+        cell = () if self.plan.parameters.quantiles is None else ((CELL_COLUMN, CELL_TYPE),)
+        return (*self.plan.columns, *cell)
 
     @property
     def _summed(self) -> tuple[SummedValue, ...]:
@@ -58,7 +66,7 @@ class StreamAssembler:
         if chunk.ByteSize() > CHUNK_LIMIT_BYTES:
             raise HistogramError(f"expected chunks of at most {CHUNK_LIMIT_BYTES} bytes")
         names = [column.name for column in chunk.columns]
-        if names != [name for name, _ in self.plan.columns]:
+        if names != [name for name, _ in self._columns]:
             raise HistogramError("expected the plan's element columns, in their order")
         if len(self.counts) + len(chunk.counts) > self.plan.row_limit:
             raise HistogramError(f"expected at most the plan's {self.plan.row_limit} rows")
@@ -86,7 +94,7 @@ class StreamAssembler:
         Raises:
             HistogramError: The rows cannot be the answer to the plan's query.
         """
-        types = tuple(kind for _, kind in self.plan.columns)
+        types = tuple(kind for _, kind in self._columns)
         return checked_histogram(
             types,
             self.columns,

@@ -12,11 +12,13 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dp_service.terms import GridScale, GridSpec
 
 MAX_CELLS = 100_000
 
@@ -44,6 +46,15 @@ class Grid:
 
     def __len__(self) -> int:
         return len(self.edges) - 1
+
+    @classmethod
+    def of(cls, spec: GridSpec) -> Grid:
+        """Return the grid that a policy states.
+
+        Raises:
+            ValueError: There is none: as for `linear` and `geometric`.
+        """
+        return _made(spec)
 
     @classmethod
     def linear(cls, low: int, high: int, cells: int) -> Grid:
@@ -120,6 +131,15 @@ class Grid:
     @cached_property
     def _array(self) -> NDArray[np.int64]:
         return np.array(self.edges, dtype=np.int64)
+
+
+@lru_cache(maxsize=256)
+def _made(spec: GridSpec) -> Grid:
+    match spec.scale:
+        case GridScale.LINEAR:
+            return Grid.linear(spec.low, spec.high, spec.cells)
+        case GridScale.GEOMETRIC:
+            return Grid.geometric(spec.low, spec.high, spec.cells)
 
 
 def _require_cells(low: int, high: int, cells: int, *, are_merged: bool = False) -> None:

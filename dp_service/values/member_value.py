@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from enum import StrEnum
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.terms import MemberValue
 from dp_service.values.bounds import ValueBounds
 from dp_service.values.quantum import Value
-
-
-class MemberValue(StrEnum):
-    """Which value stands for a member: its total, the mean or the largest of its rows, or one that a hash chooses."""
-
-    TOTAL = "total"
-    MEAN = "mean"
-    LARGEST = "largest"
-    ONE_ROW = "one_row"
 
 
 def member_value(

@@ -25,14 +25,15 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     """Returns the columns: those of the elements as selected, the count, sums and averages, and ends of intervals.
 
     All have the question's aliases. Without one the count is called `count`, a sum `sum_<column>` and an average
-    `average_<column>_per_member`, over rows `sum_<column>_of_rows` and `average_<column>_per_row`; an interval is
+    `average_<column>_per_member`, over rows `sum_<column>_of_rows` and `average_<column>_per_row`; a quantile is
+    `<column>_p<percent>`, `min_<column>` or `max_<column>`; an interval is
     `<name>_lower` and `<name>_upper`. A name that another column has already gets underscores at its end.
     """
     columns = {column.title: (TYPE_OF_COLUMN[column.type], False) for column in release.columns}
     numbers = (
         [] if release.interval_kind is IntervalKind.NONE else [(release.count_alias or COUNT_NAME, False)]
     )
-    for aggregate in release.parameters.aggregates:
+    for aggregate in release.parameters.values:
         numbers.append((aggregate.title, aggregate.function is AggregateFunction.AVERAGE))
     for title, may_be_null in numbers:
         for name in (title, f"{title}_lower", f"{title}_upper") if intervals else (title,):
@@ -46,9 +47,11 @@ def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
 
 
 def _values(row: Row, *, intervals: bool) -> Values:
-    if row.noisy_count is None:
+    if row.noisy_count is None and not row.values:
         return row.element
-    numbers = (row.noisy_count, *((row.interval or ()) if intervals else ()))
+    # Quantiles come without counts.
+    counted = () if row.noisy_count is None else (row.noisy_count,)
+    numbers = (*counted, *((row.interval or ()) if intervals else ()))
     return (
         *row.element,
         *numbers,

@@ -10,6 +10,8 @@ from typing import Protocol, TypeAlias
 
 Element: TypeAlias = str | int | bool
 
+CELL_COLUMN = "gris_cell"
+"""The last column of the elements, where a query asks how many members have their value in each cell of a grid."""
 COUNT_COLUMN = "gris_count"
 """The column behind those of the elements in every answer."""
 FIRST_COUNT_COLUMN = "gris_first_count"
@@ -73,6 +75,16 @@ class ExpectedColumn:
 
 
 @dataclass(frozen=True)
+class CellColumn(ExpectedColumn):
+    """The column of an answer that holds the cells of quantiles, behind those of the elements; no result shows it."""
+
+
+def shown_columns(columns: tuple[ExpectedColumn, ...]) -> tuple[ExpectedColumn, ...]:
+    """Returns the columns that a result shows, of those of an answer."""
+    return tuple(column for column in columns if not isinstance(column, CellColumn))
+
+
+@dataclass(frozen=True)
 class ReadColumn:
     """A column that a query names, however it does, and what the query was written for.
 
@@ -103,7 +115,7 @@ class ReadColumn:
 
 @dataclass(frozen=True)
 class ReadValue:
-    """A column that a query sums, and what the query was written for.
+    """A column that a query sums, or that quantiles are of, and what the query was written for.
 
     `null_value` is what an engine that stores no NULL stores where a value is missing; None: an infinity, or nothing
     that is a number.
@@ -148,7 +160,8 @@ class EngineQuery:
     `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
-    `sums` are the columns that it sums: for each, the answer has one more column behind all counts.
+    `sums` are the columns that it sums: for each, the answer has one more column behind all counts. `quantiles` is the
+    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`.
     """
 
     table: str
@@ -161,6 +174,12 @@ class EngineQuery:
     pairs_copy: PairsCopy | None = None
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
+    quantiles: ReadValue | None = None
+
+    @property
+    def read_values(self) -> tuple[ReadValue, ...]:
+        """The columns of numbers that it reads, to be checked as `reads` are."""
+        return self.sums if self.quantiles is None else (*self.sums, self.quantiles)
 
     @property
     def numbers(self) -> tuple[str, ...]:

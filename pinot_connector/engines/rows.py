@@ -66,7 +66,7 @@ def require_readable(
 def require_summable(
     query: EngineQuery, held: Iterable[tuple[str, str]], accepted: Mapping[ValueType, frozenset[str]]
 ) -> None:
-    """Checks the columns that a query sums, as `require_readable` checks the others.
+    """Checks the columns that a query sums, or whose quantiles it asks for, as `require_readable` checks the others.
 
     Args:
         query: what is to be asked.
@@ -77,7 +77,7 @@ def require_summable(
         EngineRefused: the table has no such column, or it does not have the policy's type.
     """
     types = {name.casefold(): type_ for name, type_ in held}
-    for value in query.sums:
+    for value in query.read_values:
         if value.name.casefold() not in types:
             raise EngineRefused(f"the table has no column {value.name}")
         found = plain_type(types[value.name.casefold()])

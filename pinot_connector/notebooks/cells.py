@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from pinot_connector.budgets import Cost, Level
-from pinot_connector.results import AggregateValue, PrivateResult, Row
+from pinot_connector.results import AggregateValue, PrivateResult, Row, rank_error_lines
 
 MAX_ROWS = 100
 MAX_LETTERS = 300
@@ -17,6 +17,9 @@ _TURNING = ("R", "AL", "AN")
 def heads(result: PrivateResult) -> list[str]:
     """Returns the heads of the columns."""
     titles = [column.title for column in result.columns]
+    if result.parameters.quantiles is not None:
+        for quantile in result.parameters.quantiles.shown:
+            titles += [quantile.title, "cell"]
     if not any(row.interval is not None for row in result.rows):
         return titles
     interval = f"{100 * result.confidence:g} % interval"
@@ -27,11 +30,11 @@ def heads(result: PrivateResult) -> list[str]:
 
 
 def cells(row: Row) -> Sequence[str]:
-    """Returns an element, and where it has them its count with the interval, sums and averages."""
-    if row.interval is None:
-        return [str(value) for value in row.element]
-    lower, upper = row.interval
-    counted = [str(row.noisy_count), f"{lower} to {upper}"]
+    """Returns an element, and where it has them its count with the interval, sums and averages, or quantiles."""
+    counted = []
+    if row.interval is not None:
+        lower, upper = row.interval
+        counted = [str(row.noisy_count), f"{lower} to {upper}"]
     return [*map(str, row.element), *counted, *(cell for value in row.values for cell in _value_cells(value))]
 
 
@@ -48,6 +51,7 @@ def notes(result: PrivateResult, shown: int) -> Iterable[str]:
     if result.requested_k is not None:
         yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
     yield from result.parameters.left_out
+    yield from rank_error_lines(result)
     yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"
     yield from (f"left of {'/'.join(level.path)}: {_left(level)}" for level in result.remaining)
 

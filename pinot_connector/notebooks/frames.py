@@ -34,12 +34,10 @@ def result_table(result: PrivateResult) -> Any:
     kinds = [_TYPES[column.type] for column in result.columns]
     # Counts relative to a total, or of several looks together, are multiples of a fraction.
     bounded = result.parameters.contributions
-    kinds += [
-        pa.float64() if bounded is not None and bounded.denominator > 1 else pa.int64(),
-        pa.int64(),
-        pa.int64(),
-    ][: len(names) - len(kinds)]
-    # Sums and averages with the ends of their intervals.
+    count = pa.float64() if bounded is not None and bounded.denominator > 1 else pa.int64()
+    counts = [] if result.parameters.quantiles else [count, pa.int64(), pa.int64()]
+    kinds += counts[: len(names) - len(kinds)]
+    # Sums and averages, or quantiles, with the ends of their intervals.
     kinds += [pa.float64()] * (len(names) - len(kinds))
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return pa.table(

@@ -18,8 +18,8 @@ from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.terms import Element
-from tests.support.queries import summing
+from dp_service.terms import Element, MemberValue
+from tests.support.queries import quantiles, summing
 from tests.support.queries.reference import Row, bounded_answer
 from tests.support.queries.summing import NUMBERS, WHOLES, policy
 from tests.support.rings import needs
@@ -131,6 +131,7 @@ class Found:
     bounded: list[Planned]
     second: list[Planned]
     sums: list[Planned]
+    quantiles: list[Planned]
 
 
 def _rows() -> list[tuple[object, ...]]:
@@ -216,9 +217,31 @@ SUMS = tuple(
 )
 
 
+SPREAD = {
+    "rows": quantiles.policy(MemberValue.ONE_ROW, table="rows"),
+    "means": quantiles.policy(
+        MemberValue.MEAN, whole=quantiles.WHOLES[1], number=quantiles.NUMBERS[1], delta_0=3, table="means"
+    ),
+    "totals": quantiles.policy(
+        whole=quantiles.WHOLES[2], number=quantiles.NUMBERS[2], delta_0=1, table="totals"
+    ),
+    "largest": quantiles.policy(MemberValue.LARGEST, table="largest"),
+}
+QUANTILES = tuple(
+    quantiles.asked(column, by=by, table=table)
+    for table in SPREAD
+    for column in ("whole", "number")
+    for by in ((), ("text",))
+)
+
+
 def _summed_table(policy: Policy, table: str) -> Table:
     """Return the odd rows as Pinot stores them: a number of the policy, or an infinity, where a value is missing."""
-    whole, number = (policy.table(table).value(name).null_value for name in ("whole", "number"))
+    found = policy.table(table)
+    whole, number = (
+        (found.value(name) if found.values else found.quantile(name)).null_value
+        for name in ("whole", "number")
+    )
     rows = [
         (
             row.member,
@@ -249,10 +272,13 @@ def found() -> Found:
     resolutions += [resolve(query, BOUNDING, now=0) for query in BOUNDED]
     resolutions += [second_look(resolve(query, TWO_LOOKS, now=0), names) for query, names in SECOND]
     resolutions += [resolve(query, SUMMED[query.table], now=0) for query in SUMS]
+    resolutions += [resolve(query, SPREAD[query.table], now=0) for query in QUANTILES]
     tables = {"visits": _table(), "t": _odd_table()}
-    tables |= {name: _summed_table(policy, name) for name, policy in SUMMED.items()}
+    tables |= {name: _summed_table(policy, name) for name, policy in (SUMMED | SPREAD).items()}
     answers = iter(planned(tables, [render(each, "pinot") for each in resolutions]))
-    return Found(*(list(islice(answers, len(group))) for group in (QUESTIONS, BOUNDED, SECOND, SUMS)))
+    return Found(
+        *(list(islice(answers, len(group))) for group in (QUESTIONS, BOUNDED, SECOND, SUMS, QUANTILES))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -339,6 +365,16 @@ def test_a_query_sums_what_the_reference_sums(found: Found) -> None:
         assert {"BIGINT"} == {kind for name, kind in answer.columns if name != "text"}
         wanted = summing.reference(query, SUMMED[query.table], summing.odd_rows(500))
         assert wanted == answer.rows
+
+
+def test_a_query_finds_the_cells_that_the_reference_finds(found: Found) -> None:
+    """Whichever value of a member counts: by a formula, by a search among the edges, and by a hash of rows."""
+    for query, answer in zip(QUANTILES, found.quantiles, strict=True):
+        assert not answer.unknown_options
+        kinds = {name: kind for name, kind in answer.columns if name != "text"}
+        assert set(kinds) == {"gris_cell", "gris_count"}
+        assert set(kinds.values()) <= {"INTEGER", "BIGINT"}
+        assert quantiles.reference(query, SPREAD[query.table], summing.odd_rows(500)) == answer.rows
 
 
 @pytest.mark.usefixtures("starts_pinot")

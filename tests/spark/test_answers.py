@@ -25,13 +25,14 @@ from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.terms import MemberValue
 from gris_cli.policy_promises import counted
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from tests.support.engine_queries import engine_query
 from tests.support.examples import examples
-from tests.support.queries import summing
+from tests.support.queries import quantiles, summing
 from tests.support.queries.drawing import NOW, TYPES, VALUES, policies, questions, questions_and_totals
 
 Engines = tuple[SparkEngine, DuckDBEngine]
@@ -170,6 +171,23 @@ def test_an_infinity_of_one_member_decides_nothing_on_spark(
         assert list(zip(*answer.elements, answer.counts, *answer.sums, strict=True)) == summing.reference(
             query, policy, rows
         )
+
+
+@pytest.mark.parametrize(
+    ("place", "rule"),
+    [(0, MemberValue.ONE_ROW), (1, MemberValue.MEAN), (2, MemberValue.TOTAL), (2, MemberValue.LARGEST)],
+)
+def test_spark_finds_the_cells_that_duckdb_and_the_reference_do(
+    summing_engines: Engines, place: int, rule: MemberValue
+) -> None:
+    """Of the same hard values, whichever value of a member counts, by a formula and by a list of edges."""
+    policy = quantiles.policy(rule, whole=quantiles.WHOLES[place], number=quantiles.NUMBERS[place])
+    for query in (quantiles.asked("number"), quantiles.asked("whole", by=())):
+        resolution = resolve(query, policy, now=NOW)
+        wanted = quantiles.reference(query, policy, summing.odd_rows(500))
+        for engine in summing_engines:
+            answer = engine.run(engine_query(resolution, engine.dialect), engine.data_version("t"))
+            assert wanted == list(zip(*answer.elements, answer.counts, strict=True))
 
 
 PROMISES = """

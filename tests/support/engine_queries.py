@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dp_service.queries.read_columns import ReadColumn, values_read
+from dp_service.queries.read_columns import ReadColumn, ReadValue, quantiles_read, values_read
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.server.messages import read_column
@@ -14,11 +14,13 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
     """Return the query for the engine of a dialect, with all that it has to check."""
     features = required_features(resolution, dialect)
     copy = resolution.copy
+    quantiles = next(map(_read_value, quantiles_read(resolution.query)), None)
     return base.EngineQuery(
         table=resolution.query.table,
         sql=render(resolution, dialect),
-        columns=tuple(
-            base.ExpectedColumn(name, base.ColumnType[kind.name]) for name, kind in resolution.columns
+        columns=(
+            *(base.ExpectedColumn(name, base.ColumnType[kind.name]) for name, kind in resolution.columns),
+            *(() if quantiles is None else (base.CellColumn(base.CELL_COLUMN, base.ColumnType.INT64),)),
         ),
         row_limit=resolution.row_limit,
         requires=frozenset(base.Feature[each.name] for each in features if each is not Feature.FIRST_COUNTS),
@@ -30,11 +32,13 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         if resolution.pairs is None
         else base.PairsCopy(resolution.pairs.start, resolution.pairs.end, resolution.pairs.rows),
         first_counts=Feature.FIRST_COUNTS in features,
-        sums=tuple(
-            base.ReadValue(value.name, base.ValueType(value.type.value), value.null_value)
-            for value in values_read(resolution.query)
-        ),
+        sums=tuple(map(_read_value, values_read(resolution.query))),
+        quantiles=quantiles,
     )
+
+
+def _read_value(value: ReadValue) -> base.ReadValue:
+    return base.ReadValue(value.name, base.ValueType(value.type.value), value.null_value)
 
 
 def _read(column: ReadColumn) -> base.ReadColumn:

@@ -11,9 +11,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from dp_service.terms import MemberValue
 from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS, Grid
-from dp_service.values.member_value import MemberValue, member_value
+from dp_service.values.member_value import member_value
 from dp_service.values.quantum import Value
 
 BOUNDS = ValueBounds.of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0), Fraction(150)))

@@ -6,7 +6,8 @@ computed from bounded members, which the mechanisms cannot see: if they were not
 * `bound_moments`: counts, sums and averages in one release; `released` has what follows from it, `intervals`
   its intervals, by the laws of `noise_pairs`; `moments_of_names` does it in two looks;
 * `quantile_gumb`: quantiles, largest and smallest values over a public grid, by the scores of `rank_scores`;
-  `rank_errors` says how far they may be from the rank that was wanted;
+  `rank_errors` says how far they may be from the rank that was wanted, and `ranked_values` is all that one question
+  asks for;
 * `drill_down`: totals beside rows of pairs, and what the shown rows leave of them.
 
 Sums are accounted in zCDP only, as all Gaussian noise is; quantiles in bounded range, as every choice is.
@@ -23,6 +24,7 @@ from dp_service.mechanisms.aggregates.moments_of_names import MomentsOfNames
 from dp_service.mechanisms.aggregates.quantile_gumb import CellsOfGroups, ExtremeGumb, QuantileGumb
 from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_members
 from dp_service.mechanisms.aggregates.rank_scores import Largest, Quantile, Smallest
+from dp_service.mechanisms.aggregates.ranked_values import RankedValues
 from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Quantile",
     "QuantileGumb",
     "RankError",
+    "RankedValues",
     "ReleasedColumn",
     "ReleasedMoments",
     "Smallest",

@@ -27,7 +27,8 @@ def render(resolution: Resolution, dialect: str) -> str:
         A query whose answer has the dimensions' columns in the question's order and then `gris_count`, with
         `Feature.FIRST_COUNTS` also `gris_first_count`, and for each column that is summed `gris_sum_1` and so on; rows
         come by count descending, then by element, at most `resolution.row_limit` of them. Without dimensions there is
-        one row, whether or not any row of the table counts.
+        one row, whether or not any row of the table counts. For quantiles the column `gris_cell` is behind those of the
+        dimensions, and there is a row for each cell that anybody is in.
 
     Raises:
         UnknownDialectError: There is no such dialect.
@@ -43,7 +44,7 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
     """
     engine = _dialect(dialect)
     bound, query = in_query_bound(resolution), resolution.query
-    is_nested = query.clip is not None or bool(query.values) or bound is not None
+    is_nested = query.clip is not None or bool(query.used_values) or bound is not None
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
     pairs = Feature.PAIRS_COPY if resolution.pairs is not None else None

@@ -38,10 +38,16 @@ from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
-from dp_service.queries.render.sums import measured, measures, sums, usable_conditions
+from dp_service.queries.render.quantiles import (
+    STEP_COLUMN,
+    chosen_rows,
+    counts_of_cells,
+    member_value,
+)
+from dp_service.queries.render.sums import measured, measures, row_steps, sums, usable_conditions
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Measure, Value
-from dp_service.terms import ColumnType, Element, Scalar
+from dp_service.terms import ColumnType, Element, MemberValue, Scalar
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -49,6 +55,8 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
     query = resolution.query
     if resolution.pairs is not None:
         return _pairs_statement(within_copy(resolution), resolution.pairs, dialect)
+    if query.quantiles is not None:
+        return quantile_statement(resolution, dialect)
     if (bound := in_query_bound(resolution)) is not None:
         return bounded_statement(resolution, bound, dialect)
     if query.values:
@@ -157,7 +165,7 @@ def _condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool = Fa
         *_restriction_conditions(resolution, dialect, is_nested=is_nested),
         *_text_conditions(resolution, dialect),
         *_name_conditions(resolution, dialect),
-        *(each for value in resolution.query.values for each in usable_conditions(value, dialect)),
+        *(each for value in resolution.query.used_values for each in usable_conditions(value, dialect)),
     ]
     return " AND ".join(conditions)
 
@@ -363,6 +371,20 @@ def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dial
     return dialect.window_prefix + dialect.nested_prefix + dialect.prefix + " ".join(clauses)
 
 
+def quantile_statement(resolution: Resolution, dialect: Dialect) -> str:
+    """Write the query for how many members are in each cell of the grid, in each element (`render.quantiles`)."""
+    query, bound = resolution.query, in_query_bound(resolution)
+    if bound is None:
+        source, condition = _contributions(resolution, dialect), ""
+    else:
+        source = _ranked(resolution, bound, dialect)
+        condition = f"{identifier('gris_rank', dialect)} <= {bound.delta_0}"
+    found = counts_of_cells(source, query, condition, dialect)
+    of_one_row = query.quantiles is not None and query.quantiles.rule is MemberValue.ONE_ROW
+    window = dialect.window_prefix if of_one_row or bound is not None else ""
+    return window + dialect.nested_prefix + dialect.prefix + " ".join([found, *_limit(resolution, dialect)])
+
+
 def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
     """Write of how many members an element is the first; a count of an expression means other things on Pinot."""
     if bound.counts_firsts:
@@ -401,11 +423,16 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
     selected = [
         *_selected(keys, _names(query, dialect)),
         f"{member} AS {identifier('gris_member', dialect)}",
-        *measures(query, dialect),
     ]
-    clauses = [
-        f"SELECT {', '.join(selected)}",
-        f"FROM {identifier(query.table, dialect)} WHERE {_condition(resolution, dialect, is_nested=True)}",
-        f"GROUP BY {', '.join([*keys, member])}",
-    ]
-    return " ".join(clauses)
+    condition = _condition(resolution, dialect, is_nested=True)
+    source = f"FROM {identifier(query.table, dialect)} WHERE {condition}"
+    quantiles = query.quantiles
+    if quantiles is not None and quantiles.rule is MemberValue.ONE_ROW:
+        step = f"{row_steps(quantiles.value, dialect)} AS {identifier(STEP_COLUMN, dialect)}"
+        text = dialect.canonical_text(identifier("gris_member", dialect), resolution.member_type)
+        return chosen_rows(f"SELECT {', '.join([*selected, step])} {source}", query, text, dialect)
+    if quantiles is None:
+        numbers = measures(query, dialect)
+    else:
+        numbers = [f"{member_value(quantiles, dialect)} AS {measured(query, dialect)[0]}"]
+    return f"SELECT {', '.join([*selected, *numbers])} {source} GROUP BY {', '.join([*keys, member])}"

@@ -47,7 +47,7 @@ def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
 
 def measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
     """Return what a query calls the numbers that it takes of each member in each element."""
-    totals = [identifier(total_name(place), dialect) for place in range(len(query.values))]
+    totals = [identifier(total_name(place), dialect) for place in range(len(query.used_values))]
     counts = [identifier(MEMBER_COUNT_COLUMN, dialect)]
     return totals + counts if query.rows_summed is not None else totals or counts
 
@@ -78,8 +78,17 @@ def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
 
 def _member_total(value: QueryValue, dialect: Dialect) -> str:
     """Write the sum of a member's rows in an element, each of them rounded and clamped."""
-    clamped = _clamped(_steps(value, dialect), value.bounds.rows)
-    return f"SUM(CAST({clamped} AS BIGINT))"
+    return f"SUM({row_steps(value, dialect)})"
+
+
+def row_steps(value: QueryValue, dialect: Dialect) -> str:
+    """Write how many steps a row counts with: rounded, and within the clamps of rows."""
+    return f"CAST({_clamped(_steps(value, dialect), value.bounds.rows)} AS BIGINT)"
+
+
+def within_totals(number: str, value: QueryValue) -> str:
+    """Write a number of a member, brought between the clamps of totals."""
+    return _clamped(number, value.bounds.totals)
 
 
 def _centred_total(value: QueryValue, place: int, dialect: Dialect) -> str:

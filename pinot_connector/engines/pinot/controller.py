@@ -223,7 +223,7 @@ class Controller:
         """Refuses a query for another schema than the table has, or where counts are rewritten."""
         self.require_exact_counts(query.table)
         require_readable(self._columns[query.table], query.reads)
-        require_summable(self._columns[query.table], query.sums)
+        require_summable(self._columns[query.table], query.read_values)
         if query.pairs_copy is not None:
             require_uncut(self._columns[query.table], (column.name for column in query.columns))
 

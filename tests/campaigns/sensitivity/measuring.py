@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames
+from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames, RankedValues
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, read_policy
@@ -282,11 +282,11 @@ def _reach(resolution: Resolution) -> int | None:
 def _look_or_mechanism(
     resolution: Resolution,
 ) -> KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | Shift:
-    """Return what draws the answer to this question or look; none of these questions sums."""
+    """Return what draws the answer to this question or look; none of these questions sums or asks for quantiles."""
     mechanism = mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
     if isinstance(mechanism, TwoLooks):
         return mechanism.names_look if resolution.names is None else mechanism.counts_look
-    assert not isinstance(mechanism, BoundMoments | MomentsOfNames)
+    assert not isinstance(mechanism, BoundMoments | MomentsOfNames | RankedValues)
     return mechanism
 
 

@@ -20,6 +20,7 @@ class Mechanism(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MECHANISM_UNK_GUMB: _ClassVar[Mechanism]
     MECHANISM_BOUND_GAUSS: _ClassVar[Mechanism]
     MECHANISM_BOUND_MOMENTS: _ClassVar[Mechanism]
+    MECHANISM_QUANTILE_GUMB: _ClassVar[Mechanism]
 
 class CountNoise(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -57,6 +58,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
 
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -103,6 +105,20 @@ class FilterOperator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FILTER_OPERATOR_IN: _ClassVar[FilterOperator]
     FILTER_OPERATOR_NOT_IN: _ClassVar[FilterOperator]
     FILTER_OPERATOR_RANGE: _ClassVar[FilterOperator]
+
+class GridScale(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GRID_SCALE_UNSPECIFIED: _ClassVar[GridScale]
+    GRID_SCALE_LINEAR: _ClassVar[GridScale]
+    GRID_SCALE_GEOMETRIC: _ClassVar[GridScale]
+
+class MemberValue(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MEMBER_VALUE_UNSPECIFIED: _ClassVar[MemberValue]
+    MEMBER_VALUE_TOTAL: _ClassVar[MemberValue]
+    MEMBER_VALUE_MEAN: _ClassVar[MemberValue]
+    MEMBER_VALUE_LARGEST: _ClassVar[MemberValue]
+    MEMBER_VALUE_ONE_ROW: _ClassVar[MemberValue]
 MECHANISM_UNSPECIFIED: Mechanism
 MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
@@ -110,6 +126,7 @@ MECHANISM_UNK_LAP: Mechanism
 MECHANISM_UNK_GUMB: Mechanism
 MECHANISM_BOUND_GAUSS: Mechanism
 MECHANISM_BOUND_MOMENTS: Mechanism
+MECHANISM_QUANTILE_GUMB: Mechanism
 COUNT_NOISE_UNSPECIFIED: CountNoise
 COUNT_NOISE_NONE: CountNoise
 COUNT_NOISE_DISCRETE_LAPLACE: CountNoise
@@ -132,6 +149,7 @@ ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
 ENGINE_FEATURE_PAIRS_COPY: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
+ENGINE_FEATURE_QUANTILES: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
@@ -160,6 +178,14 @@ FILTER_OPERATOR_UNSPECIFIED: FilterOperator
 FILTER_OPERATOR_IN: FilterOperator
 FILTER_OPERATOR_NOT_IN: FilterOperator
 FILTER_OPERATOR_RANGE: FilterOperator
+GRID_SCALE_UNSPECIFIED: GridScale
+GRID_SCALE_LINEAR: GridScale
+GRID_SCALE_GEOMETRIC: GridScale
+MEMBER_VALUE_UNSPECIFIED: MemberValue
+MEMBER_VALUE_TOTAL: MemberValue
+MEMBER_VALUE_MEAN: MemberValue
+MEMBER_VALUE_LARGEST: MemberValue
+MEMBER_VALUE_ONE_ROW: MemberValue
 
 class Contributions(_message.Message):
     __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift", "sharpened", "most_sharpening_units")
@@ -270,7 +296,7 @@ class Sums(_message.Message):
     def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums", "quantiles")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -285,6 +311,7 @@ class MechanismParameters(_message.Message):
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     CLIPPED_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     mechanism: Mechanism
     epsilon_per: str
     delta: str
@@ -299,7 +326,8 @@ class MechanismParameters(_message.Message):
     contributions: Contributions
     clipped: bool
     sums: Sums
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ...) -> None: ...
+    quantiles: Quantiles
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
     __slots__ = ("question", "data_version", "dialect", "before")
@@ -388,7 +416,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -408,6 +436,7 @@ class TranslateQueryResponse(_message.Message):
     UNFINISHED_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     PAIRS_COPY_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -427,7 +456,8 @@ class TranslateQueryResponse(_message.Message):
     unfinished: UnfinishedRelease
     sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
     pairs_copy: PairsCopy
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ...) -> None: ...
+    quantiles: ReadValue
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ...) -> None: ...
 
 class UnfinishedRelease(_message.Message):
     __slots__ = ("cost", "charge_ticket", "policy_statement")
@@ -540,7 +570,7 @@ class AddNoiseUnaryResponse(_message.Message):
     def __init__(self, elements: _Optional[_Union[ReleasedElements, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
 
 class ReleasedElements(_message.Message):
-    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "sums", "aggregates")
+    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "sums", "aggregates", "quantiles", "cells")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
@@ -549,6 +579,8 @@ class ReleasedElements(_message.Message):
     NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     interval_lower: _containers.RepeatedScalarFieldContainer[int]
@@ -557,7 +589,9 @@ class ReleasedElements(_message.Message):
     noisy_denominator: int
     sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
+    quantiles: _containers.RepeatedCompositeFieldContainer[QuantileValues]
+    cells: _containers.RepeatedCompositeFieldContainer[ChosenCells]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
 
 class AggregateValues(_message.Message):
     __slots__ = ("values", "lower", "upper")
@@ -618,7 +652,7 @@ class Release(_message.Message):
     def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ..., names_tag: _Optional[bytes] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
-    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums", "before")
+    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums", "before", "cells")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
@@ -626,6 +660,7 @@ class ShowReleaseRequest(_message.Message):
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     release: Release
     element_ranks: _containers.RepeatedScalarFieldContainer[int]
@@ -633,7 +668,8 @@ class ShowReleaseRequest(_message.Message):
     confidence: float
     sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     before: _containers.RepeatedCompositeFieldContainer[LookCounts]
-    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ...) -> None: ...
+    cells: _containers.RepeatedCompositeFieldContainer[ChosenCells]
+    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
 
 class LookCounts(_message.Message):
     __slots__ = ("release_id", "noisy_counts")
@@ -644,18 +680,20 @@ class LookCounts(_message.Message):
     def __init__(self, release_id: _Optional[str] = ..., noisy_counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseResponse(_message.Message):
-    __slots__ = ("release", "interval_lower", "interval_upper", "aggregates", "combined_numerators")
+    __slots__ = ("release", "interval_lower", "interval_upper", "aggregates", "combined_numerators", "quantiles")
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     COMBINED_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     release: Release
     interval_lower: _containers.RepeatedScalarFieldContainer[int]
     interval_upper: _containers.RepeatedScalarFieldContainer[int]
     aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
     combined_numerators: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., combined_numerators: _Optional[_Iterable[int]] = ...) -> None: ...
+    quantiles: _containers.RepeatedCompositeFieldContainer[QuantileValues]
+    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., combined_numerators: _Optional[_Iterable[int]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")
@@ -826,7 +864,7 @@ class GetCatalogResponse(_message.Message):
     def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ...) -> None: ...
 
 class CatalogTable(_message.Message):
-    __slots__ = ("name", "member", "measures", "time", "consistency", "columns", "contributions", "choice", "values")
+    __slots__ = ("name", "member", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     MEASURES_FIELD_NUMBER: _ClassVar[int]
@@ -836,6 +874,7 @@ class CatalogTable(_message.Message):
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     CHOICE_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     name: str
     member: str
     measures: _containers.RepeatedCompositeFieldContainer[CatalogMeasure]
@@ -845,7 +884,8 @@ class CatalogTable(_message.Message):
     contributions: Contributions
     choice: CatalogChoice
     values: _containers.RepeatedCompositeFieldContainer[SummedColumn]
-    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ...) -> None: ...
+    quantiles: _containers.RepeatedCompositeFieldContainer[QuantileColumn]
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ...) -> None: ...
 
 class CatalogChoice(_message.Message):
     __slots__ = ("among", "units")
@@ -902,3 +942,71 @@ class CatalogColumn(_message.Message):
     published: PublishedDomain
     other_mechanism: Mechanism
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ...) -> None: ...
+
+class QuantileColumn(_message.Message):
+    __slots__ = ("name", "member_value", "quantum", "scale", "lower", "upper", "cells")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_VALUE_FIELD_NUMBER: _ClassVar[int]
+    QUANTUM_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    member_value: MemberValue
+    quantum: str
+    scale: GridScale
+    lower: str
+    upper: str
+    cells: int
+    def __init__(self, name: _Optional[str] = ..., member_value: _Optional[_Union[MemberValue, str]] = ..., quantum: _Optional[str] = ..., scale: _Optional[_Union[GridScale, str]] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., cells: _Optional[int] = ...) -> None: ...
+
+class ShownQuantile(_message.Message):
+    __slots__ = ("function", "q", "alias", "rank_error", "cuts")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    Q_FIELD_NUMBER: _ClassVar[int]
+    ALIAS_FIELD_NUMBER: _ClassVar[int]
+    RANK_ERROR_FIELD_NUMBER: _ClassVar[int]
+    CUTS_FIELD_NUMBER: _ClassVar[int]
+    function: _question_pb2.RankFunction
+    q: str
+    alias: str
+    rank_error: str
+    cuts: _containers.RepeatedCompositeFieldContainer[RankCut]
+    def __init__(self, function: _Optional[_Union[_question_pb2.RankFunction, str]] = ..., q: _Optional[str] = ..., alias: _Optional[str] = ..., rank_error: _Optional[str] = ..., cuts: _Optional[_Iterable[_Union[RankCut, _Mapping]]] = ...) -> None: ...
+
+class RankCut(_message.Message):
+    __slots__ = ("position", "part")
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    part: str
+    def __init__(self, position: _Optional[int] = ..., part: _Optional[str] = ...) -> None: ...
+
+class Quantiles(_message.Message):
+    __slots__ = ("column", "shown", "spare_members")
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    SPARE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    column: QuantileColumn
+    shown: _containers.RepeatedCompositeFieldContainer[ShownQuantile]
+    spare_members: int
+    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ...) -> None: ...
+
+class QuantileValues(_message.Message):
+    __slots__ = ("values", "lower", "upper", "rank_error")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    RANK_ERROR_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[str]
+    lower: _containers.RepeatedScalarFieldContainer[str]
+    upper: _containers.RepeatedScalarFieldContainer[str]
+    rank_error: str
+    def __init__(self, values: _Optional[_Iterable[str]] = ..., lower: _Optional[_Iterable[str]] = ..., upper: _Optional[_Iterable[str]] = ..., rank_error: _Optional[str] = ...) -> None: ...
+
+class ChosenCells(_message.Message):
+    __slots__ = ("cells",)
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    cells: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, cells: _Optional[_Iterable[int]] = ...) -> None: ...

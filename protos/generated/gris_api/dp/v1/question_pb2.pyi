@@ -19,12 +19,23 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_UNSPECIFIED: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_AVERAGE: _ClassVar[AggregateFunction]
+
+class RankFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RANK_FUNCTION_UNSPECIFIED: _ClassVar[RankFunction]
+    RANK_FUNCTION_QUANTILE: _ClassVar[RankFunction]
+    RANK_FUNCTION_SMALLEST: _ClassVar[RankFunction]
+    RANK_FUNCTION_LARGEST: _ClassVar[RankFunction]
 MEASURE_UNSPECIFIED: Measure
 MEASURE_DISTINCT_MEMBERS: Measure
 MEASURE_EVENTS: Measure
 AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_AVERAGE: AggregateFunction
+RANK_FUNCTION_UNSPECIFIED: RankFunction
+RANK_FUNCTION_QUANTILE: RankFunction
+RANK_FUNCTION_SMALLEST: RankFunction
+RANK_FUNCTION_LARGEST: RankFunction
 
 class Question(_message.Message):
     __slots__ = ("structured", "sql", "sharpening")
@@ -55,7 +66,7 @@ class Aggregate(_message.Message):
     def __init__(self, function: _Optional[_Union[AggregateFunction, str]] = ..., column: _Optional[str] = ...) -> None: ...
 
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "filters", "time_range", "k", "omit_counts", "aggregates", "ordered_by")
+    __slots__ = ("table", "dimensions", "measure", "filters", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +76,7 @@ class HistogramQuery(_message.Message):
     OMIT_COUNTS_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     table: str
     dimensions: _containers.RepeatedScalarFieldContainer[str]
     measure: Measure
@@ -74,7 +86,8 @@ class HistogramQuery(_message.Message):
     omit_counts: bool
     aggregates: _containers.RepeatedCompositeFieldContainer[Aggregate]
     ordered_by: int
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
+    quantiles: _containers.RepeatedCompositeFieldContainer[Quantile]
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")
@@ -129,3 +142,13 @@ class TimeRange(_message.Message):
     TO_FIELD_NUMBER: _ClassVar[int]
     to: _timestamp_pb2.Timestamp
     def __init__(self, to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., **kwargs) -> None: ...
+
+class Quantile(_message.Message):
+    __slots__ = ("function", "column", "q")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    Q_FIELD_NUMBER: _ClassVar[int]
+    function: RankFunction
+    column: str
+    q: str
+    def __init__(self, function: _Optional[_Union[RankFunction, str]] = ..., column: _Optional[str] = ..., q: _Optional[str] = ...) -> None: ...

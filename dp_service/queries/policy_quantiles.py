@@ -1,0 +1,201 @@
+"""The block `quantiles` of a table: the columns whose quantiles may be asked for, each with its public grid.
+
+All numbers are public and come from the policy, never from the data. What engines compute has to be exact on every one
+of them, also on those that compute in doubles: totals and means by the largest number of rows, and the cell of a value
+by the grid itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+
+from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
+from dp_service.queries.policy_document import KeyPath
+from dp_service.queries.policy_schema import CELL_COLUMN, PolicySchema, QuantileSchema
+from dp_service.queries.policy_values import LARGEST_BOUND
+from dp_service.queries.structured import INT64_MINIMUM
+from dp_service.queries.tables import Nulls, Policy, QuantileColumn, Table
+from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, ValueType
+from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds
+from dp_service.values.cells import Grid
+from dp_service.values.quantum import Quantum
+
+MAXIMUM_LISTED_CELLS = 2_000
+"""The most cells of a geometric grid: a query lists its edges, and has to fit into a message."""
+
+_Fault = Callable[[KeyPath, str], None]
+_Found = Iterator[tuple[str, str]]
+_ADDED_UP = (MemberValue.TOTAL, MemberValue.MEAN)
+
+
+def quantile_columns(
+    schemas: Mapping[str, QuantileSchema], path: KeyPath, fault: _Fault
+) -> tuple[QuantileColumn, ...]:
+    """Return the columns with quantiles, by name, without those that have a fault, which is reported."""
+    found = (_column(name, schema, (*path, name), fault) for name, schema in sorted(schemas.items()))
+    return tuple(column for column in found if column is not None)
+
+
+def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: _Fault) -> QuantileColumn | None:
+    try:
+        quantum = Quantum(schema.quantum)
+    except ValueError as error:
+        fault((*path, "quantum"), str(error))
+        return None
+    found = list(_of_numbers(schema, quantum))
+    for key, message in found:
+        fault((*path, *key.split(".")), message)
+    if found:
+        return None
+    spec = _spec(schema, quantum)
+    problem = next(_of_grid(spec), None)
+    if problem is not None:
+        fault((*path, "grid"), problem)
+        return None
+    row_lower, row_upper = _row_bounds(schema)
+    rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
+    for key, message in _of_sums(schema, rows):
+        fault((*path, key), message)
+    edges = Grid.of(spec).edges
+    bounds = ValueBounds(quantum, rows, Clamp(edges[0], edges[-1] - 1))
+    return QuantileColumn(
+        name, schema.type, bounds, spec, schema.member_value, schema.nulls, _null_value(schema)
+    )
+
+
+def _spec(schema: QuantileSchema, quantum: Quantum) -> GridSpec:
+    grid = schema.grid
+    return GridSpec(grid.scale, quantum.exact_steps(grid.start), quantum.exact_steps(grid.to), grid.cells)
+
+
+def _row_bounds(schema: QuantileSchema) -> tuple[Fraction, Fraction]:
+    """Return the bounds of a row; by default those of the grid, and for what is added up 0 as well."""
+    zero = [Fraction(0)] if schema.member_value in _ADDED_UP else []
+    lower = min(schema.grid.start, *zero) if zero else schema.grid.start
+    upper = max(schema.grid.to, *zero) if zero else schema.grid.to
+    return (
+        lower if schema.row_lower is None else schema.row_lower,
+        upper if schema.row_upper is None else schema.row_upper,
+    )
+
+
+def _null_value(schema: QuantileSchema) -> Fraction | None:
+    """Return what stands for NULL; by default what Apache Pinot stores in a dimension, for decimals an infinity."""
+    if schema.null_value is None and schema.type is ValueType.INT64:
+        return Fraction(INT64_MINIMUM)
+    return schema.null_value
+
+
+def _of_numbers(schema: QuantileSchema, quantum: Quantum) -> _Found:
+    """Yield what is wrong with a column's quantum, grid and bounds."""
+    if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
+        yield "quantum", "expected a whole number for an int64 column"
+    stated = {
+        "grid.from": schema.grid.start,
+        "grid.to": schema.grid.to,
+        "row_lower": schema.row_lower,
+        "row_upper": schema.row_upper,
+        "null_value": schema.null_value,
+    }
+    for key, bound in stated.items():
+        if bound is None:
+            continue
+        if (bound / quantum.size).denominator != 1:
+            yield key, "expected a multiple of the quantum"
+        elif max(abs(bound), abs(bound / quantum.size)) > LARGEST_BOUND:
+            yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
+    if schema.grid.start >= schema.grid.to:
+        yield "grid.to", "expected more than from"
+    row_lower, row_upper = _row_bounds(schema)
+    if row_lower >= row_upper:
+        yield "row_upper", "expected more than row_lower"
+    if schema.nulls is Nulls.KEEP and schema.null_value is None:
+        yield "null_value", "expected the number that stands for NULL, since NULLs are kept"
+
+
+def _of_grid(spec: GridSpec) -> Iterator[str]:
+    """Yield that there is no such grid, or that engines could not find the cell of a value exactly."""
+    if spec.scale is GridScale.GEOMETRIC and spec.cells > MAXIMUM_LISTED_CELLS:
+        yield f"expected at most {MAXIMUM_LISTED_CELLS} cells of a geometric grid: a query lists all of them"
+        return
+    try:
+        size = len(Grid.of(spec))
+    except ValueError as error:
+        yield str(error)
+        return
+    if spec.scale is GridScale.LINEAR and (spec.high - spec.low + 1) * size >= SUMS_IN_DOUBLES:
+        yield (
+            "expected fewer cells, a coarser quantum or a narrower grid: the number of cells times that of quanta "
+            "could reach 2^53, beyond which an engine that computes in doubles is not exact"
+        )
+
+
+def _of_sums(schema: QuantileSchema, rows: Clamp) -> _Found:
+    """Yield that a member's rows could not be added up exactly."""
+    if schema.member_value not in _ADDED_UP:
+        if schema.max_rows is not None:
+            yield "max_rows", "expected none: only totals and means add rows up"
+        return
+    if schema.max_rows is None:
+        yield (
+            "max_rows",
+            "expected the largest number of rows of the table: totals and means must be exact on every engine",
+        )
+        return
+    # Of a mean, twice the sum and the number of rows are added.
+    if schema.max_rows * (2 * max(abs(rows.low), abs(rows.high)) + 1) >= SUMS_IN_DOUBLES:
+        yield (
+            "max_rows",
+            "expected less, a coarser quantum or narrower bounds of rows: sums could reach 2^53 quanta, beyond which "
+            "an engine that sums in doubles is not exact",
+        )
+
+
+def check_quantiles(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
+    """Report what the blocks `quantiles` have wrong beside the rest of their tables."""
+    for table in policy.tables:
+        path: KeyPath = ("tables", table.name)
+        if not schema.tables[table.name].quantiles:
+            continue
+        if not table.distinct_members:
+            fault(
+                (*path, "measures", "distinct_members"),
+                "expected true: quantiles are of one value for each member",
+            )
+        for name in _reserved(table):
+            fault(
+                (*path, "columns", name),
+                "expected another name: a query for quantiles gives it to a column of its own",
+            )
+        for column in table.quantiles:
+            for message in _of_column(column, table):
+                fault((*path, "quantiles", column.name), message)
+
+
+def _reserved(table: Table) -> Iterator[str]:
+    names = [column.name for column in table.columns]
+    return (
+        name
+        for name in names
+        if name.casefold() in (*RESERVED_COLUMNS, CELL_COLUMN)
+        or name.casefold().startswith(RESERVED_PREFIXES)
+    )
+
+
+def _of_column(column: QuantileColumn, table: Table) -> Iterator[str]:
+    if column.name == table.member:
+        yield "expected a column other than the member column"
+    listed = next((each for each in table.columns if each.name == column.name), None)
+    if listed is not None and (
+        listed.type is not ColumnType.INT64
+        or column.type is not ValueType.INT64
+        or listed.null_value != column.null_value
+    ):
+        yield (
+            "expected the type, int64, and the null_value that the table's columns give, "
+            "since the column is listed there too"
+        )
+    summed = next((each for each in table.values if each.name == column.name), None)
+    if summed is not None and (summed.type, summed.null_value) != (column.type, column.null_value):
+        yield "expected the type and the null_value that the table's values give, since the column is listed there too"

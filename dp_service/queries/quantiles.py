@@ -1,0 +1,88 @@
+"""What a question for quantiles releases, and which of them can be answered.
+
+Everything is decided from the question and the policy: the domain of the groups is known, and so are the cells, so no
+row of the data decides whether there is an answer or how long it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.tables import Column, Table
+from dp_service.release_parameters import QuantilesReleased, ReleaseParameters, ShownQuantile
+from dp_service.terms import CountNoise, MechanismName
+from dp_service.values.cells import Grid
+
+MAXIMUM_CHOICES = 2_000
+"""How many values are chosen at most, all elements together: more would take longer than seconds."""
+MAXIMUM_GROUPED_CELLS = 1_000_000
+"""How many cells all elements have together at most, which is how many rows an engine answers with."""
+
+
+def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[Column]) -> None:
+    """Check that the policy lets a question's quantiles be asked for, in these groups; of others nothing is checked.
+
+    Raises:
+        RefusedByPolicyError: It lists no such column, the groups have no domain, or nothing bounds in how many of them
+            a member has a value.
+    """
+    if not query.quantiles:
+        return
+    table.quantile(query.quantiles[0].column)
+    unknown = [column.name for column in dimensions if column.domain is None]
+    if unknown:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"{unknown[0]}: quantiles are offered by columns whose domain the policy lists or names as published: each "
+            "element has its own, and which there are must be known beforehand",
+        )
+    if dimensions and table.contributions is None:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            "quantiles by a column are offered only where the policy bounds contributions: their price grows with the "
+            "number of elements in which a member has a value; without GROUP BY they need no bound",
+        )
+
+
+def releasing_quantiles(
+    parameters: ReleaseParameters, query: HistogramQuery, table: Table
+) -> ReleaseParameters:
+    """Return the parameters of a release of quantiles, if the question asks for any.
+
+    Raises:
+        QuestionError: There are too many elements for so many quantiles or cells.
+    """
+    if not query.quantiles or parameters.domain is None:
+        return parameters
+    column = table.quantile(query.quantiles[0].column)
+    asked = tuple(ShownQuantile(each.function, each.q, each.alias or "") for each in query.quantiles)
+    released = QuantilesReleased.of(column.name, column.bounds.quantum.size, column.grid, column.rule, asked)
+    groups = len(parameters.domain)
+    if groups * len(asked) > MAXIMUM_CHOICES:
+        raise QuestionError(
+            "quantiles",
+            f"expected at most {MAXIMUM_CHOICES} values, all elements together, got {groups * len(asked)}",
+        )
+    if groups * len(Grid.of(released.grid)) > MAXIMUM_GROUPED_CELLS:
+        raise QuestionError(
+            "dimensions",
+            f"expected at most {MAXIMUM_GROUPED_CELLS} cells, all elements together; {groups} elements with "
+            f"{len(Grid.of(released.grid))} cells each have more",
+        )
+    bounded = parameters.contributions
+    reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
+    return replace(
+        parameters,
+        mechanism=MechanismName.QUANTILE_GUMB,
+        tau=1,
+        delta_l0=reach,
+        with_counts=False,
+        count_noise=CountNoise.LAPLACE,
+        contributions=None
+        if bounded is None
+        else replace(bounded, shifted=False, names=None, min_count=None, units=reach * released.units),
+        quantiles=released,
+    )

@@ -1,0 +1,94 @@
+"""Quantiles as messages: what is resolved for them, what they are, and what the catalogue says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from gris_api.dp.v1 import dp_pb2, question_pb2
+from numpy.typing import NDArray
+
+from dp_service.queries.tables import QuantileColumn
+from dp_service.release_parameters import ReleaseParameters, ShownQuantile
+from dp_service.releases.mechanism import ranked_of
+from dp_service.releases.quantiles import ShownCells, shown_cells
+from dp_service.terms import GridScale, GridSpec, MemberValue, RankFunction
+from dp_service.values.cells import Grid
+
+RANK_FUNCTIONS = {
+    RankFunction.QUANTILE: question_pb2.RANK_FUNCTION_QUANTILE,
+    RankFunction.SMALLEST: question_pb2.RANK_FUNCTION_SMALLEST,
+    RankFunction.LARGEST: question_pb2.RANK_FUNCTION_LARGEST,
+}
+_SCALES = {
+    GridScale.LINEAR: dp_pb2.GRID_SCALE_LINEAR,
+    GridScale.GEOMETRIC: dp_pb2.GRID_SCALE_GEOMETRIC,
+}
+_MEMBER_VALUES = {
+    MemberValue.TOTAL: dp_pb2.MEMBER_VALUE_TOTAL,
+    MemberValue.MEAN: dp_pb2.MEMBER_VALUE_MEAN,
+    MemberValue.LARGEST: dp_pb2.MEMBER_VALUE_LARGEST,
+    MemberValue.ONE_ROW: dp_pb2.MEMBER_VALUE_ONE_ROW,
+}
+STATED_ALPHA = Fraction(1, 20)
+"""With which probability the rank error that is stated before a question is asked may be exceeded."""
+
+
+def quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
+    """Return a column whose quantiles may be asked for, as the catalogue shows it."""
+    return _column(column.name, column.bounds.quantum.size, column.grid, column.rule)
+
+
+def quantiles_message(parameters: ReleaseParameters) -> dp_pb2.Quantiles | None:
+    """Return of what quantiles are released; None: of nothing."""
+    stated, mechanism = parameters.quantiles, ranked_of(parameters)
+    if stated is None or mechanism is None:
+        return None
+    nothing = np.zeros(mechanism.among.groups, dtype=np.int64)
+    # The errors are the same whatever cells were chosen.
+    errors = shown_cells(parameters, (nothing,) * mechanism.size, alpha=STATED_ALPHA)
+    has_extremes = mechanism.smallest or mechanism.largest
+    return dp_pb2.Quantiles(
+        column=_column(stated.column, stated.quantum, stated.grid, stated.rule),
+        shown=map(_shown, stated.asked, errors),
+        spare_members=mechanism.spare if has_extremes else 0,
+    )
+
+
+def quantile_values(shown: ShownCells, rows: slice = slice(None)) -> dp_pb2.QuantileValues:
+    """Return the values of some elements."""
+    return dp_pb2.QuantileValues(
+        values=map(str, shown.values[rows]),
+        lower=map(str, shown.lower[rows]),
+        upper=map(str, shown.upper[rows]),
+        rank_error=str(shown.rank_error),
+    )
+
+
+def chosen_cells(cells: Sequence[NDArray[np.int64]], rows: slice) -> Iterator[dp_pb2.ChosenCells]:
+    """Yield the cells of some elements, as they are kept."""
+    return (dp_pb2.ChosenCells(cells=column[rows].tolist()) for column in cells)
+
+
+def _shown(asked: ShownQuantile, error: ShownCells) -> dp_pb2.ShownQuantile:
+    return dp_pb2.ShownQuantile(
+        function=RANK_FUNCTIONS[asked.function],
+        q="" if asked.q is None else str(asked.q),
+        alias=asked.alias,
+        rank_error=str(error.rank_error),
+        cuts=[dp_pb2.RankCut(position=position, part=str(part)) for position, part in error.cuts],
+    )
+
+
+def _column(name: str, quantum: Fraction, spec: GridSpec, rule: MemberValue) -> dp_pb2.QuantileColumn:
+    edges = Grid.of(spec).edges
+    return dp_pb2.QuantileColumn(
+        name=name,
+        member_value=_MEMBER_VALUES[rule],
+        quantum=str(quantum),
+        scale=_SCALES[spec.scale],
+        lower=str(edges[0] * quantum),
+        upper=str((edges[-1] - 1) * quantum),
+        cells=len(Grid.of(spec)),
+    )

@@ -1,0 +1,178 @@
+"""A member changes one cell in at most Delta elements by 1, through the real SQL and a real DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dp_service.queries.policy import Policy
+from dp_service.queries.render import quantiles as rendered
+from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS, Dialect
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.structured import HistogramQuery
+from dp_service.releases.histogram import checked_histogram
+from dp_service.releases.quantiles import CELL_TYPE, cells_only
+from dp_service.terms import BoundedBy, Element, MemberValue
+from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, policy
+from tests.support.queries.summing import NOW, ROWS, Row
+
+Translate = Callable[[Resolution], Resolution]
+SCHEMA = pa.schema(
+    [("member", pa.string()), ("text", pa.string()), ("whole", pa.int64()), ("number", pa.float64())]
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A database whose table is a Parquet file, as those of analysts are: what DuckDB knows of it changes its plans."""
+
+    connection: duckdb.DuckDBPyConnection
+    path: Path
+
+    def counts(self, resolution: Resolution, rows: Sequence[Row]) -> dict[Element, int]:
+        """Return what the mechanism meets: members by element and cell."""
+        columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
+        arrays = [pa.array(each, kind.type) for each, kind in zip(columns, SCHEMA, strict=True)]
+        pq.write_table(pa.table(arrays, SCHEMA), self.path)
+        self.connection.read_parquet(str(self.path)).create_view("t")
+        answer = self.connection.execute(render(resolution, "duckdb")).fetchall()
+        types = (*(kind for _, kind in resolution.columns), CELL_TYPE)
+        *elements, numbers = [list(each) for each in zip(*answer, strict=True)] or [
+            [] for _ in (*types, "count")
+        ]
+        histogram = checked_histogram(types, elements, numbers, row_limit=resolution.row_limit)
+        found = cells_only(resolution.parameters, histogram, row_limit=resolution.row_limit)
+        return dict(zip(found.elements, found.counts.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def asked_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """Give a database with the small table."""
+    with duckdb.connect() as found:
+        yield Asked(found, tmp_path_factory.mktemp("quantiles") / "t.parquet")
+
+
+def faults(
+    asked_of: Asked,
+    query: HistogramQuery,
+    under: Policy,
+    rows: Sequence[Row],
+    *,
+    translate: Translate = lambda resolution: resolution,
+) -> set[str]:
+    """Return what some member changes beyond what is charged; empty: the promise holds."""
+    resolution = resolve(query, under, now=NOW)
+    reach = resolution.parameters.delta_l0
+    assert reach is not None
+    asked_so = translate(resolution)
+    whole = asked_of.counts(asked_so, rows)
+    found: set[str] = set()
+    for member in sorted({row.member for row in rows if row.member is not None}):
+        without = asked_of.counts(asked_so, [row for row in rows if row.member != member])
+        changes = {
+            key: whole.get(key, 0) - without.get(key, 0)
+            for key in whole.keys() | without.keys()
+            if whole.get(key, 0) != without.get(key, 0)
+        }
+        if set(changes.values()) - {1}:
+            found.add("a member changes a cell by something else than 1")
+        if len({key[:-1] for key in changes}) < len(changes):
+            found.add("a member is in several cells of one element")
+        if len({key[:-1] for key in changes}) > reach:
+            found.add("a member changes more elements than Delta")
+    return found
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None)
+@given(
+    rows=ROWS,
+    place=st.sampled_from(range(3)),
+    rule=st.sampled_from(MemberValue),
+    column=st.sampled_from(["whole", "number"]),
+    by=st.sampled_from([(), ("text",), ("text",)]),
+    delta_0=st.integers(1, 2),
+)
+def test_a_member_changes_one_cell_of_each_of_its_elements(
+    asked_of: Asked,
+    *,
+    rows: list[Row],
+    place: int,
+    rule: MemberValue,
+    column: str,
+    by: tuple[str, ...],
+    delta_0: int,
+) -> None:
+    """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
+    under = policy(rule, whole=WHOLES[place], number=NUMBERS[place], delta_0=delta_0)
+    assert faults(asked_of, asked(column, by=by), under, rows) == set()
+
+
+# Ada has three texts, two of them in the domain, and values in several cells.
+HEAVY = [Row("ada", text, value, float(value)) for text in "abz" for value in (1, 1, 9)]
+HEAVY += [Row("bob", "a", 1, 1.0), Row("eve", "b", None, None), Row("eve", "b", 9, 9.0)]
+
+
+@pytest.mark.parametrize("rule", MemberValue)
+def test_the_true_query_has_no_fault(asked_of: Asked, rule: MemberValue) -> None:
+    """Nothing is found of the rows on which every wrong query is."""
+    assert faults(asked_of, asked("whole"), policy(rule), HEAVY) == set()
+
+
+def test_a_query_that_bounds_nobody_is_found(asked_of: Asked) -> None:
+    """Ada has a value in three elements where two may be hers."""
+
+    def bounds_nobody(resolution: Resolution) -> Resolution:
+        contributions = resolution.parameters.contributions
+        assert contributions is not None
+        assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
+        return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
+
+    found = faults(asked_of, asked("whole"), policy(), HEAVY, translate=bounds_nobody)
+    assert found == {"a member changes more elements than Delta"}
+
+
+def test_rows_that_all_count_are_found(asked_of: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every row of a member is in a cell, and not one value of it, nothing bounds what a member changes."""
+
+    def every_row(rows: str, query: object, member_text: str, dialect: Dialect) -> str:
+        columns = ("text", "gris_member", "gris_step AS gris_total_1")
+        return " ".join(["SELECT", ", ".join(columns), "FROM", f"({rows})", "AS every_row"])
+
+    statement = import_module("dp_service.queries.render.statement")
+    monkeypatch.setattr(statement, "chosen_rows", every_row)
+    found = faults(asked_of, asked("whole"), policy(MemberValue.ONE_ROW, delta_0=3), HEAVY)
+    assert "a member changes a cell by something else than 1" in found
+
+
+def test_a_value_that_depends_on_other_members_is_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grid from the data's own smallest value moves everybody when that member leaves."""
+    own_grid = '"gris_total_1" - MIN("gris_total_1") OVER ()'
+    monkeypatch.setattr(rendered, "cell_of", lambda quantiles, dialect: f"CAST({own_grid} AS BIGINT)")
+    rows = [Row("ada", "a", 1, 1.0), Row("bob", "a", 3, 3.0), Row("eve", "a", 6, 6.0)]
+    found = faults(asked_of, asked("whole", by=()), policy(MemberValue.LARGEST), rows)
+    assert "a member changes a cell by something else than 1" in found
+
+
+def test_comparisons_that_an_infinity_decides_are_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB drops them where no number of a file fails them, and then NaN counts: in rows of other members."""
+    numbers = {"ada": float("nan"), "bob": float("nan"), "cy": 2.0, "eve": float("inf")}
+    rows = [Row(member, "a", 1, number) for member, number in numbers.items()]
+    assert faults(asked_of, asked("number"), policy(), rows) == set()
+    duckdbs = replace(DIALECTS["duckdb"], finite=DIALECTS["spark"].finite)
+    monkeypatch.setitem(DIALECTS, "duckdb", duckdbs)
+    assert faults(asked_of, asked("number"), policy(), rows)

@@ -1,0 +1,345 @@
+"""Quantiles through the real services: what is chosen, what it costs, what is free, what is refused, how it is shown.
+
+In the first table the noise is so small that the cell of the wanted rank is always chosen, so an answer can be compared
+with the pure reference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gris_api.app.v1 import app_pb2
+from typer.testing import CliRunner
+
+from dp_service.queries.policy import parse_policy
+from dp_service.values.cells import Grid
+from gris_cli.app import app
+from gris_cli.printing import print_result
+from gris_gateway.messages import element_chunks, result_message
+from pinot_connector import PrivateClient, Timeouts, dbapi
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
+from pinot_connector.gateway_client import result_of
+from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue
+from pinot_connector.questions import Measure
+from pinot_connector.release_store.receipts import with_elements, without_elements
+from pinot_connector.results import PrivateResult
+from tests.support.queries import quantiles
+from tests.support.queries.summing import Row, odd_rows
+from tests.support.rings import needs
+from tests.support.world import new_account
+
+_QUANTILES = """
+    quantiles:
+      whole: {type: int64, member_value: largest, grid: {scale: linear, from: -5, to: 15, cells: 20}}
+      number: {type: decimal, quantum: '0.5', member_value: total, max_rows: 100000,
+               grid: {scale: geometric, from: 1, to: 200, cells: 12}}
+"""
+POLICY = f"""
+epsilon_per: EPSILON
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions: {{bound: in_query, delta_0: 2, units: 9, shift: true}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, filter: [in], domain: [a, b, z]}}
+      whole: {{type: int64, group_by: true, filter: [range]}}
+    {_QUANTILES}
+  unbounded:
+    member: member
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, domain: [a, b, z]}}
+    {_QUANTILES}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 1000000, calls: 1000000}
+  - path: [t, "*"]
+    limit: {information: 100000, calls: 1000}
+"""
+SQL = "SELECT text, MIN(whole) AS low, PERCENTILE(whole, 50), PERCENTILEEST(whole, 99.5) AS high FROM t GROUP BY text"
+HALF = "SELECT PERCENTILE(whole, 50) AS half FROM t"
+UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
+PRECISE, NOISY = "10", "0.15"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the rows as a Parquet file."""
+    path = tmp_path_factory.mktemp("quantiles") / "t.parquet"
+    columns = dict(zip(Row._fields, zip(*odd_rows(600), strict=True), strict=True))
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
+    """Both services under the policy above, with little noise."""
+    folder = tmp_path_factory.mktemp("services")
+    (folder / "policy.yaml").write_text(POLICY.replace("EPSILON", PRECISE))
+    (folder / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(services: EmbeddedServices, file: Path) -> Iterator[PrivateClient]:
+    """A client with an account of its own."""
+    engine = DuckDBEngine({"t": file, "unbounded": file})
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=engine,
+        timeouts=UNHURRIED,
+    ) as client:
+        yield client
+    engine.close()
+
+
+def counts(column: str, by: tuple[str, ...] = ("text",)) -> dict[str, Counter[int]]:
+    """Return how many members are in each cell of each element, by the pure reference."""
+    under = parse_policy(POLICY.replace("EPSILON", PRECISE))
+    found: dict[str, Counter[int]] = {element: Counter() for element in (("a", "b", "z") if by else ("",))}
+    for *element, cell, count in quantiles.reference(quantiles.asked(column, by=by), under, odd_rows(600)):
+        found["".join(map(str, element))][int(str(cell))] = int(str(count))
+    return found
+
+
+def grid_of(column: str) -> Grid:
+    """Return the public grid."""
+    return Grid.of(parse_policy(POLICY.replace("EPSILON", PRECISE)).table("t").quantile(column).grid)
+
+
+def holds(cells: Counter[int], cell: int, q: Fraction) -> bool:
+    """Return whether a cell holds the rank q n, or is next to it by one member."""
+    n = sum(cells.values())
+    before = sum(count for other, count in cells.items() if other < cell)
+    return before - 1 <= q * n <= before + cells[cell] + 1
+
+
+def cell_at(result: PrivateResult, column: str, row: int, place: int) -> int:
+    """Return which cell a value is the middle of, and check that its interval is the whole cell."""
+    value = result.rows[row].values[place]
+    assert value is not None
+    low, high = value.interval
+    quantum = 1 if column == "whole" else Fraction(1, 2)
+    cell = grid_of(column).cell_of(int(low / quantum))
+    assert (low, high + quantum) == tuple(end * quantum for end in grid_of(column).bounds_of(cell))
+    assert value.value == (low + high) / 2
+    return cell
+
+
+def test_quantiles_of_every_element_are_those_of_the_reference(client: PrivateClient) -> None:
+    """Also of one that nobody is in; SQL and the structured form are the same question, which is paid for once."""
+    result = client.sql(SQL)
+    again = client.histogram("t", "text", quantiles={"whole": [0.5, "0.995", "min"]})
+    assert (result.mechanism, result.interval_kind) == (Mechanism.QUANTILE_GUMB, IntervalKind.NONE)
+    assert [row.element for row in result.rows] == [("a",), ("b",), ("z",)]
+    # Two quantiles in 2 levels and one extreme, in each of two elements of a member.
+    assert (result.charged.information, result.charged.calls) == (6, 0)
+    assert (again.release_id, again.charged.information) == (result.release_id, 0)
+    assert [row.values[::-1] for row in again.rows] == [
+        (row.values[0], row.values[2], row.values[1]) for row in result.rows
+    ]
+    expected = counts("whole")
+    for place, element in enumerate(("a", "b")):
+        assert holds(expected[element], cell_at(result, "whole", place, 1), Fraction(1, 2))
+        assert holds(expected[element], cell_at(result, "whole", place, 2), Fraction(199, 200))
+    assert not expected["z"]
+    assert all(row.noisy_count is None for row in result.rows)
+    other = client.histogram("t", "text", quantiles={"whole": [0.5]})
+    assert (other.charged.information, other.release_id == result.release_id) == (2, False)
+
+
+def test_quantiles_of_all_members_need_no_bound(client: PrivateClient) -> None:
+    """A member has one value; three quartiles cost two units, whatever a member could count in by column."""
+    for table in ("t", "unbounded"):
+        result = client.total(table, quantiles={"number": ["0.25", Fraction(1, 2), 0.75]})
+        assert (result.cost.information, result.cost.calls) == (2, 0)
+        (cells,) = counts("number", ()).values()
+        for place in range(3):
+            assert holds(cells, cell_at(result, "number", 0, place), Fraction(place + 1, 4))
+    few = client.total("t", quantiles={"number": ["0.25"]}, where={"text": ["a"]})
+    assert len(few.rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "error", "message"),
+    [
+        ({"quantiles": {"whole": [0]}}, InvalidQuestion, "strictly between 0 and 1"),
+        ({"quantiles": {"whole": ["1.0"]}}, InvalidQuestion, "strictly between 0 and 1"),
+        ({"quantiles": {"whole": ["0.5", "1/2"]}}, InvalidQuestion, "each quantile once"),
+        ({"quantiles": {"whole": ["0.99999"]}}, InvalidQuestion, "four digits"),
+        ({"quantiles": {"whole": ["1/101", "1/100"]}}, InvalidQuestion, "common denominator"),
+        ({"quantiles": {"whole": ["nan"]}}, InvalidQuestion, "such as 0.25 or 1/3"),
+        ({"quantiles": {"whole": [0.5], "number": [0.5]}}, InvalidQuestion, "of one column"),
+        ({"quantiles": {"whole": []}}, InvalidQuestion, "a sequence of quantiles"),
+        ({"quantiles": {"text": [0.5]}}, RefusedByPolicy, "lists no quantiles of a column"),
+        ({"quantiles": {"whole": [0.5]}, "sums": ["whole"]}, InvalidQuestion, "another release"),
+        ({"quantiles": {"whole": [0.5]}, "measure": Measure.EVENTS}, InvalidQuestion, "distinct members"),
+        ({"quantiles": {"whole": [0.5]}, "counts": False}, InvalidQuestion, "no counts are released"),
+    ],
+)
+def test_what_is_not_offered_is_refused_by_name(
+    client: PrivateClient, question: dict[str, object], error: type[Exception], message: str
+) -> None:
+    """Quantiles that are none, the same twice, and other releases beside them; nothing is charged."""
+    with pytest.raises(error, match=message):
+        client.histogram("t", "text", **question)  # type: ignore[arg-type]
+    assert client.remaining()[-1].spent.information == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (SQL.replace("MIN(whole) AS low", "COUNT(DISTINCT member)"), "nothing but columns, percentiles"),
+        (SQL.replace("MIN(whole) AS low", "SUM(whole)"), "nothing but columns, percentiles"),
+        (f"{SQL} ORDER BY high DESC", "ORDER BY is not accepted beside percentiles"),
+        (f"{SQL} LIMIT 2", "LIMIT is not accepted beside percentiles"),
+        (SQL.replace("99.5", "100"), "strictly between 0 and 100"),
+        (SQL.replace("99.5", "50, 75"), "strictly between 0 and 100"),
+        (SQL.replace(", 99.5", ""), "strictly between 0 and 100"),
+        (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILERAWEST(whole, 99)"), "returns a sketch"),
+        (SQL.replace("PERCENTILEEST(whole, 99.5)", "PERCENTILEMV(whole, 99)"), "several values in a row"),
+        (SQL.replace("PERCENTILEEST(whole, 99.5)", "MEDIAN(whole)"), "write PERCENTILE"),
+        (SQL.replace("PERCENTILE(whole, 50)", "MIN(DISTINCT whole)"), "other than columns"),
+        (SQL.replace("GROUP BY text", "WHERE whole > 1.5 GROUP BY text"), "other than an integer"),
+        ("SELECT whole, PERCENTILE(whole, 50) FROM t GROUP BY whole", "whose domain the policy lists"),
+        ("SELECT text, MAX(whole) FROM unbounded GROUP BY text", "only where the policy bounds"),
+    ],
+)
+def test_sql_that_is_not_answered_is_refused_by_name(client: PrivateClient, sql: str, message: str) -> None:
+    """Counts beside them, orders, cuts, percentiles that are none, other functions, and groups without a domain."""
+    with pytest.raises((InvalidQuestion, RefusedByPolicy), match=message):
+        client.sql(sql)
+
+
+@pytest.mark.parametrize(
+    "function", ["PERCENTILETDIGEST(whole, 50)", "percentilekll(whole, 50.0)", "PERCENTILE50(whole)"]
+)
+def test_what_pinot_calls_a_percentile_is_one(client: PrivateClient, function: str) -> None:
+    """Its sketches ask for the same number, which is as exact here whatever it is called."""
+    first = client.total("t", quantiles={"whole": [0.5]})
+    again = client.sql(HALF.replace("PERCENTILE(whole, 50)", function))
+    assert (again.release_id, again.charged.information) == (first.release_id, 0)
+    several = client.sql("SELECT PERCENTILES(whole, 25, 50, 75) FROM t")
+    assert [each.title for each in several.parameters.values] == ["whole_p25", "whole_p50", "whole_p75"]
+    assert several.charged.information == 2
+
+
+def test_a_column_of_another_type_than_the_policy_says_is_refused(
+    services: EmbeddedServices, tmp_path: Path
+) -> None:
+    """Before anything is asked of the data, as for sums."""
+    path = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"member": ["a"], "text": ["b"], "whole": [1.5], "number": ["1"]}), path)
+    engine = DuckDBEngine({"t": path})
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=engine,
+        timeouts=UNHURRIED,
+    ) as client:
+        for column in ("whole", "number"):
+            with pytest.raises(EngineRefused, match=f"the column {column} of the table holds"):
+                client.total("t", quantiles={column: [0.5]})
+        assert client.remaining()[-1].spent.information == 0
+    engine.close()
+
+
+def test_json_tables_arrow_dbapi_gateway_and_receipts_agree(
+    client: PrivateClient, services: EmbeddedServices, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One column for each quantile, with the ends of its cell, named as the question names it."""
+    result = client.sql(SQL)
+    first = result.rows[0].values[0]
+    assert first is not None
+    names = ["text"]
+    for title in ("low", "whole_p50", "high"):
+        names += [title, f"{title}_lower", f"{title}_upper"]
+    stated = json.loads(json.dumps(result.to_dict()))
+    assert stated["rows"][0]["values"][0]["value"] == str(first.value)
+    assert len(stated["rank_errors"]) == 3
+    print_result(result, None, as_json=False)
+    printed = capsys.readouterr().out
+    assert "whole_p50" in printed
+    assert "within" in printed
+    table = result.to_arrow()
+    assert (table.column_names, table.num_rows) == (names, 3)
+    assert table["low"][0].as_py() == float(first.value)
+    assert list(result.to_pandas().columns) == names
+    assert "whole_p50" in result._repr_html_()
+    assert result_of(list(element_chunks(result)), result_message(result)) == result
+    (elements,) = element_chunks(result)
+    past = app_pb2.PastRelease(result=result_message(result), elements=elements)
+    assert not without_elements(past).elements.columns
+    assert with_elements(without_elements(past), None).elements_omitted
+    with dbapi.connect(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=DuckDBEngine({"t": file}),
+        intervals=True,
+    ) as cursor:
+        cursor.execute(SQL)
+        assert [column[0] for column in cursor.description or ()] == names
+        row = cursor.fetchone() or ()
+        assert row[:4] == ("a", *map(float, (first.value, *first.interval)))
+
+
+def test_explain_and_the_catalogue_say_price_grid_and_rank_error(client: PrivateClient) -> None:
+    """Before anything is paid; the numbers are those of the result, whose confidence is the same."""
+    explained, result = client.explain(SQL), client.sql(SQL)
+    assert explained.worst_case_cost == result.cost
+    stated = " ".join(explained.sentences)
+    assert "among 20 public cells from -5 to 14, equally wide" in stated
+    assert "Each of them costs 3 information." in stated
+    assert "within" in stated
+    assert explained.parameters.quantiles == result.parameters.quantiles
+    assert result.parameters.quantiles is not None
+    assert result.rank_errors == tuple(each.rank_error for each in result.parameters.quantiles.shown)
+    listed = client.catalog("t").tables[0].quantiles
+    assert [(each.name, each.member_value, each.cells) for each in listed] == [
+        ("number", MemberValue.TOTAL, 12),
+        ("whole", MemberValue.LARGEST, 20),
+    ]
+
+
+def test_the_command_line_asks_for_quantiles(services: EmbeddedServices, file: Path, tmp_path: Path) -> None:
+    """`gris ask --quantiles` shows what the library does, and names its flag where they are none."""
+    options = ["--dp", services.dp_address, "--budget", services.budget_address, "--data", f"t={file}"]
+    flags = ["--account", new_account(), "--releases", str(tmp_path / "releases.sqlite"), "--json"]
+    question = ["--table", "t", "--by", "text", "--quantiles", "whole:min,0.5,0.995"]
+    outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question])
+    assert outcome.exit_code == 0, outcome.output
+    stated = json.loads(outcome.output)
+    assert [each["function"] for each in stated["parameters"]["quantiles"]["shown"]] == [
+        "min",
+        "quantile",
+        "quantile",
+    ]
+    assert [row["element"] for row in stated["rows"]] == [["a"], ["b"], ["z"]]
+    wrong = CliRunner().invoke(app, ["ask", *options, *flags, "--table", "t", "--quantiles", "whole:0.5,1"])
+    assert isinstance(wrong.exception, InvalidQuestion)
+    assert str(wrong.exception).startswith("--quantiles: expected quantiles strictly between 0 and 1")

@@ -1,0 +1,134 @@
+"""Queries for quantiles: DuckDB answers what the pure reference does, whatever the rows hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.render import Feature, render, required_features
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery
+from dp_service.terms import MemberValue
+from dp_service.values.cells import Grid
+from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, policy, reference
+from tests.support.queries.summing import NOW, ROWS, Row
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with the small table."""
+    with duckdb.connect() as found:
+        found.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, whole BIGINT, number DOUBLE)")
+        yield found
+
+
+def answered(
+    connection: duckdb.DuckDBPyConnection, query: HistogramQuery, policy: Policy, rows: Sequence[Row]
+) -> list[tuple[object, ...]]:
+    """Return what DuckDB answers to a question over rows."""
+    connection.execute("DELETE FROM t")
+    if rows:
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    return connection.execute(render(resolve(query, policy, now=NOW), "duckdb")).fetchall()
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None)
+@given(
+    rows=ROWS,
+    whole=st.sampled_from(WHOLES),
+    number=st.sampled_from(NUMBERS),
+    rule=st.sampled_from(MemberValue),
+    column=st.sampled_from(["whole", "number"]),
+    by=st.sampled_from([(), ("text",)]),
+    delta_0=st.integers(1, 3),
+)
+def test_duckdb_finds_the_cells_that_the_reference_does(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    rows: list[Row],
+    whole: str,
+    number: str,
+    rule: MemberValue,
+    column: str,
+    by: tuple[str, ...],
+    delta_0: int,
+) -> None:
+    """NULL, NaN, infinities, 2^63, halves and duplicates, whichever value of a member counts, on every grid."""
+    under = policy(rule, whole=whole, number=number, delta_0=delta_0)
+    query = asked(column, by=by)
+    assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+WIDE = """
+epsilon_per: 1
+delta: 1e-6
+tables:
+  t:
+    member: member
+    measures: {{distinct_members: true}}
+    columns: {{member: {{type: string}}}}
+    quantiles:
+      whole: {{type: int64, member_value: largest, grid: {{scale: {scale}, from: {low}, to: {high}, cells: {cells}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "low", "high", "cells"),
+    [
+        ("linear", -(2**33), 2**33 + 77, 100_000),
+        ("linear", 0, 99_999, 99_999),
+        ("linear", 3, 1_000_003, 99_991),
+        ("geometric", 1, 2**50, 2_000),
+    ],
+)
+def test_the_edges_of_the_largest_grids_are_met_exactly(
+    connection: duckdb.DuckDBPyConnection, scale: str, low: int, high: int, cells: int
+) -> None:
+    """The values of both sides of an edge are in different cells, in doubles as in integers; without contributions."""
+    under = parse_policy(WIDE.format(scale=scale, low=low, high=high, cells=cells))
+    edges = Grid.of(under.table("t").quantile("whole").grid).edges
+    chosen = [edges[place] for place in range(0, len(edges), max(1, len(edges) // 300))] + [edges[-1]]
+    values = sorted({value for edge in chosen for value in (edge - 1, edge)})
+    rows = [Row(f"m{place}", None, value, None) for place, value in enumerate(values)]
+    query = asked("whole", by=())
+    assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+def test_no_row_decides_how_many_rows_there_may_be() -> None:
+    """As many as there are elements of the domain and cells of the grid, on every engine."""
+    for by, most in (((), 7), (("text",), 21)):
+        resolution = resolve(asked("whole", by=by), policy(), now=NOW)
+        assert resolution.row_limit == most
+        for dialect in DIALECTS:
+            assert f"LIMIT {most}" in render(resolution, dialect)
+
+
+def test_pinot_finds_cells_by_its_multi_stage_engine_alone() -> None:
+    """A member's value is a query inside another one; a window is there only where members or rows are ordered."""
+    for rule, by, window in (
+        (MemberValue.MEAN, (), False),
+        (MemberValue.MEAN, ("text",), True),
+        (MemberValue.ONE_ROW, (), True),
+    ):
+        resolution = resolve(asked("number", by=by), policy(rule), now=NOW)
+        assert required_features(resolution, "pinot") == (Feature.PINOT_MULTISTAGE,)
+        text = render(resolution, "pinot")
+        assert ("useMultistageEngine=true" in text, "windowOverflowMode" in text) == (True, window)
+
+
+def test_which_quantiles_are_asked_for_changes_no_query() -> None:
+    """An engine counts members in cells; what is chosen of them is decided afterwards."""
+    first, second = (resolve(asked("number", m=m), policy(), now=NOW) for m in (1, 9))
+    assert render(first, "duckdb") == render(second, "duckdb")
+    assert first.query == second.query
+    assert first.parameters != second.parameters
+    assert first.parameters.quantiles is not None
+    assert first.parameters.quantiles.quantiles == (Fraction(1, 2),)
