@@ -17,7 +17,7 @@ from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.policy_review import is_promise, shown_value
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.suggestions import instead_of
-from dp_service.queries.tables import Column, Nulls, Table, TauIs
+from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, TauIs, ValueColumn
 from dp_service.terms import BoundedBy, ColumnType
 from gris_cli.policy_promises import ASSUMED_BOUND, Promise, is_size, largest_keys, names_of, sizes
 from gris_cli.policy_rows import parameter_of, rows_of_members
@@ -133,14 +133,15 @@ def require_kept(table: Table, path: Path) -> None:
 
 
 def _require_columns(types: Mapping[str, str], table: Table) -> None:
-    names = [*(column.name for column in table.columns), *(value.name for value in table.values)]
+    values: tuple[ValueColumn | QuantileColumn, ...] = (*table.values, *table.quantiles)
+    names = [*(column.name for column in table.columns), *(value.name for value in values)]
     for name in (table.member, *names):
         if name.casefold() not in types:
             instead = instead_of(name, types)
             raise DataError(f"expected a column {name} in the data of {table.name}; {instead}")
     faults = [
         *(fault_of_type(column, types[column.name.casefold()]) for column in table.columns),
-        *(fault_of_value_type(value, types[value.name.casefold()]) for value in table.values),
+        *(fault_of_value_type(value, types[value.name.casefold()]) for value in values),
     ]
     if (fault := next((each for each in faults if each is not None), None)) is not None:
         raise DataError(fault)

@@ -24,12 +24,14 @@ from dp_service.queries.tables import (
     Nulls,
     OfferedMeasure,
     Policy,
+    QuantileColumn,
     Table,
     TauIs,
     ValueColumn,
 )
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.terms import BoundedBy
+from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_count, format_exact
 from gris_cli.policy_promises import is_size
 from gris_cli.printing import console_of_width, print_json, printable, say
@@ -219,13 +221,15 @@ def _print_table(console: Console, table: Table) -> None:
     say(console, "bounded", _format_contributions(table.contributions))
     for value in table.values:
         say(console, "sums", _format_value(value))
+    for column in table.quantiles:
+        say(console, "quantiles", _format_quantiles(column))
     say(console, "time", _format_time(table.time))
     say(console, "asked again", _format_consistency(table))
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "type", "group by", "filter"):
         grid.add_column(head)
-    for column in table.usable_columns:
-        grid.add_row(*(Text(printable(cell)) for cell in _cells(column, table)))
+    for each in table.usable_columns:
+        grid.add_row(*(Text(printable(cell)) for cell in _cells(each, table)))
     console.print(grid)
 
 
@@ -304,6 +308,18 @@ def _format_value(value: ValueColumn) -> str:
     )
 
 
+def _format_quantiles(column: QuantileColumn) -> str:
+    """Return which value of a member counts, and among which cells it is."""
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    row_lower, row_upper, lower, upper = (
+        format_exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
+    )
+    return (
+        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.rule} of them, among "
+        f"{len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of {format_exact(quantum)}"
+    )
+
+
 def _format_value_nulls(value: ValueColumn) -> str:
     if value.nulls is Nulls.KEEP and value.null_value is not None:
         return f"; a missing value counts as {format_exact(value.null_value)}"
@@ -369,6 +385,28 @@ def _plain_table(table: Table) -> dict[str, Any]:
         ),
         "columns": [_plain_column(column, table) for column in table.usable_columns],
         **({"values": [_plain_value(value) for value in table.values]} if table.values else {}),
+        **({"quantiles": list(map(_plain_quantiles, table.quantiles))} if table.quantiles else {}),
+    }
+
+
+def _plain_quantiles(column: QuantileColumn) -> dict[str, Any]:
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    return {
+        "name": column.name,
+        "type": column.type,
+        "quantum": str(quantum),
+        "member_value": column.rule,
+        "grid": {
+            "scale": grid.scale,
+            "from": str(grid.low * quantum),
+            "to": str(grid.high * quantum),
+            "cells": len(PublicGrid.of(grid)),
+        },
+        "row_lower": str(rows.low * quantum),
+        "row_upper": str(rows.high * quantum),
+        "max_rows": column.max_rows,
+        "nulls": column.nulls,
+        "null_value": None if column.null_value is None else str(column.null_value),
     }
 
 

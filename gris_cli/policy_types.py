@@ -11,7 +11,7 @@ import datetime
 import duckdb
 
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.tables import Column, Table, ValueColumn
+from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType
 from pinot_connector.engines.base import ColumnType as EngineType
@@ -36,8 +36,8 @@ def fault_of_type(column: Column, found: str) -> str | None:
     return f"{_expected(column)}; the data have {plain_type(found)}{_hint(column, found)}"
 
 
-def fault_of_value_type(value: ValueColumn, found: str) -> str | None:
-    """Return what is wrong with DuckDB's type of a column that is summed, or None."""
+def fault_of_value_type(value: ValueColumn | QuantileColumn, found: str) -> str | None:
+    """Return what is wrong with DuckDB's type of a column that is summed, or that quantiles are of, or None."""
     if plain_type(found) in SUMMED_TYPES[EngineValueType(value.type)]:
         return None
     expected = f"expected the column {value.name} to be of the policy's type, {value.type}, to be summed"

@@ -1,4 +1,4 @@
-"""What the data have in columns that are summed: for `gris policy check --data`.
+"""What the data have in columns that are summed, or have quantiles: for `gris policy check --data`.
 
 Members' totals are those of questions, by the same SQL; but of all elements of a member, before it is bounded. They are
 true counts, of the owner's data and for the owner alone.
@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import duckdb
 
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.render.quantiles import member_value
 from dp_service.queries.render.sums import measures, usable_conditions
-from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
-from dp_service.queries.tables import Column, Table, ValueColumn
-from dp_service.terms import AggregateFunction
+from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
+from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
+from dp_service.terms import AggregateFunction, MemberValue, RankFunction
 from gris_cli.policy_rows import rows_of_members
 from pinot_connector.engines.parquet import quoted
 
 _DUCKDB = DIALECTS["duckdb"]
+_Valued: TypeAlias = ValueColumn | QuantileColumn
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Clamped:
     """How many numbers of a value column count with an end of their bounds.
 
     Attributes:
-        column: The value column.
+        column: The value column, or that of quantiles.
         by: What questions group by, whose members' totals these are; empty: one total. None: they are single rows.
         counted: How many numbers count.
         below: Those of them that are raised to the lower end.
@@ -43,34 +46,58 @@ class Clamped:
     above: int
 
 
-def unusable(table: Table) -> Iterator[tuple[ValueColumn, str]]:
+def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
     """Yield the columns of which rows are left out for their value, with the condition for these rows."""
-    for value in table.values:
+    for value in _columns(table):
         if conditions := _usable(table, value):
             yield value, f"NOT ({' AND '.join(conditions)})"
 
 
 def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clamped]:
     """Count what clamping changes of rows, and of members' totals in one element: all, and of each column."""
-    for value in table.values:
+    for value in _columns(table):
         yield _of_rows(connection, table, value)
+        if isinstance(value, QuantileColumn) and value.rule is MemberValue.ONE_ROW:
+            # Its one row is among those that are counted already.
+            continue
         for column in (None, *(each for each in table.columns if each.group_by)):
             yield _of_totals(connection, table, value, column)
 
 
-def _summing(table: Table, value: ValueColumn) -> CanonicalQuery:
-    """Return a question that sums a column."""
-    aggregate = Aggregate(AggregateFunction.SUM, value.name)
-    question = HistogramQuery(table.name, (), Measure.DISTINCT_MEMBERS, aggregates=(aggregate,))
+def _columns(table: Table) -> tuple[_Valued, ...]:
+    """Return the columns that may be summed, and those with quantiles."""
+    return (*table.values, *table.quantiles)
+
+
+def _asking(table: Table, value: _Valued) -> CanonicalQuery:
+    """Return a question that sums a column, or asks for its largest value."""
+    aggregates: tuple[Aggregate, ...] = ()
+    quantiles: tuple[AskedQuantile, ...] = ()
+    if isinstance(value, QuantileColumn):
+        quantiles = (AskedQuantile(RankFunction.LARGEST, value.name),)
+    else:
+        aggregates = (Aggregate(AggregateFunction.SUM, value.name),)
+    question = HistogramQuery(
+        table.name, (), Measure.DISTINCT_MEMBERS, aggregates=aggregates, quantiles=quantiles
+    )
     return canonicalise(question, table, closed_before=None)
 
 
-def _usable(table: Table, value: ValueColumn) -> list[str]:
-    (summed,) = _summing(table, value).values
-    return list(usable_conditions(summed, _DUCKDB))
+def _of_member(table: Table, value: _Valued) -> str:
+    """Return how a query writes the value of a member that counts, before it is clamped."""
+    query = _asking(table, value)
+    if query.quantiles is None:
+        (total,) = measures(query, _DUCKDB)
+        return total
+    return f"{member_value(query.quantiles, _DUCKDB)} AS {total_name(0)}"
 
 
-def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: ValueColumn) -> Clamped:
+def _usable(table: Table, value: _Valued) -> list[str]:
+    (used,) = _asking(table, value).used_values
+    return list(usable_conditions(used, _DUCKDB))
+
+
+def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Clamped:
     source, bounds = rows_of_members(table, ()), value.bounds
     number, half = f"CAST({quoted(value.name)} AS DOUBLE)", bounds.quantum.size / 2
     # A number is rounded before it is clamped.
@@ -84,16 +111,15 @@ def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: ValueCo
 
 
 def _of_totals(
-    connection: duckdb.DuckDBPyConnection, table: Table, value: ValueColumn, column: Column | None
+    connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued, column: Column | None
 ) -> Clamped:
     source = rows_of_members(table, () if column is None else (column,))
     keys = source.member if column is None else f"{source.member}, {source.element}"
-    (total,) = measures(_summing(table, value), _DUCKDB)
     name, totals = total_name(0), value.bounds.totals
+    condition = " AND ".join([source.condition, *_usable(table, value)])
     sql = (
         f"SELECT count(*), count(*) FILTER ({name} < $low), count(*) FILTER ({name} > $high) FROM ("  # noqa: S608
-        f"SELECT {total} FROM {source.table} WHERE {' AND '.join([source.condition, *_usable(table, value)])} "
-        f"GROUP BY {keys})"
+        f"SELECT {_of_member(table, value)} FROM {source.table} WHERE {condition} GROUP BY {keys})"
     )
     ends = {"low": totals.low, "high": totals.high}
     found = _three(connection, sql, {**ends, **source.values})

@@ -60,7 +60,14 @@ def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: _Fault) -> 
     edges = Grid.of(spec).edges
     bounds = ValueBounds(quantum, rows, Clamp(edges[0], edges[-1] - 1))
     return QuantileColumn(
-        name, schema.type, bounds, spec, schema.member_value, schema.nulls, _null_value(schema)
+        name,
+        schema.type,
+        bounds,
+        spec,
+        schema.member_value,
+        schema.nulls,
+        _null_value(schema),
+        schema.max_rows,
     )
 
 

@@ -11,10 +11,10 @@ from dp_service.queries.domains import MAXIMUM_ELEMENTS, restricted_values
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
-from dp_service.queries.policy_schema import ColumnSchema, TableSchema, ValueSchema
+from dp_service.queries.policy_schema import ColumnSchema, QuantileSchema, TableSchema, ValueSchema
 from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.structured import Value
-from dp_service.queries.tables import Column, Contributions, Policy, Table, TauIs, ValueColumn
+from dp_service.queries.tables import Column, Contributions, Policy, QuantileColumn, Table, TauIs, ValueColumn
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise
 
@@ -89,6 +89,12 @@ def _of_table(table: Table) -> _Warnings:
             "not among the columns: Pinot then counts all rows without a member as one member; list it with its type",
         )
     yield from _of_changes(table, path)
+    for name, rows in table.stated_rows:
+        yield (
+            (*path, "quantiles", name, "max_rows"),
+            f"a promise that nothing checks: the table has no more than {rows} rows, now and later; beyond them an "
+            "engine that sums in doubles may round",
+        )
     for column in table.columns:
         yield from _of_column(column, table, (*path, "columns", column.name))
 
@@ -218,15 +224,20 @@ def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str
     for column in table.values:
         for key, value in _value_defaults(column, schema.values[column.name]):
             yield f"values.{column.name}.{key}", value
+    for of_quantiles in table.quantiles:
+        for key, value in _value_defaults(of_quantiles, schema.quantiles[of_quantiles.name]):
+            yield f"quantiles.{of_quantiles.name}.{key}", value
 
 
-def _value_defaults(value: ValueColumn, schema: ValueSchema) -> Iterator[tuple[str, str]]:
+def _value_defaults(
+    value: ValueColumn | QuantileColumn, schema: ValueSchema | QuantileSchema
+) -> Iterator[tuple[str, str]]:
     quantum, rows = value.bounds.quantum.size, value.bounds.rows
     held = {
         "quantum": str(quantum),
         "row_lower": str(rows.low * quantum),
         "row_upper": str(rows.high * quantum),
-        "weight": str(value.weight),
+        **({"weight": str(value.weight)} if isinstance(value, ValueColumn) else {}),
         "nulls": value.nulls,
     }
     return ((key, default) for key, default in held.items() if key not in schema.model_fields_set)

@@ -184,8 +184,8 @@ def _refuse_function(token: Token) -> NoReturn:
     named = f"{word}(..)" if token.kind == "name" and word in FUNCTION_BY_NAME else "a function"
     raise QuestionError(
         "sql",
-        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, PERCENTILE, "
-        "MIN and MAX of columns with a grid, and no other function",
+        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, and no other "
+        "function but percentiles, MIN and MAX of columns with a grid",
     )
 
 

@@ -235,6 +235,7 @@ class QuantileColumn:
         bounds: How rows and members' values are rounded and clamped; the latter to the grid.
         grid: The public grid that a value is chosen from.
         rule: Which value of a member counts.
+        max_rows: How many rows the table has at most, where they are added up; None: they are not.
         nulls: As for a `ValueColumn`.
         null_value: As for a `ValueColumn`.
     """
@@ -246,6 +247,7 @@ class QuantileColumn:
     rule: MemberValue
     nulls: Nulls
     null_value: Fraction | None
+    max_rows: int | None
 
 
 @dataclass(frozen=True)
@@ -345,6 +347,11 @@ class Table:
     values: tuple[ValueColumn, ...] = ()
     prepared: PreparedPairs | None = None
     quantiles: tuple[QuantileColumn, ...] = ()
+
+    @property
+    def stated_rows(self) -> tuple[tuple[str, int], ...]:
+        """The columns whose quantiles rest on the largest number of rows of the table, each with this number."""
+        return tuple((each.name, each.max_rows) for each in self.quantiles if each.max_rows is not None)
 
     def quantile(self, name: str) -> QuantileColumn:
         """Return a column whose quantiles a question asks for.

@@ -131,3 +131,49 @@ def test_a_value_column_that_cannot_be_summed_is_named(
     pq.write_table(pa.table(columns), data)
     assert main(["policy", "check", str(policy), "--data", f"spending={data}"]) == 2
     assert expected in " ".join(capsys.readouterr().err.split())
+
+
+QUANTILES = """
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  spending:
+    member: m
+    measures: {distinct_members: true}
+    columns:
+      m: {type: string}
+      shop: {type: string, group_by: true}
+    quantiles:
+      amount: {type: decimal, quantum: 0.5, member_value: RULE, grid: {scale: linear, from: 0, to: 10, cells: 5},
+               row_lower: -2, row_upper: 8}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "clamped"),
+    [
+        # Of ada 8 + 8 - 2, of bob 8, of eve 3: one is beyond the last value of the grid, 9.5.
+        ("total, max_rows: 9", [(None, 5, 1, 2), ("", 3, 0, 1), ("shop", 3, 1, 1)]),
+        ("largest", [(None, 5, 1, 2), ("", 3, 0, 0), ("shop", 3, 1, 0)]),
+        ("one_row", [(None, 5, 1, 2)]),
+    ],
+)
+def test_the_owner_sees_what_a_grid_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, clamped: list[tuple[object, ...]]
+) -> None:
+    """How many rows, and how many members' values, count with an end: of all, and by column."""
+    policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
+    policy.write_text(QUANTILES.replace("RULE", rule))
+    columns = dict(zip(("m", "shop", "amount", "pieces"), map(list, zip(*ROWS, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), data)
+    assert main(["policy", "check", str(policy), "--data", f"spending={data}", "--json"]) == 0
+    stated = json.loads(capsys.readouterr().out)
+    assert stated["tables"][0]["quantiles"][0]["grid"]["cells"] == 5
+    (reported,) = stated["data"]
+    found = [tuple(each[key] for key in ("by", "counted", "below", "above")) for each in reported["clamped"]]
+    assert found == clamped
+    assert any("max_rows" in str(each) for each in stated["warnings"]) is ("max_rows" in rule)
+    wrong = policy.read_text().replace("type: decimal, quantum: 0.5", "type: int64")
+    (table,) = parse_policy(wrong).tables
+    with pytest.raises(DataError, match="the column amount to be of the policy's type, int64"):
+        require_kept(table, data)

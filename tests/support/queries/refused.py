@@ -52,7 +52,8 @@ MALFORMED = {
     "function hidden by underscores": (where("l_o_o_k_u_p('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "quoted function": (where("\"lookup\"('t', 'c', 'k', article_id) = 'x'"), A_FUNCTION),
     "function over a dimension": (f"SELECT UPPER(article_id), {PLAIN[19:]}", A_FUNCTION),
-    "other aggregate": (PLAIN.replace("COUNT", "MAX"), A_FUNCTION),
+    "other aggregate": (PLAIN.replace("COUNT", "VARIANCE"), A_FUNCTION),
+    "largest of distinct members": (PLAIN.replace("COUNT", "MAX"), "other than columns"),
     "sum without a count": (PLAIN.replace("COUNT", "SUM"), "before SUM and AVG"),
     "approximate count of another column": (
         PLAIN.replace("COUNT(DISTINCT member_id)", "DISTINCTCOUNTHLL(country)"),
