@@ -29,7 +29,7 @@ from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 anything unexpected, refused by an engine or a service, or a check that found a fault; 2 "
+    "Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service, or a check found a fault; 2 "
     "wrong usage, question, account or policy; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed; "
     "130 interrupted."
 )

@@ -48,13 +48,15 @@ class PastResult:
         """Return the result that a message holds."""
         end = app_pb2.Result()
         end.CopyFrom(message.result)
+        chunks = [message.elements]
         if message.elements_omitted:
-            end.element_count = 0
+            # There are no columns either.
+            chunks, end.element_count = [], 0
         return cls(
             released_at=message.released_at.ToDatetime(tzinfo=datetime.UTC),
             question=message.question,
             request_id=message.request_id,
-            result=result_of([message.elements], end),
+            result=result_of(chunks, end),
             elements_omitted=message.elements_omitted,
         )
 

@@ -64,7 +64,8 @@ _LOST_ANSWERS = frozenset(
     )
 )
 
-# Parts of what gRPC itself says of a connection that was never made, and what they mean.
+# What gRPC itself says of a connection that was never made begins so; parts of it, and what they mean.
+_NEVER_MADE = ("failed to connect to all addresses", "errors resolving")
 _OF_CONNECTIONS = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is signed by no authority that is trusted here: see ca_file",
     "Hostname Verification Check failed": "its certificate is for another name of the host",
@@ -122,6 +123,8 @@ def no_answer(error: grpc.RpcError) -> str:
     if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
         return "no answer in time"
     said = error.details() or ""
+    if not said.startswith(_NEVER_MADE):
+        return "no answer"
     why = next((meaning for part, meaning in _OF_CONNECTIONS.items() if part in said), "")
     return f"no answer ({why})" if why else "no answer"
 

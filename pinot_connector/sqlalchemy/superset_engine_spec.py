@@ -13,7 +13,7 @@ from superset.db_engine_specs.base import BaseEngineSpec
 
 from pinot_connector.dbapi import ProgrammingError
 
-_BESIDE = "only in charts that also have the metric of members; an average is per member"
+_BESIDE = "only in charts that have the metric of members before it; an average is per member"
 
 
 def _metric(expression: str, name: str, kind: str) -> dict[str, str]:

@@ -169,9 +169,14 @@ def test_details_that_contradict_the_status_are_not_believed() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ("Tls handshake failed: CERTIFICATE_VERIFY_FAILED: count was 4711", "see ca_file"),
-        ("Hostname Verification Check failed.", "another name of the host"),
+        ("failed to connect to all addresses; CERTIFICATE_VERIFY_FAILED: count was 4711", "see ca_file"),
+        (
+            "failed to connect to all addresses; Hostname Verification Check failed.",
+            "another name of the host",
+        ),
         ("failed to connect to all addresses; count was 4711", "gateway: no answer"),
+        # As where a service dies.
+        ("Socket closed", "gateway: no answer"),
     ],
 )
 def test_a_connection_that_was_never_made_says_what_to_look_at(said: str, expected: str) -> None:

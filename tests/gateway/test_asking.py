@@ -14,6 +14,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import question_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gris_cli.past_results import PastResult
 from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, Credentials, Endpoint, GatewayClient
 from pinot_connector.budgets import shares_of
 from pinot_connector.dbapi import connect_gateway
@@ -175,12 +176,15 @@ async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorl
 
 
 async def test_a_large_result_is_listed_without_its_elements(gateway: GatewayWorld) -> None:
-    """It says so; everything else of it is there."""
+    """It says so, and so does `gris history`; everything else of it is there."""
     async with asking(gateway, gateway.analyst()) as client:
         await client.histogram("wide", "element")
         found = [release async for release in client.releases()]
     assert [(True, 0)] == [(each.elements_omitted, len(each.elements.columns)) for each in found]
     assert found[0].result.element_count > 40_000
+    past = PastResult.of(found[0])
+    assert (True, ()) == (past.elements_omitted, past.result.rows)
+    assert found[0].result.release_id == past.result.release_id
 
 
 async def test_a_lost_answer_is_fetched_by_its_request_id(gateway: GatewayWorld) -> None:

@@ -60,7 +60,7 @@ identity:
 """
 # What strangers may have called an element: markup, formulas of spreadsheets, marks that turn the direction of writing.
 STRANGERS = (
-    '<img src="x" alt="a stranger">',
+    '<img src="https://stranger.invalid/seen.png" alt="a stranger">',
     "<script>document.title = 'a stranger'</script>",
     '=HYPERLINK("http://stranger.invalid")',
     "@SUM(1)",
