@@ -24,7 +24,7 @@ from gris_cli.app import app
 from gris_cli.formatting import format_aggregate, format_rounded
 from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
-from pinot_connector import PrivateClient, Timeouts, dbapi
+from pinot_connector import PrivateClient, Timeouts, dbapi, shown_releases
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -237,6 +237,24 @@ def test_a_first_look_without_names_shows_no_sum(client: PrivateClient) -> None:
     """It is paid for, as any release is."""
     result = client.histogram("looks", "text", where={"text": ["nobody"]}, sums=["number"])
     assert (result.rows, result.charged.information) == ((), UNITS)
+
+
+def test_a_release_that_no_message_can_show_again_is_drawn_again(
+    client: PrivateClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not kept; a repeat asks the engine, finds the same release by its seed, and is free."""
+    monkeypatch.setattr(shown_releases, "MAX_SHOWN_BYTES", 20)
+    calls = []
+    real = DuckDBEngine.run
+
+    def counted(self: DuckDBEngine, *arguments: Any) -> Any:
+        calls.append(arguments)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(DuckDBEngine, "run", counted)
+    first, again = client.sql(SQL), client.sql(SQL)
+    assert (again.release_id, again.charged.information, len(calls)) == (first.release_id, 0, 2)
+    assert again.rows == first.rows
 
 
 def test_sums_are_streamed_however_few_elements_are_present(

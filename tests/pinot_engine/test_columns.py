@@ -1,5 +1,6 @@
 """A query is asked only of a table that has the columns it was written for."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -195,3 +196,24 @@ def test_nothing_is_asked_of_another_table() -> None:
             engine.run(query, "")
         engine.close()
     assert [] == pinot.queries
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "number"),
+    [
+        ("FLOAT", "1e300", None),
+        ("FLOAT", "-3.5e38", None),
+        ("DOUBLE", "1e309", None),
+        ("DOUBLE", "sNaN", None),
+        ("DOUBLE", "1e300", Fraction(10**300)),
+        ("FLOAT", "0.1", Fraction(13421773, 2**27)),
+    ],
+)
+def test_a_number_that_a_column_cannot_hold_stands_for_no_number(
+    kind: str, stated: str, number: Fraction | None
+) -> None:
+    """Pinot stores an infinity in its place, which never counts; it must not end in an error of another kind."""
+    (column,) = columns_of(
+        {"metricFieldSpecs": [{"name": "c", "dataType": kind, "defaultNullValue": stated}]}
+    ).values()
+    assert column.null_number == number

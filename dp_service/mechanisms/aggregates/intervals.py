@@ -26,6 +26,7 @@ and group cover together; what is said of several groups holds for each column b
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ import numpy as np
 from dp_service.mechanisms.aggregates.noise_pairs import (
     Bins,
     bins_of,
+    first_rare,
     largest_rarely_undercut,
     least_rarely_reached,
     upper_tails,
@@ -51,7 +53,7 @@ _SLACK = 1e-6
 # The part of alpha that confines n where it matters.
 _CONFINING = Fraction(1, 100)
 # Ends of an average are multiples of W / 2^20, rounded outwards.
-_AVERAGE_BITS = 20
+_STEPS = 2**20
 
 
 class SumInterval(NamedTuple):
@@ -238,7 +240,10 @@ def _confined(
         return _Confined(None, None, float(alpha) / 2 * (1 - _SLACK))
     n = _count_interval(variance, count, to_reach, alpha * _CONFINING, minimum)
     level = float(alpha * (1 - _CONFINING)) / 2 * (1 - _SLACK)
-    return _Confined(_at_least(to_reach - n.upper, variance), _at_least(to_reach - n.lower, variance), level)
+    # Rounded outwards to a 64th of a standard deviation, so that rows have laws in common.
+    step = max(math.isqrt(math.floor(variance)) // 64, 1)
+    ends = ((to_reach - n.upper) // step * step, -((n.lower - to_reach) // step) * step)
+    return _Confined(_at_least(ends[0], variance), _at_least(ends[1], variance), level)
 
 
 def _at_least(least: int, variance: Fraction) -> int | None:
@@ -303,22 +308,35 @@ class _RatioTest:
 
     def __init__(self, column: ReleasedColumn, centred: int, count: int, laws: Sequence[Bins]) -> None:
         self._clamp = column.clamp
-        self._variance = float(column.sum_variance)
+        self._variance, self._count_variance = float(column.sum_variance), float(column.count_variance)
         self._centred, self._count = centred, count
         self._laws = laws
         self._impossible = [float(law.mass[law.high >= count].sum()) for law in laws]
 
     def interval(self, level: float) -> AverageInterval:
         """Return the averages that are not rejected, rounded outwards."""
-        steps = 2**_AVERAGE_BITS
-        candidates = range(-steps, steps + 1)
-        first = bisect_left(candidates, True, key=lambda j: self._chance(j, upper=True) > level)
-        beyond = bisect_left(candidates, True, key=lambda j: self._chance(j, upper=False) <= level)
-        low, high = max(first - 1, 0), min(beyond, 2 * steps)
-        return AverageInterval(self._average(min(low, high) - steps), self._average(max(low, high) - steps))
+        middle = self._step_of(self._centred / self._count)
+        deviation = math.sqrt(
+            self._variance + (self._clamp.width * middle / _STEPS) ** 2 * self._count_variance
+        )
+        width = max(1, self._step_of(deviation / self._count))
+        # The largest j that is too small, and the smallest that is too large; beyond all of them both are certain.
+        low = -first_rare(lambda n: self._rejected(-n, upper=True), level, near=-middle, step=2 * width)
+        high = first_rare(lambda n: self._rejected(n, upper=False), level, near=middle, step=2 * width)
+        ends = [min(max(end, -_STEPS), _STEPS) for end in (low, high)]
+        return AverageInterval(self._average(min(ends)), self._average(max(ends)))
+
+    def _step_of(self, r: float) -> int:
+        """Return the j of an r, or that of the nearest possible one."""
+        return round(min(max(r / self._clamp.width, -1.0), 1.0) * _STEPS)
+
+    def _rejected(self, j: int, *, upper: bool) -> float:
+        if abs(j) > _STEPS:
+            return float((j > 0) == upper)
+        return self._chance(j, upper=upper)
 
     def _average(self, j: int) -> Fraction:
-        return (self._clamp.centre + Fraction(self._clamp.width * j, 2**_AVERAGE_BITS)) / 2
+        return (self._clamp.centre + Fraction(self._clamp.width * j, _STEPS)) / 2
 
     def _chance(self, j: int, *, upper: bool) -> float:
         """Return the largest chance of a B - r N that is as large, or as small; it rises, or falls, with j."""
@@ -329,7 +347,7 @@ class _RatioTest:
 
     def _chance_given(self, law: Bins, j: int, *, upper: bool) -> float:
         """Return the chance that Z_b is at least, or at most, B - r (N - Z_n), where Z_n < N."""
-        r = self._clamp.width * j / 2**_AVERAGE_BITS
+        r = self._clamp.width * j / _STEPS
         possible = law.high < self._count
         # Of a bin the end that makes the event more likely.
         worse = law.low if (r > 0) == upper else law.high

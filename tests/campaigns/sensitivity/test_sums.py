@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries.canonical import QueryValue
-from dp_service.queries.policy import Policy
+from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.mechanism import moments_of
@@ -30,6 +30,26 @@ from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked
 
 Translate = Callable[[Resolution], Resolution]
 WIDE = Clamp(-(2**50), 2**50)
+LOOKS = """
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions:
+      bound: in_query
+      delta_0: 1
+      units: 10
+      names: {delta_1: {delta_1}, share: 1/4, max_names: 3}
+      sums: {max_members: 1000, max_rows: 100000}
+    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    columns:
+      member: {type: string}
+      text: {type: string, group_by: true}
+    values:
+      whole: {whole}
+"""
 NOT_COUNTED = "a member changes a sum and not the count, by 1 or over rows by at most tau"
 
 
@@ -164,6 +184,39 @@ def test_a_member_changes_counts_and_sums_within_the_price(
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
     under = policy(whole=whole, number=number, delta_0=delta_0, known=known)
     assert faults(asked_of, asked(*columns, by=by, measure=measure), under, rows) == []
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=ROWS,
+    whole=st.sampled_from(WHOLES),
+    names=st.sets(st.sampled_from("abc"), min_size=1),
+    measure=st.sampled_from(Measure),
+    delta_1=st.integers(1, 2),
+)
+def test_a_member_changes_what_a_second_look_sums_within_its_price(
+    asked_of: Asked, *, rows: list[Row], whole: str, names: set[str], measure: Measure, delta_1: int
+) -> None:
+    """Whatever a first look has named, members are bounded within the names."""
+    two_looks = LOOKS.replace("{whole}", whole).replace("{delta_1}", str(delta_1))
+    query, named = asked("whole", measure=measure), tuple((name,) for name in sorted(names))
+
+    def second(resolution: Resolution) -> Resolution:
+        return second_look(resolution, named)
+
+    assert faults(asked_of, query, parse_policy(two_looks), rows, translate=second) == []
+
+
+def test_a_second_look_that_is_bounded_as_the_first_is_found(asked_of: Asked) -> None:
+    """Ada counts in both names, where the price is for one."""
+    two_looks = parse_policy(LOOKS.replace("{whole}", SIGNED).replace("{delta_1}", "2"))
+
+    def wrong(resolution: Resolution) -> Resolution:
+        return bounds_nobody(second_look(resolution, (("a",), ("b",))))
+
+    found = faults(asked_of, asked("whole"), two_looks, HEAVY, translate=wrong)
+    assert "a member changes more elements than Delta" in found
 
 
 # Ada has three texts, and large, small and missing values.
