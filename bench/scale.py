@@ -46,7 +46,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from tests.support.engine_queries import engine_query
 
 ELEMENTS, ATTRIBUTES, EVENTS_OF_A_MEMBER, ROWS_OF_A_SEGMENT = 100_000, 20, 10, 1_250_000
-MOST_SEGMENTS_OF_A_PERIOD = 4
+MOST_SEGMENTS = 8
 UNTIL = datetime.date(2024, 3, 1)
 TIMEOUT_SECONDS = 300.0
 POLICY = """
@@ -174,7 +174,7 @@ def _duckdb(folder: Path, _events: int) -> Iterator[tuple[Engine, Callable[[str]
 
 @contextmanager
 def _pinot(folder: Path, events: int) -> Iterator[tuple[Engine, Callable[[str], object]]]:
-    segments = max(2, min(2 * MOST_SEGMENTS_OF_A_PERIOD, -(-events // ROWS_OF_A_SEGMENT)))
+    segments = max(2, min(MOST_SEGMENTS, -(-events // ROWS_OF_A_SEGMENT)))
     with (
         PinotCluster(directory=folder / "pinot", ports=Ports.free(servers=2)) as cluster,
         httpx.Client(timeout=TIMEOUT_SECONDS) as http,
@@ -182,7 +182,7 @@ def _pinot(folder: Path, events: int) -> Iterator[tuple[Engine, Callable[[str], 
         urls = {"controller": cluster.controller_url, "broker": cluster.broker_url}
         load(folder / "events.parquet", "events", segments=segments, **urls)
         for table, star_tree in (("bare_pairs", False), ("pairs", True)):
-            load_pairs(folder / "copy", table, segments=segments // 2, star_tree=star_tree, **urls)
+            load_pairs(folder / "copy", table, segments=max(1, segments // 4), star_tree=star_tree, **urls)
         engine = PinotEngine(
             controller=cluster.controller_url, broker=cluster.broker_url, timeout_seconds=TIMEOUT_SECONDS
         )
