@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
+.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -217,6 +217,9 @@ bench-bounded-served: $(VENV)/.dev ## the same as the services answer it, and th
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
 	$(BIN)/python -m bench.bound $(BENCH)
+
+bench-scale: $(VENV)/.dev ## a raw table, its pairs copy and a star-tree beside a plain COUNT(DISTINCT); BENCH="--events 1000000 --engine duckdb"
+	$(BIN)/python -m bench.scale $(BENCH)
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo and one durable row; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)

@@ -16,9 +16,9 @@ from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 
 MAX_LEAF_RECORDS = 10_000
 QUERY_TIMEOUT_MS = 30_000
-# Pinot cuts texts at 512 of Java's characters if nothing is said, of which one of ours may take two. Elements that are
-# cut could become one, in which a member would count twice.
-_MAX_LENGTH = 2 * MAXIMUM_TEXT_LENGTH
+# Pinot cuts texts at 512 of Java's characters if nothing is said. Elements that are cut could become one, in which a
+# member would count twice. The tool leaves longer ones than these out.
+_MAX_LENGTH = MAXIMUM_TEXT_LENGTH
 _DAYS = {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
 
 

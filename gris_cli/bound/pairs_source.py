@@ -161,8 +161,13 @@ def _conditions(
 def _of_element(name: str, kind: str) -> Iterable[str]:
     yield f"{name} IS NOT NULL"
     if kind == _TEXT:
-        yield f"length({name}) <= {MAXIMUM_TEXT_LENGTH}"
+        yield f"(length({name}) <= {MAXIMUM_TEXT_LENGTH // 2} OR {_java_length(name)} <= {MAXIMUM_TEXT_LENGTH})"
         yield f"NOT contains({name}, chr(0))"
+
+
+def _java_length(name: str) -> str:
+    """Write the length of a text as Pinot measures it: what lies beyond 16 bits counts twice."""
+    return f"length({name}) + length(regexp_replace({name}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g'))"
 
 
 def _left_out(conditions: _Conditions) -> str:

@@ -39,21 +39,23 @@ def reference(rows: list[Row], until: datetime.date = UNTIL) -> list[tuple[objec
 
 def test_a_copy_has_each_pair_once_in_a_period_and_names_the_one_before(tmp_path: Path) -> None:
     """Rows that lack something are counted by what they lack first."""
-    rows = random_rows(2000, seed=1)
+    kept = "\N{GRINNING FACE}" * 512
+    rows = [*random_rows(1999, seed=1), ("m01", kept, "DE", UNTIL - datetime.timedelta(days=3))]
     missing: list[Row] = [
         (None, None, "FR", None),
         ("null", "e1", "FR", UNTIL - datetime.timedelta(days=3)),
         ("m01", "e1", "DE", None),
         ("m01", None, "DE", UNTIL - datetime.timedelta(days=3)),
         ("m01", "nul\0", "DE", UNTIL - datetime.timedelta(days=3)),
+        ("m01", "\N{GRINNING FACE}" * 513, "DE", UNTIL - datetime.timedelta(days=3)),
         ("m01", "long" * 300, "DE", UNTIL - datetime.timedelta(days=3)),
         ("m01", "e1", "DE", UNTIL),
     ]
     made = make(write(tmp_path / "visits.parquet", [*rows, *missing]), tmp_path / "copy")
     assert rows_of(tmp_path / "copy") == reference(rows)
-    assert (made.left_out, made.rows_of_open_periods, made.rows) == (LeftOut(2, 1, 3), 1, 2007)
+    assert (made.left_out, made.rows_of_open_periods, made.rows) == (LeftOut(2, 1, 4), 1, 2008)
     manifest = read_manifest((tmp_path / "copy" / "manifest.json").read_bytes())
-    assert (manifest.end, manifest.left_out) == (UNTIL, LeftOut(2, 1, 3))
+    assert (manifest.end, manifest.left_out) == (UNTIL, LeftOut(2, 1, 4))
     assert sum(each.rows for each in manifest.periods) == made.pairs == len(reference(rows))
 
 

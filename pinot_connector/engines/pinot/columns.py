@@ -23,9 +23,7 @@ from pinot_connector.errors import EngineRefused
 _INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
 _LONG_MINIMUM = -(2**63)
 _DEFAULT_LENGTH = 512
-LONGEST_TEXT = 2048
-"""The most of Java's characters that an element of a pairs copy has: 1024 of Unicode's."""
-
+_LONGEST_OF_COPY = 1024
 # Days since 1970, as schemas say it before and since Pinot 0.11.
 _DAYS = re.compile(r"1:DAYS:EPOCH|EPOCH\|DAYS(\|1)?", re.IGNORECASE)
 # The same for other units of numbers since 1970.
@@ -142,10 +140,10 @@ def require_uncut(columns: Mapping[str, PinotColumn], names: Iterable[str]) -> N
         EngineRefused: a column of texts has a `maxLength` below what the elements of a copy have at most.
     """
     for name in names:
-        if columns[name].type == "STRING" and columns[name].max_length < LONGEST_TEXT:
+        if columns[name].type == "STRING" and columns[name].max_length < _LONGEST_OF_COPY:
             raise EngineRefused(
-                f"column {name}: expected maxLength {LONGEST_TEXT} in Pinot's schema of a pairs copy, as gris bound "
-                "wrote it: elements that are cut could become one, in which a member would count twice"
+                f"column {name}: expected maxLength {_LONGEST_OF_COPY} in Pinot's schema of a pairs copy, as gris "
+                "bound wrote it: elements that are cut could become one, in which a member would count twice"
             )
 
 
