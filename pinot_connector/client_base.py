@@ -77,7 +77,8 @@ class ClientBase(ABC, Generic[Answered]):
             units: the information units of each sharpening, in order. The last one is asked for; those before it are
                 paid for. So `sharpen(question, 20)` is the first, and `sharpen(question, 20, 40)` the next one.
             planned: whether all of them were decided on before any count was seen. Then intervals are of the combined
-                counts. Otherwise they are those of the last look's own noise, which hold whatever led to it.
+                counts. Otherwise they are those of the last look's own noise: each holds whatever
+                led to that look. Who may stop after any of j looks asks with a confidence of 1 - alpha / j.
             data_version: that of the release (`PrivateResult.data_version`): a refusal then says whether the data have
                 moved on. Empty: the present one.
 

@@ -94,8 +94,8 @@ class Sharpened:
 
     `units_before` are those of each look before the last one. Combined counts are multiples of 1 / `denominator`, and
     `noise_variance` is that of their noise. If all units were `planned` before any count was seen, intervals are of the
-    combined counts. Otherwise they are those of the last look's own noise, which hold whatever led to it, extended to
-    the combined count where that lies outside.
+    combined counts. Otherwise they are those of the last look's own noise, extended to the combined count where
+    that lies outside; each holds whatever led to that look.
     """
 
     units_before: tuple[Fraction, ...]
@@ -108,7 +108,7 @@ class Sharpened:
         intervals = (
             "intervals are of the combined counts, and hold if all units were decided on before any count was seen"
             if self.planned
-            else "intervals are those of the last look's own noise, and hold whatever led to it"
+            else "intervals are those of the last look's own noise, each of which holds whatever led to that look"
         )
         return f"counts are of {len(self.units_before) + 1} looks together; {intervals}"
 

@@ -29,9 +29,11 @@ def questions_before(question: question_pb2.Question) -> Iterator[question_pb2.Q
 
 
 def looks_before(before: Sequence[KeptRelease]) -> dp_pb2.LooksBefore:
-    """Returns what dp_service needs of the looks before a sharpening."""
+    """Returns what dp_service needs of the looks before a sharpening: the names only where the question has none."""
+    first = before[0].content
     return dp_pb2.LooksBefore(
-        releases=[each.content.release for each in before], names=before[0].content.elements.columns
+        releases=[each.content.release for each in before],
+        names=first.elements.columns if first.release.names_tag else (),
     )
 
 

@@ -178,13 +178,25 @@ def _require_combinable(parameters: ReleaseParameters) -> None:
     """
     try:
         law = law_of(parameters)
-        WeightedNoise(law.weights, law.variances)
+        noise = WeightedNoise(law.weights, law.variances)
     except (UnusableParametersError, ValueError):
         raise QuestionError(
             "sharpening.units",
             "expected units for which noise can be drawn and combined with that of the looks before: round numbers, "
             "near the policy's own",
         ) from None
+    stated = parameters.contributions
+    if (
+        stated is not None
+        and stated.before is not None
+        and stated.before.planned
+        and not noise.is_added_up_soon
+    ):
+        raise QuestionError(
+            "sharpening.planned",
+            "expected false: the exact law of so many looks, or of noise so large, takes too long to add up; without "
+            "it intervals are those of the last look",
+        )
 
 
 def looks_of(parameters: ReleaseParameters) -> list[BoundGauss]:

@@ -152,8 +152,8 @@ _PLANNED = (
     "Intervals are of the combined counts: they hold if all units were decided on before any count was seen."
 )
 _NOT_PLANNED = (
-    "Intervals are those of this look's own noise, which hold whatever led to it, extended to the combined count "
-    "where that lies outside."
+    "Intervals are those of this look's own noise, extended to the combined count where that lies outside. Each holds "
+    "whatever led to this look; who may stop after any of j looks asks with a confidence of 1 - alpha / j."
 )
 
 

@@ -218,6 +218,15 @@ def test_units_whose_noise_cannot_be_drawn_or_combined_are_refused(key: str, val
     assert refused.value.field == "sharpening.units"
 
 
+def test_a_plan_whose_law_takes_long_to_add_up_is_refused() -> None:
+    """By the units and the policy alone; intervals of the last look need no such law."""
+    coarse = POLICY.replace("epsilon_per: 0.5", "epsilon_per: 0.002")
+    plan_of(4, 4, 4, policy=coarse)
+    with pytest.raises(QuestionError, match="too long") as refused:
+        plan_of(4, 4, 4, policy=coarse, planned=True)
+    assert refused.value.field == "sharpening.planned"
+
+
 def _rows(names: Sequence[str], counts: Sequence[int]) -> histogram_pb2.Histogram:
     column = histogram_pb2.ElementColumn(name="article")
     column.strings.SetInParent()

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 _REACH_IN_SIGMAS = 12
 _TRUSTED_IN_SIGMAS = 11
 _MOST_CELLS = 2**22
+_MOST_STEPS = 2**26
 _SLACK = 1e-7
 
 
@@ -68,6 +69,16 @@ class WeightedNoise:
         """
         level = _checked(alpha) / 2 * (1 - _SLACK)
         return bisect.bisect_left(range(self._radius + 1), True, key=lambda w: self.tail(w + 1) <= level)
+
+    @property
+    def is_added_up_soon(self) -> bool:
+        """Whether adding up the law takes at most 2^26 steps, a fraction of a second."""
+        cells, steps = 1, 0
+        for weight, variance in sorted(zip(self.weights, self.variances, strict=True)):
+            values = 2 * _reach(variance) + 1
+            steps += cells * values
+            cells += weight * (values - 1)
+        return steps <= _MOST_STEPS
 
     @property
     def trusted(self) -> int:
@@ -155,7 +166,7 @@ def _reach(variance: Fraction) -> int:
     return math.ceil(_REACH_IN_SIGMAS * math.sqrt(variance)) + 1
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _tails(weights: tuple[int, ...], variances: tuple[Fraction, ...]) -> Floats:
     """Return Pr[S >= n] for n from -radius to radius, where radius is the sum of all reaches."""
     masses = np.ones(1)
