@@ -6,16 +6,19 @@ look has.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.__main__ import main
 from gris_gateway.kept_history import KeptHistory
 from gris_gateway.messages import all_elements, parameters_message, result_message
 from pinot_connector import AsyncPrivateClient, structured_question
@@ -315,6 +318,43 @@ async def test_what_a_sharpening_costs_is_said_before(world: World) -> None:
         with pytest.raises(BudgetExhausted):
             await client.sharpen(top(), 50, 50)
         assert await spent(client) == (60, 1, 0)
+
+
+def test_the_command_line_sharpens(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says the price before, how many looks there are and what intervals mean; a slip names the flag."""
+    monkeypatch.setenv("GRIS_RELEASES", str(tmp_path / "releases.sqlite"))
+    services = ["--dp", world.dp, "--budget", world.budget, "--account", new_account()]
+    words = [
+        "--table",
+        "feedback",
+        "--by",
+        "article_id",
+        "--k",
+        "3",
+        *services,
+        "--data",
+        f"feedback={COFACTS}",
+    ]
+
+    def said(command: str, *more: str) -> tuple[int, dict[str, Any]]:
+        code = main([command, *words, *more, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    code, refused = said("ask", "--sharpen", "15")
+    assert (code, "paid for" in refused["error"]["message"]) == (2, True)
+    assert said("ask")[0] == 0
+    price = said("explain", "--sharpen", "15")[1]["worst_case_cost"]
+    assert (price["information"], price["calls"]) == (15, 0)
+    result = said("ask", "--sharpen", "15", "--planned")[1]
+    sharpened = result["parameters"]["contributions"]["sharpened"]
+    assert (sharpened["units_before"], sharpened["planned"]) == (["15/2"], True)
+    assert result["charged"]["information"] == 15
+    assert main(["ask", *words, "--sharpen", "15"]) == 0
+    assert "2 looks together" in capsys.readouterr().out
+    code, slip = said("ask", "--sharpen", "99")
+    assert slip["error"]["message"].startswith("--sharpen")
 
 
 async def test_a_result_of_several_looks_is_the_same_behind_a_gateway_and_in_its_history(

@@ -18,6 +18,7 @@ from tests.support.queries.drawing import TYPES, VALUES, conditions, plain, ques
 from tests.support.queries.reference import Row
 
 MEMBERS = ["m1", "m2", "m3"]
+SHARPENING_UNITS = 30
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
         names = {"delta_1": draw(st.integers(1, 3)), "share": "1/3", "max_names": draw(st.integers(1, 3))}
         block["names"] = names
     block["shift"] = draw(st.booleans())
+    block["sharpening"] = SHARPENING_UNITS
     columns = {
         name: {key: value for key, value in said.items() if key != "delta"}
         for name, said in table["columns"].items()
@@ -105,6 +107,28 @@ def _question() -> st.SearchStrategy[HistogramQuery]:
         st.integers(1, 5),
         st.integers(0, 3).map(lambda each: each == 0),
     )
+
+
+def choosing(world: World) -> World | None:
+    """Return the world with a policy that lets the service choose; None: its policy bounds no contributions.
+
+    What is expected of counts changes with the world: whether it is true changes no promise.
+    """
+    table = world.policy["tables"]["t"]
+    if (block := table.get("contributions")) is None:
+        return None
+    ways = ["unbounded", "one_look", *(["two_looks"] if "names" in block else [])]
+    high, low = [(10**6, 0), (10**6, 10**6), (2, 1), (10**4, 10)][len(world.rows) % 4]
+    expected = [{"rank": 5, "count": high}, {"rank": 1000, "count": low}]
+    choose = {
+        "among": ways,
+        "units": [1 + len(world.rows) % block["units"]],
+        "kept": "1/2",
+        **({"kept_names": "1/3"} if "names" in block else {}),
+        "expected": {name: expected for name, said in table["columns"].items() if said.get("group_by")},
+    }
+    chosen = {**table, "contributions": {**block, "choose": choose}}
+    return replace(world, policy={**world.policy, "tables": {"t": chosen}})
 
 
 @st.composite

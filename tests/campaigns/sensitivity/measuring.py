@@ -18,17 +18,19 @@ import pyarrow.parquet as pq
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames, RankedValues
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
-from dp_service.queries.errors import QuestionError
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.resolution import Resolution, resolve, second_look
+from dp_service.queries.resolution import Resolution, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.releases.choosing import chosen
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.looks import Named, second_plan
 from dp_service.releases.mechanism import mechanism_of, shift_of, two_looks_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
+from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element, MechanismName
 from pinot_connector.engines import base
@@ -38,7 +40,7 @@ from tests.support.queries.drawing import NOW
 from tests.support.queries.reference import Row
 from tests.support.queries.spelling import spelled
 
-from .drawing import World
+from .drawing import SHARPENING_UNITS, World
 
 # More rows than any table here has groups.
 ALL_ROWS = 10_000
@@ -74,13 +76,16 @@ class Totals:
     totals: int = 0
     second_looks: int = 0
     shifts: int = 0
+    sharpenings: int = 0
+    chosen: int = 0
 
     def __str__(self) -> str:
         named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
         return (
             f"{self.questions} questions ({named}; {self.partly_known} with a key that is known in part, "
             f"{self.cut} cut at d_bar, {self.totals} totals, {self.second_looks} second looks, "
-            f"{self.shifts} relative to a total, "
+            f"{self.shifts} relative to a total, {self.sharpenings} sharpenings, {self.chosen} without a bound where "
+            "the policy has one, "
             f"{self.in_time} with a range of timestamps), {self.neighbours} neighbours, "
             f"{self.changed} that differ: "
             f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one"
@@ -96,7 +101,10 @@ def faults(
     """
     policy = _policy(world, folder)
     resolutions = list(_resolutions(world, policy))
-    resolutions += list(_second_looks(resolutions, _met(resolutions, world.rows, folder)))
+    if policy.table("t").choice is not None:
+        totals.chosen += sum(each.parameters.contributions is None for each in resolutions)
+    first = _met(resolutions, world.rows, folder)
+    resolutions += [*_second_looks(resolutions, first), *_sharpenings(resolutions, first)]
     asked = [translate(each) for each in resolutions]
     uncut = [translate(_uncut(each)) for each in resolutions]
     answers = _met([*asked, *uncut], world.rows, folder)
@@ -121,6 +129,25 @@ def _second_looks(resolutions: list[Resolution], found: list[Histogram]) -> Iter
             yield second_look(resolution, tuple(sorted(first.elements[: looks.most_names])))
 
 
+def _sharpenings(resolutions: list[Resolution], found: list[Histogram]) -> Iterator[Resolution]:
+    """Return a look more at what each question could have shown, if its counts can be sharpened."""
+    for resolution, first in zip(resolutions, found, strict=True):
+        looks = two_looks_of(resolution.parameters)
+        names = () if looks is None else tuple(sorted(first.elements[: looks.most_names]))
+        if looks is not None and not names:
+            continue
+        with suppress(RefusedByPolicyError):
+            # Of fewer units than the question, of as many or of more.
+            asked = AskedSharpening((5, 1 + len(first.elements) % SHARPENING_UNITS))
+            yield sharpened_question(
+                resolution,
+                asked,
+                most_units=SHARPENING_UNITS,
+                names=names,
+                release_ids=("1" * 64, "2" * 64),
+            )
+
+
 def _uncut(resolution: Resolution) -> Resolution:
     """Return the question whose answer has all rows, also those below the smallest count that is considered."""
     parameters = resolution.parameters
@@ -138,7 +165,7 @@ def _resolutions(world: World, policy: Policy) -> Iterator[Resolution]:
             continue
         with suppress(QuestionError):
             text = spelled(question, policy.table("t"), random)
-            yield resolve(parse_sql(text, policy), policy, now=NOW)
+            yield chosen(parse_sql(text, policy), policy, now=NOW).resolution
 
 
 def _has_no_tau(question: HistogramQuery, policy: Policy) -> bool:
@@ -180,7 +207,7 @@ def _at(row: Row) -> tuple[datetime.datetime | None, int | None]:
 def _met_by(engine: DuckDBEngine, resolution: Resolution) -> Histogram:
     version = engine.data_version("t")
     plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
-    if resolution.names is not None:
+    if plan.looks is not None and resolution.names is not None:
         second = second_plan(plan, Named(resolution.names, ""), now=NOW)
         plan = replace(second, row_limit=resolution.row_limit)
     return counted(plan, _histogram(plan, engine.run(engine_query(resolution, "duckdb"), version)))
@@ -297,9 +324,11 @@ def _counts(histogram: Histogram) -> dict[Element, int]:
 def _count(totals: Totals, resolution: Resolution, whole: Histogram) -> None:
     totals.questions += 1
     totals.mechanisms[resolution.parameters.mechanism] += 1
-    totals.second_looks += resolution.names is not None
+    totals.second_looks += resolution.names is not None and two_looks_of(resolution.parameters) is not None
     totals.shifts += shift_of(resolution.parameters) is not None
     parameters = resolution.parameters
+    bounded = parameters.contributions
+    totals.sharpenings += bounded is not None and bounded.before is not None
     totals.partly_known += bool(parameters.within)
     totals.totals += not resolution.query.dimensions
     totals.in_time += any(each.column.type is ColumnType.TIMESTAMP for each in resolution.query.restrictions)
