@@ -9,7 +9,8 @@ from pinot_connector.budgets import Cost, Level
 from pinot_connector.results import AggregateValue, PrivateResult, Row, rank_error_lines
 
 MAX_ROWS = 100
-MAX_LETTERS = 300
+# One long name would push the counts of all others off the screen.
+MAX_LETTERS = 80
 # Letters that turn the direction in which what is beside them is shown.
 _TURNING = ("R", "AL", "AN")
 
@@ -31,11 +32,12 @@ def heads(result: PrivateResult) -> list[str]:
 
 def cells(row: Row) -> Sequence[str]:
     """Returns an element, and where it has them its count with the interval, sums and averages, or quantiles."""
+    names = [_shortened(str(value)) for value in row.element]
     counted = []
     if row.interval is not None:
         lower, upper = row.interval
         counted = [str(row.noisy_count), f"{lower} to {upper}"]
-    return [*map(str, row.element), *counted, *(cell for value in row.values for cell in _value_cells(value))]
+    return [*names, *counted, *(cell for value in row.values for cell in _value_cells(value))]
 
 
 def notes(result: PrivateResult, shown: int) -> Iterable[str]:
@@ -57,9 +59,7 @@ def notes(result: PrivateResult, shown: int) -> Iterable[str]:
 
 
 def visible(text: str) -> str:
-    """Returns a text of stranger's letters that can all be seen, and are not too many."""
-    if len(text) > MAX_LETTERS:
-        text = text[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    """Returns a text of letters that can all be seen, whatever strangers wrote."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
@@ -68,6 +68,10 @@ def isolated(text: str) -> str:
     if not any(unicodedata.bidirectional(letter) in _TURNING for letter in text):
         return text
     return f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _cost(cost: Cost) -> str:

@@ -142,10 +142,11 @@ def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
 
 def test_an_explanation_is_a_table_with_the_price() -> None:
     """Before asking."""
-    explanation = Explanation(Cost(21, 1, "unit"), PARAMETERS, ("<b>text</b>",), ())
+    sentence = "a sentence that is not cut " * 40
+    explanation = Explanation(Cost(21, 1, "unit"), PARAMETERS, ("<b>text</b>", sentence), ())
     cells = Page(explanation._repr_html_()).cells
     assert ["information units, at most", "21", "calls, at most", "1"] == cells[3:7]
-    assert "<b>text</b>" in cells
+    assert {"<b>text</b>", sentence} <= set(cells)
 
 
 def test_long_results_show_their_beginning() -> None:
@@ -163,6 +164,7 @@ def test_a_long_name_leaves_room_for_the_result() -> None:
     assert [40, 1] == [len(label.get_text()) for label in axes.get_yticklabels()]
     assert axes.get_position().width > 0.4
     assert len(result._repr_html_()) < 5_000
+    assert len(str(result).splitlines()[1]) < 120
     assert 100_000 == len(result.to_pandas().element[0])
 
 
