@@ -107,6 +107,15 @@ def test_six_units_keep_between_the_tables_without_a_grid() -> None:
         assert found >= 0.9 * below.delta(epsilon) or found < 3e-2
 
 
+def test_no_strategy_is_worse_at_the_low_end() -> None:
+    """There steps lead below the grid, where V_k may be more than 1 - x."""
+    above = upper(6, epsilon_per=Fraction(3), resolution=16)
+    x = np.exp(above.grid.logs(0, 3))
+    found = worst_excess(x, 6, 3.0, [1.0, 1.5, 2.0, 2.5])
+    assert (found > 1 - x + 5e-5).all()
+    assert (found <= above.values[:3]).all()
+
+
 def random_unit(e: float, draws: np.random.Generator) -> tuple[Law, Law]:
     """Return the laws of a random bounded-range mechanism of two to five outcomes, some of them unlikely."""
     outcomes = int(draws.integers(2, 6))

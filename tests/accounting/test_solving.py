@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -116,6 +117,35 @@ def test_what_was_not_worked_out_is_not_returned() -> None:
 
     assert (Fraction(2), [Fraction(2)]) == (found("2", 1), tried)
     assert 10 == found("2", 6) == max(tried)
+
+
+@dataclass(frozen=True)
+class Steep:
+    """Epsilons that grow with the square of epsilon_per, from a quarter of the target on."""
+
+    epsilon_per: Fraction
+    begin: Fraction
+
+    def epsilon(self, _information: int, _slack: Fraction) -> float:
+        """Return the epsilon of any budget."""
+        return float((self.epsilon_per / self.begin) ** 2) / 2
+
+
+def test_a_step_that_goes_too_far_is_taken_back() -> None:
+    """What was worked out above the target is not returned, but leads to what is."""
+    target = Target(Fraction(2), Fraction("1e-6"))
+    split = papers_split(target, 30)
+    begin = epsilon_per_for(target, split, information=60)
+    tried: list[Fraction] = []
+
+    def worked_out(epsilon_per: Fraction) -> Steep:
+        tried.append(epsilon_per)
+        return Steep(epsilon_per, begin)
+
+    found = larger_epsilon_per(
+        target, split, information=60, least=begin, worked_out=worked_out, most_often=6
+    )
+    assert max(tried) > 2 * begin >= found > 2 * begin * Fraction("0.9999")
 
 
 def test_an_epsilon_per_with_a_table_is_taken_if_it_fits() -> None:

@@ -337,6 +337,15 @@ async def test_the_largest_limit_of_the_window_counts(published: Published) -> N
     above.largest_limit.CopyFrom(largest)
     shared = await reported(published.world, above, level_message(["alone", "ana"], information=10, calls=1))
     assert worth(9000, 40, "5", "1/2") == (shared.epsilon, shared.delta)
+    # What others hold there is not reported, but is too much for the limit.
+    held = level_message(["alone"], information=9000, calls=40, spent=(8999, 20))
+    held.over_limit = True
+    held.largest_limit.CopyFrom(largest)
+    seen = await reported(published.world, held, level_message(["alone", "ana"], information=10, calls=1))
+    assert math.inf == seen.epsilon
+    held.largest_limit.information = 9001
+    seen = await reported(published.world, held, level_message(["alone", "ana"], information=10, calls=1))
+    assert worth(9001, 40, "5", "1/2") == (seen.epsilon, seen.delta)
     lowered.spent.calls = 41
     assert math.inf == (await reported(published.world, lowered)).epsilon
 
