@@ -388,4 +388,4 @@ def test_deciles_of_the_example_data_are_within_their_rank_errors(
     for tenth, shown in enumerate(result.parameters.quantiles.shown, start=1):
         wanted, (before, until) = Fraction(tenth * totals.size, 10), ends[tenth - 1]
         beside = sum(cut.part * (ends[cut.position][1] - ends[cut.position][0]) for cut in shown.cuts)
-        assert max(before - wanted, wanted - until, 0) <= result.rank_errors[tenth - 1] + beside
+        assert max(before - wanted, wanted - until, Fraction(0)) <= result.rank_errors[tenth - 1] + beside
