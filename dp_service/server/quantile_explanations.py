@@ -46,9 +46,10 @@ def quantile_sentences(resolution: Resolution) -> Iterator[str]:
     )
     bounded = parameters.contributions
     if bounded is not None:
+        reach = "1 element" if bounded.delta_0 == 1 else f"{bounded.delta_0} elements"
         each = f" in each of {bounded.periods} periods" if bounded.periods > 1 else ""
         yield (
-            f"A member has values in at most {bounded.delta_0} elements{each}; {_BOUNDED_BY[bounded.bounded_by]}. "
+            f"A member has values in at most {reach}{each}; {_BOUNDED_BY[bounded.bounded_by]}. "
             f"Each of them costs {stated.units} information."
         )
     for asked, shown in zip(stated.asked, message.shown, strict=True):
