@@ -7,15 +7,21 @@ import datetime
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from random import Random
+from zoneinfo import ZoneInfo
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn, TimeRange
+from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.source import Columns
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer
@@ -36,6 +42,7 @@ accounts:
     limit: {information: 1000, calls: 100}
 """
 SQL = "SELECT what, COUNT(DISTINCT who) FROM visits WHERE day >= '2024-02-01' AND day < '2024-05-01' GROUP BY what"
+TIME = "{column: at, type: timestamp, zone: Europe/Berlin}"
 DOMAIN = ", domain: [e0, e1, e2, e3], delta: 4"
 
 
@@ -213,4 +220,40 @@ def test_a_new_period_is_used_once_the_manifest_names_it(tmp_path: Path) -> None
     whole = resolve(of_june, after, now=0)
     assert whole.query.table == "visits_pairs"
     assert counts(engine, whole).counts == counts(engine, raw(after, of_june)).counts
+    engine.close()
+
+
+def test_timestamps_belong_to_the_periods_of_their_zone(tmp_path: Path) -> None:
+    """Around midnight in Berlin, in summer and winter; one that some engine cannot hold is in no period."""
+    chosen, hour = Random(8), datetime.timedelta(hours=1)
+    edges = [datetime.datetime(2024, month, 1) for month in (2, 4, 7)]
+    times = [edge + chosen.randrange(-4, 4) * hour for edge in edges for _ in range(100)]
+    times += [datetime.datetime(1650, 1, 1), datetime.datetime(2300, 1, 1)]
+    rows = [(f"m{chosen.randrange(9)}", f"e{chosen.randrange(4)}", at_) for at_ in times]
+    kinds = [("who", pa.string()), ("what", pa.string()), ("at", pa.timestamp("us"))]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    source = tmp_path / "visits.parquet"
+    pq.write_table(pa.table(columns, schema=pa.schema(kinds)), source)
+    of_zone = Copying("visits", Columns("who", ("what",), "at", "month", "Europe/Berlin"), (), None, UNTIL)
+    made = make(source, tmp_path / "copy", of_zone)
+    assert made.left_out.time == 2
+    assert made.rows_of_open_periods > 0
+    text = policy_text("copy/manifest.json").replace("{column: day, type: date}", TIME)
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("      day:"))
+    policy = read_policy(text.encode(), str(tmp_path / "policy.yaml")).policy
+    engine = DuckDBEngine({"visits": source, "visits_pairs": tmp_path / "copy" / "manifest.json"})
+    berlin = ZoneInfo("Europe/Berlin")
+    months = [
+        datetime.datetime(2024, month, 1, tzinfo=berlin).astimezone(datetime.UTC) for month in (2, 4, 5, 7)
+    ]
+    for start, end in combinations(months, 2):
+        query = HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, (), TimeRange(start, end), k=5)
+        of_copy = resolve(query, policy, now=0)
+        assert of_copy.query.table == "visits_pairs"
+        left, right = counts(engine, of_copy), counts(engine, raw(policy, query))
+        assert (left.elements, left.counts) == (right.elements, right.counts)
+    # A month of UTC is none of Berlin; and without a lower end the null value lies in the range, which is not counted.
+    for other in (TimeRange(months[0], at(datetime.date(2024, 4, 1))), TimeRange(None, months[1])):
+        query = HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, (), other, k=5)
+        assert resolve(query, policy, now=0).query.table == "visits"
     engine.close()

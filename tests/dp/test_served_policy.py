@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 import subprocess
@@ -35,6 +36,7 @@ from tests.support.dp_questions import (
 )
 from tests.support.dp_server import serving
 from tests.support.log_events import logged_events
+from tests.support.pairs_copies import asked, make, policy_text, random_rows, write
 from tests.support.rings import needs
 
 WITHOUT_ARTICLE = POLICY.replace("article: {type: string, group_by: true, filter: [in, not_in]}", "")
@@ -336,3 +338,26 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     watched.looks()
     assert watched.watch.is_served
     assert ("a", "b") == watched.served.content.policy.table("engagement").column("article").domain
+
+
+def test_another_manifest_is_another_policy(tmp_path: Path) -> None:
+    """It is taken once it has settled; one that is not of the table leaves the policy as it was."""
+    path, manifest = tmp_path / "policy.yaml", tmp_path / "copy" / "manifest.json"
+    source = write(tmp_path / "visits.parquet", random_rows(200, seed=1))
+    make(source, tmp_path / "copy", asked(until=datetime.date(2024, 4, 1)))
+    content = policy_text("copy/manifest.json").encode()
+    path.write_bytes(content)
+    served = ServedPolicy(usable_policy(content, str(path), KEY))
+    watch = PolicyFileWatch(path, served, content, KEY)
+
+    def end_of_copy() -> datetime.date:
+        (table,) = served.content.policy.tables
+        assert table.prepared is not None
+        return table.prepared.manifest.end
+
+    make(source, tmp_path / "copy", asked(until=datetime.date(2024, 5, 1)))
+    assert [watch.look(), end_of_copy()] == [False, datetime.date(2024, 4, 1)]
+    assert [watch.look(), end_of_copy()] == [True, datetime.date(2024, 5, 1)]
+    manifest.write_bytes(manifest.read_bytes().replace(b'"member": "who"', b'"member": "what"'))
+    assert [watch.look() for _ in range(3)] == [False, True, False]
+    assert (watch.is_served, end_of_copy()) == (False, datetime.date(2024, 5, 1))
