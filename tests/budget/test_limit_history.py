@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged
@@ -10,6 +11,8 @@ from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.policy_statements import policy_statements_of
 from budget_service.stores.interface import Store
+from tests.budget.policy_service import stub_on
+from tests.support.budget_client import account, charging, cost
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -40,12 +43,12 @@ async def largest(
     )
 
 
-async def spend(store: Store, present: Limit, name: str = "a", account: Account = ANALYST) -> None:
+async def spend(store: Store, present: Limit, name: str = "a", by: Account = ANALYST) -> None:
     """Charge one unit."""
-    on = (LevelLimit(account if account != COLLEAGUE else COMPANY, present),)
-    version = (await store.limits(account)).version
+    on = (LevelLimit(by if by != COLLEAGUE else COMPANY, present),)
+    version = (await store.limits(by)).version
     answer = await store.apply(
-        *charge(name, Cost(1, 0), account=account).by(AppliedLimits(on, version)),
+        *charge(name, Cost(1, 0), account=by).by(AppliedLimits(on, version)),
     )
     assert isinstance(answer.outcome, Charged)
 
@@ -89,11 +92,11 @@ async def test_a_level_that_was_charged_without_a_limit_is_not_bounded(
     clock.step(seconds=1)
     await change(any_store, COMPANY, SMALL, 1)
     clock.step(seconds=1)
-    await spend(any_store, SMALL, account=COLLEAGUE)
+    await spend(any_store, SMALL, by=COLLEAGUE)
     assert SMALL.maximum == await largest(any_store, SMALL, level=COMPANY)
     clock.step(days=31)
     await change(any_store, COMPANY, first, 2)
-    await spend(any_store, limit(50, 50), "b", account=COLLEAGUE)
+    await spend(any_store, limit(50, 50), "b", by=COLLEAGUE)
     clock.step(seconds=1)
     await change(any_store, COMPANY, SMALL, 3)
     assert await largest(any_store, SMALL, level=COMPANY) is None
@@ -109,3 +112,24 @@ async def test_where_none_was_stored_the_file_has_been_in_force(
     assert Cost(30, 7) == await largest(any_store, SMALL, of_file=OTHER)
     await change(any_store, ANALYST, None, 2)
     assert Cost(30, 7) == await largest(any_store, OTHER, of_file=OTHER)
+
+
+async def test_the_service_says_it_with_the_policy_statements(any_store: Store, clock: SteppedClock) -> None:
+    """For each level that is enforced, with the limits of its file; nothing where it is not asked for."""
+    asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
+    async with stub_on(any_store) as stub:
+        await stub.UpdateBudget(charging(cost(1, 1)))
+        clock.step(days=1)
+        await change(any_store, ANALYST, SMALL, 1)
+        company, own = (await stub.GetBudget(asked)).levels
+        assert (company.limit, cost(30, 5)) == (company.largest_limit, own.largest_limit)
+        await change(any_store, COMPANY, TRACKED, 2)
+        company, own = (await stub.GetBudget(asked)).levels
+        assert (False, False) == (company.HasField("largest_limit"), company.unlimited_before)
+        await change(any_store, COMPANY, LARGE, 3)
+        company, own = (await stub.GetBudget(asked)).levels
+        assert (False, True) == (company.HasField("largest_limit"), company.unlimited_before)
+        assert own.HasField("largest_limit")
+        asked.with_policy_statements = False
+        company, own = (await stub.GetBudget(asked)).levels
+        assert not any(each.HasField("largest_limit") or each.unlimited_before for each in (company, own))
