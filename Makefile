@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
+.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-sums bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -214,6 +214,9 @@ bench-bounded: $(VENV)/.dev ## what one look and two looks find of a top 50, bes
 
 bench-bounded-served: $(VENV)/.dev ## the same as the services answer it, and the shift's errors; BENCH="--runs 100"
 	$(BIN)/python -m bench.bounded_served $(BENCH)
+
+bench-sums: $(VENV)/.bench ## sums and averages beside OpenDP and a split budget, for the same rho; BENCH="--runs 10000"
+	$(BIN)/python -m bench.sums $(BENCH)
 
 bench-bound: $(VENV)/.dev ## pairs per second and memory of `gris bound`; BENCH="--pairs 30000000"
 	$(BIN)/python -m bench.bound $(BENCH)
