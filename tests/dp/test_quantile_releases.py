@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms.selection import Selection
+from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.releases.drawn import Drawn
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.quantiles import CELL_TYPE, cells_only
 from dp_service.releases.releasing import IntervalKind, release, shown
+from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.support.queries.quantiles import WHOLES, asked, policy
@@ -97,3 +99,9 @@ def test_only_cells_of_the_release_are_shown() -> None:
     for cells in ((), (good, good), (good, good, good[:2]), (good, good, good + 1), (good, good, good - 1)):
         with pytest.raises(ValueError, match="the cells of every quantile"):
             shown(QUESTION.parameters, Drawn(selection, cells=cells), confidence=0.95)
+
+
+def test_quantiles_are_not_sharpened() -> None:
+    """Cells of two releases cannot be combined as noisy counts are, whatever the policy allows."""
+    with pytest.raises(RefusedByPolicyError, match="only counts"):
+        sharpened_question(QUESTION, AskedSharpening((4,)), most_units=10)
