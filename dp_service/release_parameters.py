@@ -19,6 +19,7 @@ from typing import Any
 from dp_service.terms import (
     AggregateFunction,
     BoundedBy,
+    Comparison,
     Consistency,
     CountNoise,
     Element,
@@ -348,6 +349,58 @@ class QuantilesReleased:
 
 
 @dataclass(frozen=True)
+class HavingCondition:
+    """A condition on a number that was released of an element.
+
+    Attributes:
+        aggregate: Which number: the place of a sum or an average among those that the question asks for; None: the
+            count.
+        comparison: How it is compared.
+        bound: With what, exactly, in the units of the number.
+    """
+
+    aggregate: int | None
+    comparison: Comparison
+    bound: Fraction
+
+    def to_json(self) -> list[Any]:
+        """Return what a plan says, as values of JSON."""
+        return [self.aggregate, self.comparison.name, str(self.bound)]
+
+    @classmethod
+    def from_json(cls, plan: list[Any]) -> HavingCondition:
+        """Return what a verified plan states."""
+        aggregate, name, bound = plan
+        return cls(aggregate, Comparison[name], Fraction(bound))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a question shows of a release other than its first elements; no part of the release.
+
+    Attributes:
+        in_element_order: Whether the list is in ascending order of its elements, as a series in time; k then shows the
+            first of them.
+        having: Conditions on what was released; elements that do not meet all of them are not shown.
+    """
+
+    in_element_order: bool
+    having: tuple[HavingCondition, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {
+            "in_element_order": self.in_element_order,
+            "having": [each.to_json() for each in self.having],
+        }
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> Listing:
+        """Return what a verified plan states."""
+        return cls(plan["in_element_order"], tuple(map(HavingCondition.from_json, plan["having"])))
+
+
+@dataclass(frozen=True)
 class ReleaseParameters:
     """All numbers of a release.
 
@@ -373,6 +426,8 @@ class ReleaseParameters:
         sums: What is summed beside the counts; None: nothing is, for every mechanism but BOUND_MOMENTS.
         quantiles: Of what quantiles are released; None: of nothing, for every mechanism but QUANTILE_GUMB, which
             releases no counts.
+        listing: Which elements the question shows, and in which order; None: the first ones, in the order of the
+            release or of a sum. No part of the release.
     """
 
     mechanism: MechanismName
@@ -391,6 +446,7 @@ class ReleaseParameters:
     clips: bool = False
     sums: SumsReleased | None = None
     quantiles: QuantilesReleased | None = None
+    listing: Listing | None = None
 
     @property
     def sums_rows(self) -> bool:
@@ -454,6 +510,7 @@ class ReleaseParameters:
             **({"clips": True} if self.clips else {}),
             **({} if self.sums is None else {"sums": self.sums.to_json()}),
             **({} if self.quantiles is None else {"quantiles": self.quantiles.to_json()}),
+            **({} if self.listing is None else {"listing": self.listing.to_json()}),
         }
 
     @classmethod
@@ -479,4 +536,5 @@ class ReleaseParameters:
             clips=plan.get("clips", False),
             sums=SumsReleased.from_json(plan["sums"]) if "sums" in plan else None,
             quantiles=QuantilesReleased.from_json(plan["quantiles"]) if "quantiles" in plan else None,
+            listing=Listing.from_json(plan["listing"]) if "listing" in plan else None,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 
 class MechanismName(StrEnum):
@@ -129,6 +130,37 @@ class MemberValue(StrEnum):
     MEAN = "mean"
     LARGEST = "largest"
     ONE_ROW = "one_row"
+
+
+class Comparison(StrEnum):
+    """How HAVING compares a number that was released with another one, by its sign in SQL."""
+
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    AT_MOST = "<="
+    GREATER = ">"
+    AT_LEAST = ">="
+
+    def holds(self, value: Fraction, bound: Fraction) -> bool:
+        """Return whether a value compares so with a bound, exactly.
+
+        >>> Comparison.AT_LEAST.holds(Fraction(1, 2), Fraction(1, 2))
+        True
+        """
+        match self:
+            case Comparison.EQUAL:
+                return value == bound
+            case Comparison.NOT_EQUAL:
+                return value != bound
+            case Comparison.LESS:
+                return value < bound
+            case Comparison.AT_MOST:
+                return value <= bound
+            case Comparison.GREATER:
+                return value > bound
+            case Comparison.AT_LEAST:
+                return value >= bound
 
 
 Scalar = str | int | bool

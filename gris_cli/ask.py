@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
+from gris_cli.flags import AskFlags, ConnectionFlags, with_ask_flags
 
 
-@with_flags
-def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
+@with_ask_flags
+def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
+    from gris_cli.answer_pictures import draw_answer, require_drawable  # noqa: PLC0415
     from gris_cli.clients import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_check, print_result  # noqa: PLC0415
     from gris_cli.question_arguments import (  # noqa: PLC0415
@@ -23,6 +24,7 @@ def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> 
     if is_only_a_check(question):
         print_check(as_json=as_json)
         return
+    require_drawable(question.plot, counts=not question.no_counts)
     with flags_named(question):
         asked = question_of(question)
         with connected(connection) as client:
@@ -32,3 +34,5 @@ def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> 
                 # It was paid for before, and the ledger was not asked.
                 result = replace(result, remaining=client.remaining())
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)
+    if question.plot is not None:
+        draw_answer(result, question.plot)

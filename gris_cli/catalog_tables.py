@@ -140,12 +140,21 @@ def _format_measure(entry: MeasureEntry) -> str:
 
 
 def _format_time(time: TimeEntry) -> str:
-    text = f"{time.column}, in {time.unit.value}, zone {time.zone}"
+    text = f"{time.column}, in {time.unit.value}, zone {time.zone}{_format_buckets(time)}"
     if time.closed_before is None or time.refresh is None:
         return text
     return (
         f"{text}; closed each {time.refresh.value}, now before {_format_end(time.closed_before, time.unit)}"
     )
+
+
+def _format_buckets(time: TimeEntry) -> str:
+    if not time.buckets:
+        return ""
+    lengths = ", ".join(each.value for each in time.buckets)
+    most = time.member_buckets
+    bound = "" if most is None else f" (a member counts in at most {most} of them)"
+    return f"; in buckets of a {lengths}{bound}"
 
 
 def _format_end(value: int, unit: TimeUnit) -> str:

@@ -201,6 +201,16 @@ class QuestionFlags:
             help="Rank by this sum or average, which is asked for, instead of by the count.",
         ),
     ] = ""
+    bucket: Annotated[
+        str,
+        typer.Option(
+            metavar="LENGTH:COLUMN",
+            help="Count by the day, week, month, quarter or year of the time column, in the order of time.",
+        ),
+    ] = ""
+    ranked: Annotated[bool, typer.Option("--ranked", help="With --bucket: rank by the count instead.")] = (
+        False
+    )
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
     sharpen: Annotated[
         list[int],
@@ -217,6 +227,19 @@ class QuestionFlags:
             help="All units of --sharpen were decided on before any count was seen: intervals of the combined counts.",
         ),
     ] = False
+
+
+@dataclass(frozen=True)
+class AskFlags(QuestionFlags):
+    """What is asked, and what becomes of the answer."""
+
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the answer, too: bars with their intervals, or a line with a band for a series (.png, .svg).",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -259,13 +282,23 @@ class ConnectionFlags:
 
 def with_flags(command: Callable[[QuestionFlags, ConnectionFlags, bool], None]) -> Callable[..., None]:
     """Turn a command on flag groups into one that typer can read: one parameter for each flag, and `--json`."""
+    return _with_question(command, QuestionFlags)
 
+
+def with_ask_flags(command: Callable[[AskFlags, ConnectionFlags, bool], None]) -> Callable[..., None]:
+    """Turn the command that asks into one that typer can read, as `with_flags` does."""
+    return _with_question(command, AskFlags)
+
+
+def _with_question(
+    command: Callable[[Any, ConnectionFlags, bool], None], kind: type[Any]
+) -> Callable[..., None]:
     def flat(context: typer.Context, **values: Any) -> None:
         connection = _group(ConnectionFlags, values)
         require_used(context, connection)
-        command(_group(QuestionFlags, values), connection, values["as_json"])
+        command(_group(kind, values), connection, values["as_json"])
 
-    return _flattened(flat, command.__doc__, [*_parameters(QuestionFlags), *_parameters(ConnectionFlags)])
+    return _flattened(flat, command.__doc__, [*_parameters(kind), *_parameters(ConnectionFlags)])
 
 
 def with_connection_flags(command: Callable[[ConnectionFlags, bool], None]) -> Callable[..., None]:

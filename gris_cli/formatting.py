@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector.engines.base import BUCKET_COLUMN
 from pinot_connector.errors import Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee, Sharing
 from pinot_connector.parameters import (
@@ -255,9 +256,12 @@ def format_interval_kind(result: PrivateResult) -> str:
     if result.interval_kind is IntervalKind.SIMULTANEOUS:
         return (
             f"the intervals of all counts cover together with {percent}, and so do those of each column's values, also "
-            "of what is not shown: the list was cut in another order than that of its counts"
+            "of what is not shown: the list was cut in another order than that of its counts, or filtered by what was "
+            "released"
         )
-    if result.mechanism is Mechanism.KNOWN_LAP and _is_cut(result.parameters):
+    # Which buckets come first in time was not picked.
+    is_series = any(column.name == BUCKET_COLUMN for column in result.columns)
+    if result.mechanism is Mechanism.KNOWN_LAP and _is_cut(result.parameters) and not is_series:
         return f"each interval covers with {percent} before the largest were picked, not after"
     ranked = result.mechanism in (Mechanism.KNOWN_GUMB, Mechanism.UNK_GUMB)
     apart = "; order and counts carry noise apart, so counts may disagree with the order" if ranked else ""

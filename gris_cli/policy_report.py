@@ -223,7 +223,7 @@ def _print_table(console: Console, table: Table) -> None:
         say(console, "sums", _format_value(value))
     for column in table.quantiles:
         say(console, "quantiles", _format_quantiles(column))
-    say(console, "time", _format_time(table.time))
+    say(console, "time", _format_time(table.time) + _format_buckets(table))
     say(console, "asked again", _format_consistency(table))
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "type", "group by", "filter"):
@@ -336,6 +336,14 @@ def _format_names(names: Names | None) -> str:
     )
 
 
+def _format_buckets(table: Table) -> str:
+    if not table.buckets:
+        return ""
+    most = None if table.contributions is None else table.contributions.buckets
+    bound = "" if most is None else f", a member in at most {most} of them"
+    return f"; in buckets of a {', '.join(table.buckets)}{bound}"
+
+
 def _format_time(time: TimeColumn | None) -> str:
     if time is None:
         return "no time column"
@@ -376,7 +384,9 @@ def _plain_table(table: Table) -> dict[str, Any]:
         "measures": [
             {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is} for each in table.measures
         ],
-        "time": None if table.time is None else _plain_time(table.time),
+        "time": None
+        if table.time is None
+        else _plain_time(table.time) | ({"buckets": list(table.buckets)} if table.buckets else {}),
         "consistency": table.consistency,
         **(
             {}

@@ -67,8 +67,10 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
     if several := next((each for each in flags.by if "," in each), ""):
         columns = " ".join(f"--by {each.strip()}" for each in several.split(","))
         raise typer.BadParameter(f"--by names one column; for several columns it is repeated: {columns}")
-    if not flags.by and (flags.k is not None or flags.no_counts):
-        raise typer.BadParameter("--k and --no-counts need --by: without it the question is one total")
+    if not flags.by and not flags.bucket and (flags.k is not None or flags.no_counts):
+        raise typer.BadParameter(
+            "--k and --no-counts need --by or --bucket: without it the question is one total"
+        )
     return structured_question(
         flags.table,
         flags.by,
@@ -83,6 +85,8 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         averages=flags.averages,
         order_by=flags.order_by or None,
         quantiles=_quantiles(flags.quantiles),
+        bucket=flags.bucket or None,
+        ranked=flags.ranked,
     )
 
 
@@ -153,6 +157,7 @@ _FLAGS = {
     "aggregates": "--sum, --avg",
     "ordered_by": "--order-by",
     "quantiles": "--quantiles",
+    "bucket": "--bucket",
     "omit_counts": "--no-counts",
     "sharpening": "--sharpen",
 }
@@ -172,6 +177,8 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--avg": flags.averages,
         "--order-by": flags.order_by,
         "--quantiles": flags.quantiles,
+        "--bucket": flags.bucket,
+        "--ranked": flags.ranked,
     }
     others = [name for name, value in given.items() if value]
     if others:

@@ -34,7 +34,7 @@ from pinot_connector.parameters import (
     QuantileColumn,
     SummedColumn,
 )
-from pinot_connector.questions import MEASURES, Measure
+from pinot_connector.questions import BUCKET_LENGTHS, MEASURES, BucketLength, Measure
 from pinot_connector.releases import column_values
 from pinot_connector.results import Shown, shown_values
 
@@ -71,7 +71,9 @@ class MeasureEntry:
 class TimeEntry:
     """The column that time ranges restrict, and the zone in which days begin.
 
-    `refresh` None: rows count as they arrive. `closed_before` is the first value that no question sees now.
+    `refresh` None: rows count as they arrive. `closed_before` is the first value that no question sees now. `buckets`
+    are those into which questions may divide it; `member_buckets` is in how many of them a member counts at most in
+    questions by them alone, None: as in other elements, or in all where contributions are not bounded.
     """
 
     column: str
@@ -79,6 +81,8 @@ class TimeEntry:
     zone: str
     refresh: Refresh | None
     closed_before: int | None
+    buckets: tuple[BucketLength, ...] = ()
+    member_buckets: int | None = None
 
 
 class Answering(Enum):
@@ -172,6 +176,7 @@ _REFRESHES = {
     dp_pb2.REFRESH_PERIOD_WEEK: Refresh.WEEK,
     dp_pb2.REFRESH_PERIOD_MONTH: Refresh.MONTH,
 }
+_BUCKET_LENGTHS = {number: length for length, number in BUCKET_LENGTHS.items()}
 _ANSWERINGS = {
     dp_pb2.ANSWERING_UNBOUNDED: Answering.UNBOUNDED,
     dp_pb2.ANSWERING_ONE_LOOK: Answering.ONE_LOOK,
@@ -253,6 +258,8 @@ def _time(message: dp_pb2.CatalogTime) -> TimeEntry:
         zone=message.zone,
         refresh=known(_REFRESHES, message.refresh),
         closed_before=message.closed_before if message.HasField("closed_before") else None,
+        buckets=tuple(known(_BUCKET_LENGTHS, each) for each in message.buckets),
+        member_buckets=message.member_buckets or None,
     )
 
 

@@ -233,6 +233,65 @@ class ClientBase(ABC, Generic[Answered]):
             )
         )
 
+    def series(
+        self,
+        table: str,
+        bucket: str,
+        *,
+        by: str | Sequence[str] = (),
+        measure: Measure | str = Measure.DISTINCT_MEMBERS,
+        where: Mapping[str, Condition] | None = None,
+        time_range: tuple[TimeBound, TimeBound] | None = None,
+        sums: Sequence[str] = (),
+        averages: Sequence[str] = (),
+    ) -> Answered:
+        """Counts by buckets of time, in the order of time.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            table: a table of the policy.
+            bucket: the policy's time column and how it is divided: `<length>:<column>`, such as `month:day`, with one
+                of day, week, month, quarter and year.
+            by: columns to group by as well; an element has the bucket before their values.
+            measure: what to count for each element: distinct members (default), or events, that is rows.
+            where: conditions by column, all of which must hold.
+            time_range: `(from, to)` on the policy's time column, without `to` itself. A day means its beginning in UTC;
+                a datetime needs a time zone. The buckets are those in this range, and in closed periods.
+            sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
+            averages: the value columns whose averages over members' totals to show, behind the sums.
+
+        Returns:
+            The result: one row for each bucket, named by its first day, also where nothing was counted.
+
+        Raises:
+            InvalidQuestion: an argument is malformed, or the range of time has no two ends; `field` says which.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> year = datetime.date(2025, 1, 1), datetime.date(2026, 1, 1)
+            >>> result = client.series("invoices", "month:day", time_range=year, sums=["amount"])
+            >>> len(result.rows)
+            12
+        """
+        return self.ask(
+            structured_question(
+                table,
+                by,
+                k=None,
+                measure=measure,
+                where=where,
+                time_range=time_range,
+                sums=sums,
+                averages=averages,
+                bucket=bucket,
+            )
+        )
+
     def total(
         self,
         table: str,

@@ -32,6 +32,7 @@ _OWN_FEATURES = frozenset(
         dp_pb2.ENGINE_FEATURE_SUMS,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
         dp_pb2.ENGINE_FEATURE_QUANTILES,
+        dp_pb2.ENGINE_FEATURE_SHOWN_ROWS,
     }
 )
 _FEATURES = {

@@ -34,8 +34,8 @@ class IntervalKind(Enum):
 
     `PLAIN`: the counts' noise is independent of what was chosen to be shown. `GIVEN_SHOWN`: an element is shown
     because of the noise in its count, and the interval takes that into account. `SIMULTANEOUS`: the list was cut in the
-    order of a sum or an average, so intervals are wider: those of all released counts cover together, and so do those
-    of the sums and averages of each column. `NONE`: there are no counts.
+    order of a sum or an average, or filtered by what was released, so intervals are wider: those of all released counts
+    cover together, and so do those of the sums and averages of each column. `NONE`: there are no counts.
     """
 
     NONE = "none"

@@ -68,6 +68,16 @@ class Between:
     upper: Value | None
 
 
+class BucketLength(Enum):
+    """How long a bucket of time is; a week begins on Monday."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+
+
 Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 
 FUNCTION_NUMBERS = {
@@ -82,6 +92,13 @@ RANK_NUMBERS = {
 _ORDERS = {
     "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
     "avg": question_pb2.AGGREGATE_FUNCTION_AVERAGE,
+}
+BUCKET_LENGTHS = {
+    BucketLength.DAY: question_pb2.BUCKET_LENGTH_DAY,
+    BucketLength.WEEK: question_pb2.BUCKET_LENGTH_WEEK,
+    BucketLength.MONTH: question_pb2.BUCKET_LENGTH_MONTH,
+    BucketLength.QUARTER: question_pb2.BUCKET_LENGTH_QUARTER,
+    BucketLength.YEAR: question_pb2.BUCKET_LENGTH_YEAR,
 }
 MEASURES = {
     Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
@@ -102,6 +119,8 @@ def structured_question(
     averages: Sequence[str] = (),
     order_by: str | None = None,
     quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
+    bucket: str | None = None,
+    ranked: bool = False,
 ) -> question_pb2.Question:
     """Builds a question.
 
@@ -121,13 +140,19 @@ def structured_question(
             order, and `k` shows the elements where it is largest. None: the list is in the order of its counts.
         quantiles: the quantiles to show of one column instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`;
             "min" and "max" among them stand for about the smallest and the largest value.
+        bucket: the policy's time column, divided into buckets: `<length>:<column>`, such as `month:day`. Where `by`
+            does not have the column, it comes before the others.
+        ranked: with `bucket`, whether the list is in the order of its counts. Otherwise it is in that of time, and `k`
+            shows the first elements of it.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
     """
+    columns = checked_texts("dimensions", [by] if isinstance(by, str) else by)
+    length, column = (None, "") if bucket is None else _bucket(bucket)
     query = question_pb2.HistogramQuery(
         table=checked_text("table", table),
-        dimensions=checked_texts("dimensions", [by] if isinstance(by, str) else by),
+        dimensions=columns if length is None or column in columns else [column, *columns],
         measure=MEASURES[_measure(measure)],
         filters=[_filter(column, condition) for column, condition in (where or {}).items()],
         k=_checked_k(k),
@@ -140,6 +165,10 @@ def structured_question(
     )
     if order_by is not None:
         query.ordered_by = _place(order_by, query.aggregates)
+    if length is not None:
+        query.bucket.length, query.bucket.ranked = BUCKET_LENGTHS[length], ranked
+    elif ranked:
+        raise InvalidQuestion("bucket", "expected buckets of time: every other list is ranked")
     if time_range is not None:
         query.time_range.CopyFrom(_time_range(*time_range))
     return question_pb2.Question(structured=query)
@@ -181,6 +210,16 @@ def _place(order_by: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:
     raise InvalidQuestion(
         "ordered_by", "expected sum:COLUMN or avg:COLUMN, a sum or an average that is asked for"
     )
+
+
+def _bucket(bucket: str) -> tuple[BucketLength, str]:
+    name, _, column = checked_text("bucket", bucket).partition(":")
+    lengths = {each.value: each for each in BucketLength}
+    if name not in lengths or not column:
+        raise InvalidQuestion(
+            "bucket", f"expected LENGTH:COLUMN, with the time column and one of {', '.join(lengths)}"
+        )
+    return lengths[name], column
 
 
 def sql_question(text: str) -> question_pb2.Question:

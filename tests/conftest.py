@@ -23,7 +23,7 @@ from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
 
-BUSY_SECONDS = 10.0
+BUSY_SECONDS = {"budget_silence": 10.0, "budget_attempt": 6.0}
 
 
 def pytest_configure() -> None:
@@ -84,16 +84,16 @@ def stores_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def unhurried_clients() -> Iterator[None]:
     """Let no client take a ledger for dead that a busy machine keeps from answering, unless a test sets its times."""
-    seconds = (
-        BUSY_SECONDS if field.name == "budget_silence" else field.default for field in fields(Timeouts)
-    )
+    seconds = (BUSY_SECONDS.get(field.name, field.default) for field in fields(Timeouts))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Timeouts.__init__, "__defaults__", tuple(seconds))
         # The clients' default is one value, made when their module was imported; it is frozen for everybody else.
-        usual = DEFAULT_TIMEOUTS.budget_silence
-        object.__setattr__(DEFAULT_TIMEOUTS, "budget_silence", BUSY_SECONDS)
+        usual = {name: getattr(DEFAULT_TIMEOUTS, name) for name in BUSY_SECONDS}
+        for name, number in BUSY_SECONDS.items():
+            object.__setattr__(DEFAULT_TIMEOUTS, name, number)
         yield
-        object.__setattr__(DEFAULT_TIMEOUTS, "budget_silence", usual)
+        for name, number in usual.items():
+            object.__setattr__(DEFAULT_TIMEOUTS, name, number)
 
 
 @pytest.fixture

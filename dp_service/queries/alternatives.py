@@ -18,13 +18,14 @@ def choice_for(query: HistogramQuery, policy: Policy) -> Choice | None:
     """Return between what the service chooses for a question; None: the policy says how it is answered.
 
     Nothing is chosen for questions that sum: what is expected of counts says nothing of how good their sums are, and
-    sums of members without a bound cannot be private. The same holds for quantiles.
+    sums of members without a bound cannot be private. The same holds for quantiles. Nor for buckets of time: the
+    cheapest way over a known domain would bound nobody, and have noise for a member in every bucket.
 
     Raises:
         RefusedByPolicyError: The policy lists no such table.
     """
     choice = policy.table(query.table).choice
-    return None if query.aggregates or query.quantiles else choice
+    return None if query.aggregates or query.quantiles or query.bucket is not None else choice
 
 
 def as_stated(policy: Policy, table_name: str) -> Policy:

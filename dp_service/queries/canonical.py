@@ -22,6 +22,7 @@ from fractions import Fraction
 
 from dp_service.bounding.order import table_salt
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import (
@@ -94,6 +95,20 @@ Restriction = TextRestriction | OrdinalRestriction
 
 
 @dataclass(frozen=True)
+class QueryBucket:
+    """The buckets of a column of times that the question groups by.
+
+    `zone` is the IANA name of the zone whose calendar it is; for values in days it is always UTC. `unit` is what the
+    column's values count, microseconds where it has the engine's own type for timestamps.
+    """
+
+    column: QueryColumn
+    length: BucketLength
+    zone: str
+    unit: TimeUnit
+
+
+@dataclass(frozen=True)
 class QueryValue:
     """A column that the question sums.
 
@@ -128,7 +143,8 @@ class CanonicalQuery:
     events are counted and there are `values`, sums are over rows, and there is a clip.
     `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
     are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
-    column whose quantiles are asked for, None: none is.
+    column whose quantiles are asked for, None: none is. `bucket` is what stands for the dimension `gris_bucket`; None:
+    there is no such dimension.
     """
 
     table: str
@@ -139,6 +155,7 @@ class CanonicalQuery:
     restrictions: tuple[Restriction, ...]
     values: tuple[QueryValue, ...] = ()
     quantiles: QueryQuantiles | None = None
+    bucket: QueryBucket | None = None
 
     @property
     def used_values(self) -> tuple[QueryValue, ...]:
@@ -159,21 +176,29 @@ class CanonicalQuery:
         )
 
 
-def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | None) -> CanonicalQuery:
+def canonicalise(
+    query: HistogramQuery,
+    table: Table,
+    *,
+    closed_before: int | None,
+    bucket: tuple[QueryBucket, Column] | None = None,
+) -> CanonicalQuery:
     """Return the canonical form of a question that the policy's `table` allows.
 
     `closed_before` is the first value of the time column that the question must not see; None: it sees all. It
     restricts the time column like any condition, so a question that states it itself, or ends earlier, has the same
-    form.
+    form. `bucket` says into which buckets it divides the time column, and the column that stands for them; the time
+    column is then restricted, and the buckets follow from that.
 
     Raises:
         QuestionError: Conditions on one column contradict each other.
     """
-    dimensions = [table.column(name) for name in query.dimensions]
+    bucketed = None if bucket is None else bucket[0].column.name
+    columns = [table.column(name) for name in query.dimensions]
     mentioned = {
-        column.name: column
-        for column in _mentioned(query, table, dimensions, closed=closed_before is not None)
+        column.name: column for column in _mentioned(query, table, columns, closed=closed_before is not None)
     }
+    dimensions = [column for column in columns if column.name != bucketed]
     domains = restricted_values(dimensions)
     restrictions = [
         _restriction(column, query, table, closed_before, domains.get(name))
@@ -182,13 +207,32 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
     return CanonicalQuery(
         table=table.name,
         member=table.member,
-        dimensions=tuple(_query_column(column) for column in dimensions),
+        dimensions=tuple(
+            query_column(column if bucket is None or column.name != bucketed else bucket[1])
+            for column in columns
+        ),
         measure=query.measure,
         clip=table.clip_of(query),
         restrictions=tuple(each for each in restrictions if each is not None),
         values=tuple(map(_query_value, summed_columns(query, table))),
         quantiles=_query_quantiles(query, table),
+        bucket=None if bucket is None else bucket[0],
     )
+
+
+def time_restriction(query: HistogramQuery, table: Table, closed_before: int | None) -> OrdinalRestriction:
+    """Return which values of the time column a question allows; `closed_before` as for `canonicalise`.
+
+    Raises:
+        RefusedByPolicyError: The table has no time column.
+        QuestionError: No value meets the conditions.
+    """
+    column = table.time_column()
+    found = _restriction(column, query, table, closed_before, None)
+    if isinstance(found, OrdinalRestriction):
+        return found
+    every = query_column(column)
+    return OrdinalRestriction(every, (every.universe,))
 
 
 def summed_columns(query: HistogramQuery, table: Table) -> tuple[ValueColumn, ...]:
@@ -229,7 +273,8 @@ def _restricts_time(query: HistogramQuery) -> bool:
     return query.time_range is not None and query.time_range != TimeRange(None, None)
 
 
-def _query_column(column: Column) -> QueryColumn:
+def query_column(column: Column) -> QueryColumn:
+    """Return what a question's meaning has of a column."""
     stored = None if column.timestamps is None else column.timestamps.stored
     return QueryColumn(column.name, column.type, column.value_for_null, stored)
 
@@ -248,7 +293,7 @@ def _restriction(
     filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
         return _text_restriction(column, filters, domain)
-    universe = _query_column(column).universe
+    universe = query_column(column).universe
     allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
     for each in filters:
         allowed = intersection(allowed, _intervals(each, universe, column.timestamps))
@@ -263,7 +308,7 @@ def _restriction(
     # Days are always bounded: see render.
     if column.nulls is Nulls.KEEP and allowed == (universe,) and column.type is not ColumnType.DATE:
         return None
-    return OrdinalRestriction(_query_column(column), allowed)
+    return OrdinalRestriction(query_column(column), allowed)
 
 
 def _text_restriction(
@@ -283,13 +328,13 @@ def _text_restriction(
                 raise QuestionError("filters", f"{column.name}: expected no range on a column of texts")
     if allowed is None:
         return (
-            TextRestriction(_query_column(column), tuple(sorted(excluded)), excluded=True)
+            TextRestriction(query_column(column), tuple(sorted(excluded)), excluded=True)
             if excluded
             else None
         )
     if not allowed - excluded:
         raise _contradiction(column)
-    return TextRestriction(_query_column(column), tuple(sorted(allowed - excluded)), excluded=False)
+    return TextRestriction(query_column(column), tuple(sorted(allowed - excluded)), excluded=False)
 
 
 def _contradiction(column: Column) -> QuestionError:
@@ -360,6 +405,7 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         # Nothing more without sums: such questions keep the fingerprints that they have.
         *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
         *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
+        *([] if query.bucket is None else [_bucket_bytes(query.bucket)]),
     )
 
 
@@ -372,6 +418,16 @@ def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:
         grid.scale.encode(),
         *(str(number).encode() for number in (grid.low, grid.high, grid.cells)),
         quantiles.salt,
+    )
+
+
+def _bucket_bytes(bucket: QueryBucket) -> bytes:
+    return length_prefixed(
+        b"bucket",
+        _column_bytes(bucket.column),
+        bucket.length.encode(),
+        bucket.zone.encode(),
+        bucket.unit.name.lower().encode(),
     )
 
 

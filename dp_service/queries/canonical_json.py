@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical import (
     CanonicalQuery,
     OrdinalRestriction,
+    QueryBucket,
     QueryColumn,
     QueryValue,
     Restriction,
@@ -33,6 +35,7 @@ def query_to_json(query: CanonicalQuery) -> dict[str, Any]:
         "restrictions": list(map(_restriction_to_json, query.restrictions)),
         # Nothing more without sums: such plans keep the bytes that they have.
         **({"values": list(map(_summed_to_json, query.values))} if query.values else {}),
+        **({} if query.bucket is None else {"bucket": _bucket_to_json(query.bucket)}),
     }
 
 
@@ -46,6 +49,7 @@ def query_from_json(body: dict[str, Any]) -> CanonicalQuery:
         clip=body["clip"],
         restrictions=tuple(map(_restriction_from_json, body["restrictions"])),
         values=tuple(map(_summed_from_json, body.get("values", ()))),
+        bucket=_bucket_from_json(body["bucket"]) if "bucket" in body else None,
     )
 
 
@@ -70,6 +74,24 @@ def _summed_from_json(body: dict[str, Any]) -> QueryValue:
         bounds=ValueBounds(Quantum(Fraction(body["quantum"])), Clamp(*body["rows"]), Clamp(*body["totals"])),
         keeps_nulls=body["keeps_nulls"],
         null_value=None if null_value is None else Fraction(null_value),
+    )
+
+
+def _bucket_to_json(bucket: QueryBucket) -> dict[str, Any]:
+    return {
+        "column": _column_to_json(bucket.column),
+        "length": bucket.length.name,
+        "zone": bucket.zone,
+        "unit": bucket.unit.name,
+    }
+
+
+def _bucket_from_json(body: dict[str, Any]) -> QueryBucket:
+    return QueryBucket(
+        _column_from_json(body["column"]),
+        BucketLength[body["length"]],
+        body["zone"],
+        TimeUnit[body["unit"]],
     )
 
 

@@ -80,8 +80,9 @@ def bounded_contributions(
     """
     in_query = stated.bounded_by is BoundedBy.IN_QUERY
     names = _names_look(stated.names, stated.units, query) if domain is None and stated.names else None
-    within = stated.delta_0 if domain is None else len(domain)
-    delta_0 = min(stated.delta_0, within if names is None else names.most_names)
+    bound = _bound(stated, query)
+    within = bound if domain is None else len(domain)
+    delta_0 = min(bound, within if names is None else names.most_names)
     of_events = query.measure is Measure.EVENTS
     tau = table.tau(query.measure)
     return BoundedContributions(
@@ -99,6 +100,13 @@ def bounded_contributions(
         and domain is not None
         and relative_counts.helps(len(domain), delta_0, tau=tau, of_events=of_events),
     )
+
+
+def _bound(stated: Contributions, query: CanonicalQuery) -> int:
+    """Return in how many elements a member counts; buckets of time by themselves can have a bound of their own."""
+    if query.bucket is None or len(query.dimensions) > 1 or stated.buckets is None:
+        return stated.delta_0
+    return stated.buckets
 
 
 def most_names(names: Names, texts: int) -> int:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import PolicyError, Problem
+from dp_service.queries.policy_buckets import check_buckets, offered_buckets
 from dp_service.queries.policy_contributions import check_contributions, contributions_of
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
@@ -147,6 +148,7 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     check_contributions(policy, schema, fault)
     check_values(policy, schema, fault)
     check_quantiles(policy, schema, fault)
+    check_buckets(policy, schema, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(tuple(fault.problems))
@@ -211,6 +213,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         contributions=contributions_of(schema.contributions),
         values=value_columns(schema.values, (*path, "values"), fault),
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
+        buckets=offered_buckets(schema.time),
     )
 
 

@@ -58,6 +58,7 @@ def contributions_of(schema: ContributionsSchema | None) -> Contributions | None
         choice=choice_of(schema.choose, schema.units),
         sums=None if schema.sums is None else _sums(schema.sums),
         sharpening=schema.sharpening,
+        buckets=schema.buckets,
     )
 
 
@@ -189,6 +190,9 @@ def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
     """Yield the key of each look's bound, the bound, and the look's part of the units."""
     names = block.names
     yield "delta_0", block.delta_0, Fraction(1) if names is None else 1 - names.share
+    if block.buckets is not None:
+        # Buckets are a known domain, which is counted in one look.
+        yield "buckets", block.buckets, Fraction(1)
     if names is not None:
         yield "names.delta_1", names.delta_1, names.share
 

@@ -13,6 +13,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
 from dp_service.terms import (
@@ -34,6 +35,7 @@ _DECIMAL = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 _RATIO = re.compile(r"[0-9]{1,6}/[1-9][0-9]{0,5}")
 
 COUNT_COLUMN = "gris_count"
+BUCKET_COLUMN = "gris_bucket"
 FIRST_COUNT_COLUMN = "gris_first_count"
 MEMBER_COUNT_COLUMN = "gris_member_count"
 CELL_COLUMN = "gris_cell"
@@ -166,6 +168,7 @@ class TimeSchema(_Strict):
     zone: Annotated[str, AfterValidator(_zone)] = "UTC"
     refresh: Annotated[Refresh, Field(strict=False)] | None = None
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
+    buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = []
 
 
 class EventsSchema(_Strict):
@@ -276,6 +279,7 @@ class ContributionsSchema(_Strict):
     sharpening: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
     choose: ChooseSchema | None = None
     sums: SumsSchema | None = None
+    buckets: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
 
 
 class PreparedSchema(_Strict):

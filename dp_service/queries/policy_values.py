@@ -204,7 +204,8 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     weights = sum(each.weight for each in table.values)
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     widest, narrowest = zip(*(_widths(column, tau, bounded) for tau in _summed_rows(table)), strict=True)
-    if max(widest) * bounded.delta_0 / (2 * rho * least) > MAX_VARIANCE:
+    most = max(bounded.delta_0, bounded.buckets or 0)
+    if max(widest) * most / (2 * rho * least) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
     if min(narrowest) / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
         yield "expected a finer quantum or fewer units: the noise is too small to be drawn"

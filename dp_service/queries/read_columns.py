@@ -8,6 +8,7 @@ from fractions import Fraction
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
 from dp_service.queries.intervals import UNIVERSES, Interval, written
 from dp_service.queries.pairs_manifest import NO_PERIOD, PERIOD_COLUMN, PREVIOUS_COLUMN
+from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Table
 from dp_service.queries.times import TimeUnit
@@ -65,7 +66,11 @@ def quantiles_read(query: CanonicalQuery) -> tuple[ReadValue, ...]:
 def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
     """Return the columns that the query of a question to this table names, each once, by name."""
     restrictions = {each.column.name: each for each in query.restrictions}
-    dimensions = {dimension.name for dimension in query.dimensions}
+    bucket = query.bucket
+    dimensions = {
+        dimension.name if bucket is None or dimension.name != BUCKET_COLUMN else bucket.column.name
+        for dimension in query.dimensions
+    }
     listed = {column.name: column for column in table.columns}
     return tuple(
         _read(name, listed.get(name), restrictions.get(name))

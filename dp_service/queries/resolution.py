@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dp_service.queries.canonical import CanonicalQuery, canonicalise, summed_columns
+from dp_service.queries.bucketing import bucket_column, bucket_of_question
+from dp_service.queries.canonical import CanonicalQuery, QueryBucket, canonicalise, summed_columns
 from dp_service.queries.contributions import (
     MAXIMUM_ROWS,
     PreparedCopy,
@@ -37,7 +38,7 @@ from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In,
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
 from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.release_parameters import Listing, ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
@@ -108,20 +109,24 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         QuestionError: No policy could answer the question; `field` names what is wrong.
     """
     table = policy.table(query.table)
-    dimensions = [_groupable(table, name) for name in query.dimensions]
+    closed_before = None if table.time is None else table.time.closed_before(now)
+    bucket = _buckets(query, table, closed_before)
+    bucketed = "" if bucket is None else bucket[0].column.name
+    dimensions = [
+        bucket[1] if bucket is not None and name == bucketed else _groupable(table, name)
+        for name in query.dimensions
+    ]
     restricted = restricted_values(dimensions)
-    # By column, so that every order of the conditions is refused with the same words.
-    for condition in sorted(query.filters, key=lambda each: each.column):
+    for condition in _by_column(query.filters):
         _check_filter(table, condition)
         _check_shown(condition, restricted)
     if query.time_range is not None:
         table.time_column()
-    closed_before = None if table.time is None else table.time.closed_before(now)
     summed = summed_columns(query, table)
     require_quantiles(query, table, dimensions)
     parameters = _parameters(query, table, dimensions, policy)
     member = table.member_column()
-    canonical = canonicalise(query, table, closed_before=closed_before)
+    canonical = canonicalise(query, table, closed_before=closed_before, bucket=bucket)
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
     parameters = releasing_quantiles(parameters, query, table)
     resolution = Resolution(
@@ -129,7 +134,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         parameters=parameters,
         unit_id=policy.currency.unit_id,
         fixed_data_version=_fixed_data_version(table, canonical),
-        row_limit=_row_limit(parameters),
+        row_limit=_row_limit(parameters, bucket),
         window=_window(table, closed_before),
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
@@ -158,10 +163,30 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     )
 
 
-def _row_limit(parameters: ReleaseParameters) -> int:
+def _by_column(filters: Sequence[Filter]) -> list[Filter]:
+    """Return conditions by column, so that every order of them is refused with the same words."""
+    return sorted(filters, key=lambda each: each.column)
+
+
+def _buckets(
+    query: HistogramQuery, table: Table, closed_before: int | None
+) -> tuple[QueryBucket, Column] | None:
+    """Return into which buckets a question divides the time column, and what stands for them; None: into none."""
+    bucket = bucket_of_question(query, table)
+    if bucket is None:
+        return None
+    # Which buckets there are follows from the conditions, so these come first.
+    for condition in _by_column(query.filters):
+        _check_filter(table, condition)
+    return bucket, bucket_column(bucket, query, table, closed_before)
+
+
+def _row_limit(parameters: ReleaseParameters, bucket: tuple[QueryBucket, Column] | None) -> int:
     if parameters.domain is not None:
         cells = 1 if parameters.quantiles is None else len(Grid.of(parameters.quantiles.grid))
-        return len(parameters.domain) * cells
+        # Should an engine put a row beside the buckets of the range, it must not cut off another one for it.
+        beside = 0 if bucket is None else 2 * len(parameters.domain) // len(bucket[1].domain or (None,))
+        return len(parameters.domain) * cells + beside
     return MAXIMUM_ROWS if parameters.d_bar is None else parameters.d_bar + 1
 
 
@@ -227,7 +252,15 @@ def _parameters(
         domain=None if domains.known is None else elements_of_domain(domains.known),
         within=() if domains.known is not None else _within(domains.restricted, dimensions),
         clips=table.clip_of(query) is not None,
+        listing=_listing(query),
     )
+
+
+def _listing(query: HistogramQuery) -> Listing | None:
+    """Return which elements are shown, and in which order, if it is not the order of the release alone."""
+    if not query.in_time_order and not query.having:
+        return None
+    return Listing(query.in_time_order, query.having)
 
 
 def _count_noise(mechanism: MechanismName, policy: Policy) -> CountNoise:

@@ -1,7 +1,10 @@
 """SQL of the accepted subset into the structured form.
 
     SELECT [dims.., ] count [[AS] alias] [, SUM(value) | AVG(value) [[AS] alias] ..] FROM table [[AS] alias]
-    [WHERE conditions joined by AND] [GROUP BY dims..] [ORDER BY count|SUM|AVG DESC [, dims [ASC]]] [LIMIT k]
+    [WHERE conditions joined by AND] [GROUP BY dims..] [HAVING conditions on numbers]
+    [ORDER BY count|SUM|AVG DESC [, dims [ASC]]] [LIMIT k]
+
+One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
 
 Without dims and GROUP BY the count is one total. Instead of numbers there may be percentiles (`sql_quantiles`); then
 there is neither ORDER BY nor LIMIT.
@@ -23,7 +26,7 @@ arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
@@ -33,14 +36,16 @@ from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_aliases import alias_name
 from dp_service.queries.sql_conditions import parse_conditions
 from dp_service.queries.sql_grammar import check_grammar
+from dp_service.queries.sql_having import parse_having
 from dp_service.queries.sql_nodes import Scope, identifier_name, only, plain_name, refuse_node, whole_number
-from dp_service.queries.sql_quantiles import is_quantile, selected_quantiles
-from dp_service.queries.sql_tokens import COUNTS, Token, check_tokens, refuse
-from dp_service.queries.structured import Aggregate, AskedQuantile, Filter, HistogramQuery, Measure
+from dp_service.queries.sql_selection import Selection, aggregate_of, is_count, measure_of, selection_of
+from dp_service.queries.sql_time import is_bucket
+from dp_service.queries.sql_tokens import Token, check_tokens, refuse
+from dp_service.queries.structured import Bucket, Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
-from dp_service.terms import AggregateFunction
+from dp_service.release_parameters import HavingCondition
 
-_CLAUSES = (exp.From, exp.Where, exp.Group, exp.Order, exp.Limit)
+_CLAUSES = (exp.From, exp.Where, exp.Group, exp.Having, exp.Order, exp.Limit)
 _NO_TABLE = (
     "expected FROM with a table: SELECT without one, such as SELECT 1, asks for nothing that a policy lists. To test a "
     "connection, read the catalogue, which is free (gris catalog, or catalog() in Python)"
@@ -48,31 +53,12 @@ _NO_TABLE = (
 
 
 @dataclass(frozen=True)
-class _Selection:
-    """What is between SELECT and FROM; `measure` is None if the count was left out, an alias if there is none."""
-
-    names: tuple[str, ...]
-    aliases: tuple[str | None, ...]
-    measure: Measure | None
-    alias: str | None = field(default=None)
-    aggregates: tuple[Aggregate, ...] = ()
-    quantiles: tuple[AskedQuantile, ...] = ()
-
-    def column_name(self, node: exp.Expr, scope: Scope) -> str:
-        """Return the name of a column that a clause calls by its name or by its alias."""
-        if isinstance(node, exp.Column) and node.args.get("table") is None:
-            named = identifier_name(node.this)
-            if named in self.aliases:
-                return self.names[self.aliases.index(named)]
-        return scope.column_name(node)
-
-
-@dataclass(frozen=True)
 class _Order:
-    """What a list is in the order of: a count, or the aggregate in a place of the selection."""
+    """What a list is in the order of: a count, or the aggregate in a place of the selection; `ranked`: either."""
 
     measure: Measure | None = None
     aggregate: int | None = None
+    ranked: bool = False
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -98,7 +84,7 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
     clauses = {type(node): node for node in select.args.values() if type(node) in _CLAUSES}
     only(select, "expressions", *(key for key, node in select.args.items() if type(node) in _CLAUSES))
     scope = _scope(clauses.get(exp.From), policy)
-    selection = _selection(select, scope)
+    selection = selection_of(select, scope)
     _check_grouping(clauses.get(exp.Group), selection, scope)
     _check_quantiles(selection, clauses)
     ordered = _order(clauses.get(exp.Order), selection, scope)
@@ -118,15 +104,17 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
         aggregates=selection.aggregates,
         ordered_by=ordered.aggregate,
         quantiles=selection.quantiles,
+        bucket=None if selection.bucket is None else Bucket(selection.bucket, ordered.ranked),
+        having=_having(clauses.get(exp.Having), selection, scope),
         count_alias=selection.alias,
         aliases=selection.aliases if any(selection.aliases) else (),
         in_sql=True,
     )
 
 
-def _check_quantiles(selection: _Selection, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
-    """Refuse to order and to cut quantiles: the order would be another choice from the data, at another price."""
-    for kind, name in ((exp.Order, "ORDER BY"), (exp.Limit, "LIMIT")):
+def _check_quantiles(selection: Selection, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
+    """Refuse to filter, order and cut quantiles: that would be another choice from the data, at another price."""
+    for kind, name in ((exp.Having, "HAVING"), (exp.Order, "ORDER BY"), (exp.Limit, "LIMIT")):
         if selection.quantiles and kind in clauses:
             raise QuestionError(
                 "sql",
@@ -174,178 +162,86 @@ def _scope(node: exp.Expr | None, policy: Policy) -> Scope:
     return Scope(table, alias_name(alias.this))
 
 
-def _selection(select: exp.Select, scope: Scope) -> _Selection:
-    if not select.expressions:
-        raise QuestionError("sql", "expected SELECT with columns and the count")
-    first = next((i for i, each in enumerate(select.expressions) if _is_number(_named(each))), None)
-    head, numbers = select.expressions[:first], [] if first is None else select.expressions[first:]
-    dimensions = [_dimension(each, scope) for each in head]
-    names = tuple(name for name, _ in dimensions)
-    aliases = tuple(other for _, other in dimensions)
-    if any(is_quantile(_named(each)) for each in numbers):
-        quantiles = selected_quantiles(numbers, scope)
-        _check_aliases([each for each in (*aliases, *(q.alias for q in quantiles)) if each], None, scope)
-        return _Selection(names, aliases, Measure.DISTINCT_MEMBERS, quantiles=quantiles)
-    count, alias = _count(numbers, scope)
-    if alias in names:
-        refuse("an alias that is the name of a column")
-    aggregates = tuple(_aggregate(each, scope) for each in numbers[1:])
-    given = [each for each in (*aliases, *(each.alias for each in aggregates)) if each is not None]
-    _check_aliases(given, alias, scope)
-    measure = None if count is None else _measure(count, scope)
-    return _Selection(names, aliases, measure, alias, aggregates)
-
-
-def _count(numbers: Sequence[exp.Expr], scope: Scope) -> tuple[exp.Expr | None, str | None]:
-    """Return the count, the first number that is selected, and its alias; None: no number is selected."""
-    if not numbers:
-        return None, None
-    count = _named(numbers[0])
-    if not _is_count(count):
-        raise QuestionError(
-            "sql",
-            f"expected COUNT(DISTINCT {scope.table.member}) before SUM and AVG of members' totals, or COUNT(*) before "
-            "those of rows: the count comes with them, and costs nothing more",
-        )
-    return count, _alias_of(numbers[0])
-
-
-def _aggregate(node: exp.Expr, scope: Scope) -> Aggregate:
-    """Return what is selected behind the count."""
-    function = _named(node)
-    if not isinstance(function, exp.Sum | exp.Avg):
-        refuse("a count before a column, or a second count,")
-    only(function, "this")
-    kind = AggregateFunction.SUM if isinstance(function, exp.Sum) else AggregateFunction.AVERAGE
-    return Aggregate(kind, scope.column_name(function.this), _alias_of(node))
-
-
-def _is_number(node: exp.Expr) -> bool:
-    return _is_count(node) or isinstance(node, exp.Sum | exp.Avg) or is_quantile(node)
-
-
-def _named(node: exp.Expr) -> exp.Expr:
-    """Return what an alias names, or the node itself."""
-    return node.this if isinstance(node, exp.Alias) else node
-
-
-def _alias_of(node: exp.Expr) -> str | None:
-    if not isinstance(node, exp.Alias):
-        return None
-    only(node, "this", "alias")
-    return alias_name(node.args["alias"])
-
-
-def _check_aliases(aliases: Sequence[str], count_alias: str | None, scope: Scope) -> None:
-    """Refuse a column's alias that could stand for something else as well; engines ignore case, and so does this."""
-    columns = {scope.table.member, *(column.name for column in scope.table.columns)}
-    folded = [each.casefold() for each in aliases]
-    if not set(folded).isdisjoint(map(str.casefold, columns)):
-        refuse("an alias that is the name of a column")
-    if len({*folded, (count_alias or "").casefold()}) != len(folded) + 1:
-        refuse("an alias that is given twice")
-
-
-def _dimension(node: exp.Expr, scope: Scope) -> tuple[str, str | None]:
-    """Return the name of a selected column and its alias; None: it has none but its own name."""
-    if not isinstance(node, exp.Alias):
-        return scope.column_name(node), None
-    only(node, "this", "alias")
-    name = scope.column_name(node.this)
-    if identifier_name(node.args["alias"]) == name:
-        return name, None
-    return name, alias_name(node.args["alias"])
-
-
-def _is_count(node: exp.Expr) -> bool:
-    """Return whether a node is a function that counts; `sql_tokens` lets no other function through."""
-    named = isinstance(node, exp.Anonymous) and str(node.this).upper() in COUNTS
-    return named or isinstance(node, exp.Count | exp.ApproxDistinct)
-
-
-def _measure(count: exp.Expr, scope: Scope) -> Measure:
-    """Return what a count counts: every row, or the distinct members."""
-    if isinstance(count, exp.Count):
-        only(count, "this", "big_int")
-        if isinstance(count.this, exp.Star):
-            only(count.this)
-            return Measure.EVENTS
-        counted = [count.this]
-        if isinstance(count.this, exp.Distinct):
-            only(count.this, "expressions")
-            counted = count.this.expressions
-            if _are_members(counted, scope):
-                return Measure.DISTINCT_MEMBERS
-    else:
-        only(count, "this", "expressions")
-        counted = count.expressions if isinstance(count, exp.Anonymous) else [count.this]
-        if _are_members(counted, scope):
-            return Measure.DISTINCT_MEMBERS
-    raise QuestionError("sql", _WRONG_COUNT.format(member=scope.table.member))
-
-
-_WRONG_COUNT = (
-    "expected COUNT(DISTINCT {member}) of the table's member column, or COUNT(*): Gris hides who is in the data, so "
-    "it counts members and rows, and no values of another column"
-)
-
-
-def _are_members(nodes: list[exp.Expr], scope: Scope) -> bool:
-    return [scope.column_name(each) for each in nodes] == [scope.table.member]
-
-
-def _check_grouping(node: exp.Expr | None, selection: _Selection, scope: Scope) -> None:
+def _check_grouping(node: exp.Expr | None, selection: Selection, scope: Scope) -> None:
     if node is None:
         if selection.names:
             raise QuestionError("sql", _without_grouping(selection, scope.table))
         return
     only(node, "expressions")
-    grouped = [_grouped(each, selection, scope) for each in node.expressions]
-    if sorted(grouped) != sorted(selection.names):
+    grouped = [selection.at(each, "GROUP BY") or selection.key(each, scope) for each in node.expressions]
+    if len(grouped) != len(selection.dimensions) or set(grouped) != set(selection.dimensions):
         raise QuestionError("sql", "expected GROUP BY with exactly the selected columns")
 
 
-def _without_grouping(selection: _Selection, table: Table) -> str:
+def _without_grouping(selection: Selection, table: Table) -> str:
     usable = {column.name for column in table.usable_columns if column.group_by}
     # A name that the table does not have may be a value without its quotes, which no message repeats.
     named = f": GROUP BY {', '.join(selection.names)}" if set(selection.names) <= usable else ""
     return f"expected GROUP BY with the selected columns{named}"
 
 
-def _grouped(node: exp.Expr, selection: _Selection, scope: Scope) -> str:
-    """Return the column that a key of GROUP BY names, by its name, its alias or its position in SELECT."""
-    position = whole_number(node)
-    if position is None:
-        return selection.column_name(node, scope)
-    if not 1 <= position <= len(selection.names):
-        raise QuestionError("sql", f"expected positions of columns in GROUP BY, 1 to {len(selection.names)}")
-    return selection.names[position - 1]
+def _order(node: exp.Expr | None, selection: Selection, scope: Scope) -> _Order:
+    """Check that the order is by a count, sum or average descending, then by dimensions, and return it.
 
-
-def _order(node: exp.Expr | None, selection: _Selection, scope: Scope) -> _Order:
-    """Check that the order is by a count, sum or average descending, then by dimensions, and return it."""
+    With a bucket of time it may be by dimensions alone, in their own order.
+    """
     if node is None:
         return _Order()
     only(node, "expressions")
     first, *rest = node.expressions
+    if selection.bucket is not None and _is_in_time_order(node.expressions, selection, scope):
+        return _Order()
     key = _ordered(first, descending=True)
     place = _ordering_aggregate(key, selection, scope)
     measure = _ordering_count(key, selection, scope) if place is None else selection.measure
     for each in rest:
         key = _ordered(each, descending=False)
         position = whole_number(key)
-        names = selection.names
-        if not (1 <= position <= len(names) if position else selection.column_name(key, scope) in names):
+        dimensions = selection.dimensions
+        if not (1 <= position <= len(dimensions) if position else selection.key(key, scope) in dimensions):
             raise QuestionError("sql", "expected ORDER BY with the count and then selected columns")
-    return _Order(measure, place)
+    return _Order(measure, place, ranked=True)
 
 
-def _ordering_aggregate(key: exp.Expr, selection: _Selection, scope: Scope) -> int | None:
+def _is_in_time_order(keys: Sequence[exp.Expr], selection: Selection, scope: Scope) -> bool:
+    """Return whether the order is by selected columns and buckets, ascending; they come in the order of SELECT."""
+    if not _names_dimension(keys[0].this, selection, scope):
+        return False
+    if any(each.args.get("desc") for each in keys):
+        raise QuestionError("sql", _TIME_ORDER)
+    plain = [_ordered(each, descending=False) for each in keys]
+    named = tuple(selection.at(key, "ORDER BY") or selection.key(key, scope) for key in plain)
+    if named != selection.dimensions[: len(named)]:
+        raise QuestionError("sql", _TIME_ORDER)
+    return True
+
+
+_TIME_ORDER = (
+    "expected ORDER BY with the selected columns, ascending and in the order of SELECT: a series is a list in the "
+    "order of time. Select DATE_TRUNC(..) first to have all elements of one bucket together"
+)
+
+
+def _names_dimension(key: exp.Expr, selection: Selection, scope: Scope) -> bool:
+    """Return whether a key of ORDER BY names a selected column or bucket, and no number."""
+    if (position := whole_number(key)) is not None:
+        return position <= len(selection.dimensions)
+    if is_bucket(key):
+        return selection.key(key, scope) in selection.dimensions
+    if not isinstance(key, exp.Column):
+        return False
+    numbers = {selection.alias, *(each.alias for each in selection.aggregates)} - {None}
+    return key.args.get("table") is not None or identifier_name(key.this) not in numbers
+
+
+def _ordering_aggregate(key: exp.Expr, selection: Selection, scope: Scope) -> int | None:
     """Return the place of the sum or average that ORDER BY names; None: it names none."""
     if isinstance(key, exp.Sum | exp.Avg):
-        asked = _aggregate(key, scope)
+        asked = aggregate_of(key, scope)
         if asked not in selection.aggregates:
-            raise QuestionError("sql", "expected ORDER BY with a sum or an average that is selected")
+            raise QuestionError(
+                "sql", "expected ORDER BY and HAVING with a sum or an average that is selected"
+            )
         return selection.aggregates.index(asked)
     if (position := whole_number(key)) is not None:
         place = position - len(selection.names) - 2
@@ -357,6 +253,34 @@ def _ordering_aggregate(key: exp.Expr, selection: _Selection, scope: Scope) -> i
     return aliases.index(name) if name in aliases else None
 
 
+def _having(node: exp.Expr | None, selection: Selection, scope: Scope) -> tuple[HavingCondition, ...]:
+    if node is None:
+        return ()
+    only(node, "this")
+    return tuple(parse_having(node.this, lambda key: _having_number(key, selection, scope)))
+
+
+def _having_number(key: exp.Expr, selection: Selection, scope: Scope) -> int | None:
+    """Return the place of the sum or average that a condition of HAVING is on; None: it is on the count."""
+    if whole_number(key) is None:
+        place = _ordering_aggregate(key, selection, scope)
+        if place is not None or _names_count(key, selection, scope):
+            return place
+    raise QuestionError(
+        "sql",
+        "expected HAVING with the count, a sum or an average that is selected; conditions on columns are in WHERE",
+    )
+
+
+def _names_count(key: exp.Expr, selection: Selection, scope: Scope) -> bool:
+    if selection.measure is None:
+        return False
+    if is_count(key):
+        return measure_of(key, scope) is selection.measure
+    is_alias = isinstance(key, exp.Column) and key.args.get("table") is None
+    return is_alias and identifier_name(key.this) == selection.alias
+
+
 def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:
     # Elements are never NULL, so the position of NULLs makes no difference.
     only(node, "this", "desc", "nulls_first")
@@ -365,9 +289,9 @@ def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:
     return node.this  # type: ignore[no-any-return]
 
 
-def _ordering_count(key: exp.Expr, selection: _Selection, scope: Scope) -> Measure | None:
-    if _is_count(key):
-        measure = _measure(key, scope)
+def _ordering_count(key: exp.Expr, selection: Selection, scope: Scope) -> Measure | None:
+    if is_count(key):
+        measure = measure_of(key, scope)
         if selection.measure not in (None, measure):
             raise QuestionError("sql", "expected ORDER BY with the count that is selected")
         return measure

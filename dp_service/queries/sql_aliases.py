@@ -8,6 +8,7 @@ something else to another engine.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 
 from sqlglot import exp
 
@@ -19,8 +20,12 @@ from dp_service.queries.sql_words import WORDS
 MAXIMUM_ALIAS_LENGTH = 128
 
 
-def alias_name(node: exp.Expr | None) -> str:
+def alias_name(node: exp.Expr | None, *, also: Collection[str] = ()) -> str:
     """Return an alias as it was written.
+
+    Args:
+        node: The alias.
+        also: Words of SQL that are an alias here without quotes, too.
 
     Raises:
         QuestionError: It has no visible characters or too many, or is a word of SQL without quotes.
@@ -30,6 +35,10 @@ def alias_name(node: exp.Expr | None) -> str:
         raise QuestionError("sql", f"expected an alias of 1 to {MAXIMUM_ALIAS_LENGTH} characters")
     if any(unicodedata.category(character).startswith("C") for character in name):
         refuse("an alias with control or invisible characters")
-    if isinstance(node, exp.Identifier) and not node.args.get("quoted") and WORDS.fullmatch(name):
+    if isinstance(node, exp.Identifier) and not node.args.get("quoted") and _is_word(name, also):
         refuse(f"{name.upper()} as an alias without double quotes")
     return name
+
+
+def _is_word(name: str, also: Collection[str]) -> bool:
+    return WORDS.fullmatch(name) is not None and name.upper() not in also

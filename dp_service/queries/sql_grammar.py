@@ -13,40 +13,43 @@ from itertools import pairwise
 from typing import NoReturn
 
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.sql_tokens import AGGREGATES, COUNTS, Token, is_rank_function, refuse
+from dp_service.queries.sql_tokens import AGGREGATES, COUNTS, TRUNCATIONS, Token, is_rank_function, refuse
 from dp_service.queries.sql_words import WORDS
 
-_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "LIMIT")
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT")
 _RESERVED = frozenset({*_CLAUSES, "BY", "AND", "OR", "NOT", "IN", "BETWEEN", "AS", "ASC", "DESC"})
 _TABLE = "a table"
 _START, _END = "the beginning", "the end"
 _NAME, _NUMBER, _TEXT, _TRUTH, _COMPARISON = "a name", "a number", "a text", "a truth value", "a comparison"
 _COUNT = "a count"
+_BUCKET = "DATE_TRUNC"
+_FUNCTIONS = {**dict.fromkeys(COUNTS | AGGREGATES, _COUNT), **dict.fromkeys(TRUNCATIONS, _BUCKET)}
 _POSITION = "FIRST or LAST"
 _POSITIONS = ("FIRST", "LAST")
 
 _LITERALS = {"quoted": _NAME, "number": _NUMBER, "float": _NUMBER, "text": _TEXT}
 _TYPED = ("DATE", "TIMESTAMP")
 _VALUES = frozenset({_NUMBER, _TEXT, _TRUTH, *_TYPED, "-", "("})
-_AFTER_CONDITION = frozenset({"AND", "OR", "GROUP", "ORDER", "LIMIT", ")", _END})
-_AFTER_KEY = frozenset({",", "ORDER", "LIMIT", "ASC", "DESC", "NULLS", _END})
+_AFTER_CONDITION = frozenset({"AND", "OR", "GROUP", "HAVING", "ORDER", "LIMIT", ")", _END})
+_AFTER_KEY = frozenset({",", "HAVING", "ORDER", "LIMIT", "ASC", "DESC", "NULLS", _END})
 _OPERATORS = frozenset({_COMPARISON, "IN", "NOT", "BETWEEN"})
 _CONDITION = frozenset({_NAME, "NOT", "("})
 
 _FOLLOWING: dict[str, frozenset[str]] = {
     _START: frozenset({"SELECT"}),
-    "SELECT": frozenset({_NAME, _COUNT}),
+    "SELECT": frozenset({_NAME, _COUNT, _BUCKET}),
     "FROM": frozenset({_TABLE}),
     # Only a table and a count may have an alias without AS.
     _TABLE: frozenset({_NAME, "AS", "WHERE", "GROUP", "ORDER", "LIMIT", _END}),
     "WHERE": _CONDITION,
     "GROUP": frozenset({"BY"}),
     "ORDER": frozenset({"BY"}),
-    "BY": frozenset({_NAME, _NUMBER, _COUNT}),
+    "BY": frozenset({_NAME, _NUMBER, _COUNT, _BUCKET}),
+    "HAVING": frozenset({_NAME, _COUNT, "("}),
     "LIMIT": frozenset({_NUMBER}),
     "AS": frozenset({_NAME}),
     # AND stands between two conditions and between the ends of BETWEEN.
-    "AND": _CONDITION | _VALUES,
+    "AND": _CONDITION | _VALUES | {_COUNT},
     "OR": _CONDITION,
     "NOT": _CONDITION | {"IN"},
     "IN": frozenset({"("}),
@@ -58,12 +61,13 @@ _FOLLOWING: dict[str, frozenset[str]] = {
     _POSITION: frozenset({",", "LIMIT", _END}),
     **dict.fromkeys(_TYPED, frozenset({_TEXT})),
     _COUNT: frozenset({"("}),
+    _BUCKET: frozenset({"("}),
     "DISTINCT": frozenset({_NAME}),
     "-": frozenset({_NUMBER}),
     "*": frozenset({")"}),
     ".": frozenset({_NAME}),
-    ",": _VALUES | {_NAME, _COUNT},
-    "(": _CONDITION | _VALUES | {"*", "DISTINCT"},
+    ",": _VALUES | {_NAME, _COUNT, _BUCKET},
+    "(": _CONDITION | _VALUES | {_COUNT, "*", "DISTINCT"},
     ")": _AFTER_CONDITION | _AFTER_KEY | _OPERATORS | {_NAME, "AS", "FROM"},
     _NAME: _AFTER_CONDITION | _AFTER_KEY | _OPERATORS | {".", "AS", "FROM", "WHERE"},
     _NUMBER: _AFTER_CONDITION | _AFTER_KEY,
@@ -83,11 +87,19 @@ def check_grammar(tokens: Sequence[Token]) -> None:
     clauses = [kind for kind in kinds if kind in _CLAUSES]
     if clauses != sorted(set(clauses), key=_CLAUSES.index):
         raise QuestionError("sql", f"expected each clause once, in the order {', '.join(_CLAUSES)}")
+    _check_buckets(kinds)
     for i, (left, right) in enumerate(pairwise(kinds)):
         if "," in (left, right) and right not in _FOLLOWING[left]:
             refuse("a comma that separates nothing")
         if right not in _FOLLOWING[left]:
             _refuse_neighbours(_named(tokens, i - 1, left), _named(tokens, i, right))
+
+
+def _check_buckets(kinds: Sequence[str]) -> None:
+    """Refuse a bucket whose length is a name: to another engine it could be that of a column."""
+    for place, kind in enumerate(kinds):
+        if kind == _BUCKET and kinds[place + 2 : place + 3] != [_TEXT]:
+            raise QuestionError("sql", "expected DATE_TRUNC with its length in single quotes")
 
 
 def _refuse_neighbours(left: str, right: str) -> NoReturn:
@@ -121,8 +133,8 @@ def _kind(token: Token, before: str, after: Token | None) -> str:
     word, following = token.text.upper(), "" if after is None else after.text.upper()
     if word in ("TRUE", "FALSE"):
         return _TRUTH
-    if (word in COUNTS | AGGREGATES or is_rank_function(word)) and following == "(":
-        return _COUNT
+    if following == "(" and (word in _FUNCTIONS or is_rank_function(word)):
+        return _FUNCTIONS.get(word, _COUNT)
     if before == "NULLS" and word in _POSITIONS:
         return _POSITION
     means_something = (

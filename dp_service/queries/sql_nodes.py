@@ -35,7 +35,6 @@ _NAMES: dict[type, str] = {
 _ARGUMENTS = {
     "joins": "a join, or a second table,",
     "laterals": "a lateral join",
-    "having": "HAVING",
     "qualify": "QUALIFY",
     "offset": "OFFSET",
     "distinct": "SELECT DISTINCT",

@@ -55,8 +55,12 @@ AGGREGATES = frozenset({"SUM", "AVG"})
 RANKS = frozenset({"MIN", "MAX", "PERCENTILES"})
 """Names of functions that ask for one of the members' values by its rank, beside those of percentiles."""
 _PERCENTILE = re.compile(r"PERCENTILE(?:EST|TDIGEST|SMARTTDIGEST|KLL)?(?:[0-9]{1,2})?")
+TRUNCATIONS = frozenset({"DATE_TRUNC", "DATETRUNC"})
+"""The names of the function that divides times into buckets."""
 # Names that may precede an opening parenthesis; any other would be a function.
-_BEFORE_PARENTHESIS = COUNTS | AGGREGATES | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN"}
+_BEFORE_PARENTHESIS = (
+    COUNTS | AGGREGATES | TRUNCATIONS | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN", "HAVING"}
+)
 # Words before a parenthesis that are no function either, and what they belong to.
 _CONSTRUCTS = {
     **dict.fromkeys(("FROM", "AS", "UNION", "ALL", "EXISTS"), "a subquery"),
@@ -184,8 +188,8 @@ def _refuse_function(token: Token) -> NoReturn:
     named = f"{word}(..)" if token.kind == "name" and word in FUNCTION_BY_NAME else "a function"
     raise QuestionError(
         "sql",
-        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, and no other "
-        "function but percentiles, MIN and MAX of columns with a grid",
+        f"{named} is not accepted: COUNT(DISTINCT member) and COUNT(*) are, SUM and AVG of value columns, DATE_TRUNC "
+        "of the time column, and no other function but percentiles, MIN and MAX of columns with a grid",
     )
 
 

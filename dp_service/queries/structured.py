@@ -13,7 +13,9 @@ from enum import StrEnum
 from fractions import Fraction
 from math import lcm
 
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import QuestionError
+from dp_service.release_parameters import HavingCondition
 from dp_service.terms import AggregateFunction, ColumnType, RankFunction
 
 MAXIMUM_DIMENSIONS = 4
@@ -26,6 +28,7 @@ MAXIMUM_K = 100_000
 MAXIMUM_AGGREGATES = 16
 MAXIMUM_QUANTILES = 999
 MAXIMUM_QUANTILE_DENOMINATOR = 10_000
+MAXIMUM_HAVING = 16
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
 
@@ -214,6 +217,17 @@ class AskedQuantile:
 
 
 @dataclass(frozen=True)
+class Bucket:
+    """The time column among the dimensions is divided into buckets of its zone's calendar.
+
+    `ranked`: the list is in descending order of a number, as any other is, and not in the order of the elements.
+    """
+
+    length: BucketLength
+    ranked: bool = False
+
+
+@dataclass(frozen=True)
 class HistogramQuery:
     """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
 
@@ -231,6 +245,9 @@ class HistogramQuery:
             order of its counts. It changes what is shown of a release, and not what is released.
         quantiles: At most 999 different quantiles of one column, its smallest and its largest value among them; then no
             counts and no aggregates are shown, and all elements of a known domain are.
+        bucket: How the time column, which is then one of the dimensions, is divided; None: columns are as they are.
+        having: At most 16 conditions on what was released of an element; elements that do not meet all of them are not
+            shown. They change nothing of what is released.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
@@ -246,6 +263,8 @@ class HistogramQuery:
     aggregates: tuple[Aggregate, ...] = ()
     ordered_by: int | None = None
     quantiles: tuple[AskedQuantile, ...] = ()
+    bucket: Bucket | None = None
+    having: tuple[HavingCondition, ...] = ()
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     in_sql: bool = field(default=False, compare=False)
@@ -272,6 +291,7 @@ class HistogramQuery:
         )
         self._check_aggregates()
         self._check_quantiles()
+        self._check_having()
 
     def _check_quantiles(self) -> None:
         asked = self.quantiles
@@ -306,6 +326,14 @@ class HistogramQuery:
             not self.omit_counts, "omit_counts", "expected false: no counts are released beside quantiles"
         )
         _require(
+            self.bucket is None,
+            "bucket",
+            "expected none beside quantiles: ask for the quantiles of each range of time apart",
+        )
+        _require(
+            not self.having, "having", "expected none beside quantiles: every element of the domain is shown"
+        )
+        _require(
             self.k is None,
             "k",
             "expected none beside quantiles: every element of the domain has its own, and they are in its order",
@@ -315,6 +343,11 @@ class HistogramQuery:
     def sums_rows(self) -> bool:
         """Whether sums and averages are over rows, and not over members' totals."""
         return bool(self.aggregates) and self.measure is Measure.EVENTS
+
+    @property
+    def in_time_order(self) -> bool:
+        """Whether the list is in ascending order of its elements, of which one part is a bucket of time."""
+        return self.bucket is not None and not self.bucket.ranked and self.ordered_by is None
 
     def _check_aggregates(self) -> None:
         _require(
@@ -336,3 +369,19 @@ class HistogramQuery:
             "omit_counts",
             "expected false: sums and averages come with their counts, which cost nothing more",
         )
+
+    def _check_having(self) -> None:
+        if not self.having:
+            return
+        _require(
+            len(self.having) <= MAXIMUM_HAVING, "having", f"expected at most {MAXIMUM_HAVING} conditions"
+        )
+        _require(bool(self.dimensions), "having", "expected columns to group by: a total is always shown")
+        _require(
+            not self.omit_counts,
+            "having",
+            "expected counts that are shown: a condition is on what is released",
+        )
+        places = range(len(self.aggregates))
+        named = all(each.aggregate is None or each.aggregate in places for each in self.having)
+        _require(named, "having", "expected the count, or a sum or an average that the question asks for")

@@ -12,7 +12,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Sums, ValueColumn
 from dp_service.release_parameters import AskedAggregate, SummedValue, SumsReleased
 
-MAXIMUM_VALUES_SHOWN = 2_000
+MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
 
 

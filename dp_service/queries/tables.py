@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.publications import Publication, policy_statement
@@ -284,6 +285,7 @@ class Contributions:
         choice: What the service may choose instead; None: everything is answered as stated here.
         sums: What sums rest on; None: there are none.
         sharpening: How many units a sharpening of counts may take at most; None: there is none.
+        buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `delta_0`.
     """
 
     bounded_by: BoundedBy
@@ -298,6 +300,7 @@ class Contributions:
     choice: Choice | None = None
     sums: Sums | None = None
     sharpening: int | None = None
+    buckets: int | None = None
 
 
 @dataclass(frozen=True)
@@ -330,6 +333,7 @@ class Table:
         values: The columns that may be summed, by name.
         prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
         quantiles: The columns whose quantiles may be asked for, by name.
+        buckets: Into which buckets of time questions may divide the time column; empty: into none.
     """
 
     name: str
@@ -347,6 +351,7 @@ class Table:
     values: tuple[ValueColumn, ...] = ()
     prepared: PreparedPairs | None = None
     quantiles: tuple[QuantileColumn, ...] = ()
+    buckets: tuple[BucketLength, ...] = ()
 
     @property
     def stated_rows(self) -> tuple[tuple[str, int], ...]:

@@ -23,6 +23,7 @@ from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.queries.policy import Policy
+from dp_service.queries.time_buckets import MAX_BUCKETS
 from dp_service.release_parameters import BoundedContributions, NamesLook, ReleaseParameters
 from dp_service.terms import MechanismName
 from dp_service.values.bounds import Clamp
@@ -169,6 +170,7 @@ def require_usable(policy: Policy) -> None:
     currency = policy.currency
     for table in policy.tables:
         deltas = [column.delta for column in table.columns if column.delta is not None]
+        deltas += [MAX_BUCKETS] if table.buckets and table.contributions is None else []
         for tau in (1, table.events.tau if table.events else 1):
             try:
                 UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)

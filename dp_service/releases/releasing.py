@@ -7,7 +7,7 @@ Nothing else about the histogram is returned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -35,6 +35,7 @@ from dp_service.releases.drawn import Drawn
 from dp_service.releases.histogram import Histogram, HistogramError, over_domain, within
 from dp_service.releases.identity import look_specification, release_id, release_seed
 from dp_service.releases.keys import NoiseKey
+from dp_service.releases.listing import listed
 from dp_service.releases.mechanism import (
     IncompleteParametersError,
     ResolvedMechanism,
@@ -76,8 +77,9 @@ class Shown:
         ended_in_bottom: Whether the list that is shown ends at the noisy threshold.
         total: The noisy number of members, with its interval; None: it is not released.
         aggregates: The sums and averages that the question asks for, in its order.
-        rows: The places in the release of the elements that are shown, in the order of a sum or an average; None: the
-            first ones are shown, in the order of the release.
+        rows: The places in the release of the elements that are shown, in the order of a sum, an average or the
+            elements themselves, or where HAVING leaves some out; None: the first ones are shown, in the order of the
+            release.
         quantiles: The quantiles that the question asks for, in its order.
     """
 
@@ -157,8 +159,8 @@ def release(
     selection = drawn.selection
     found = selection.indices.size
     view = shown(parameters, drawn, confidence=confidence)
-    listed = range(found) if whole else view.rows or range(view.count)
-    places = np.fromiter(listed, dtype=np.int64, count=len(listed))
+    places_listed = range(found) if whole else range(view.count) if view.rows is None else view.rows
+    places = np.fromiter(places_listed, dtype=np.int64, count=len(places_listed))
     # Quantiles are of every element of the domain, and rows are of its cells.
     elements = rows.elements if parameters.quantiles is None else list(parameters.domain or ())
     has_counts = selection.noisy_counts is not None and (whole or view.intervals is not None)
@@ -219,12 +221,46 @@ def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> 
     Raises:
         ValueError: This is no release of these parameters.
     """
-    selection = drawn.selection
+    _require_belonging(parameters, drawn, shift_of(parameters))
+    alpha = 1 - Fraction(str(confidence))
+    if parameters.listing is not None:
+        return _shown_listed(parameters, drawn, alpha)
+    return _shown(parameters, drawn, alpha)
+
+
+def _shown_listed(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
+    """Return a list in the order of its elements, or one that HAVING filters."""
+    found = listed(parameters, drawn, alpha=alpha)
+    level = alpha / (found.simultaneous or 1)
+    # The list as it is, cut off nowhere and in no other order: what decided it is in the level.
+    as_it_is = replace(
+        parameters,
+        k=parameters.k if parameters.k_changes_the_release else None,
+        sums=None if parameters.sums is None else replace(parameters.sums, ordered_by=None),
+        listing=None,
+    )
+    if shift_of(parameters) is None:
+        view = _shown(as_it_is, found.part(drawn), level)
+    else:
+        view = _rows_of(_shown(as_it_is, drawn, level), found.rows)
+    is_filtered = found.simultaneous is not None
+    kind = IntervalKind.SIMULTANEOUS if is_filtered and view.intervals is not None else view.interval_kind
+    return replace(view, count=len(found.rows), interval_kind=kind, rows=found.rows)
+
+
+def _rows_of(view: Shown, rows: tuple[int, ...]) -> Shown:
+    """Return some rows of a list of counts that shows everything."""
+    if view.intervals is None:
+        return view
+    places = np.array(rows, dtype=np.int64)
+    intervals = CountIntervals(view.intervals.lower[places], view.intervals.upper[places])
+    return replace(view, intervals=intervals)
+
+
+def _shown(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
+    selection, shift = drawn.selection, shift_of(parameters)
     found = selection.indices.size
     count = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
-    shift = shift_of(parameters)
-    _require_belonging(parameters, drawn, shift)
-    alpha = 1 - Fraction(str(confidence))
     if shift is not None and drawn.total is not None:
         return _shown_shifted(
             parameters, ShiftedCounts.from_selection(shift, selection, drawn.total), count, alpha

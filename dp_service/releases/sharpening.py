@@ -134,6 +134,10 @@ def sharpened_question(
             "only counts of two looks, or of a known domain with bounded contributions, can be sharpened: not sums, "
             "and not counts relative to a total"
         )
+    if parameters.listing is not None:
+        raise _refused(
+            "a series in time, or a list that HAVING filters, cannot be: leave out the bucket or HAVING"
+        )
     if parameters.consistency is Consistency.FRESH:
         raise _refused("answers of this table do not repeat, so none is kept that could be sharpened")
     if any(units > most_units for units in asked.units):

@@ -5,7 +5,7 @@ Noise is in the counts and the centred sums alone; every sum and average follows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ from dp_service.mechanisms.aggregates.intervals import (
     SumInterval,
     average_intervals,
     count_intervals,
+    least_certain_count,
     shown_by_average,
     shown_by_count,
     shown_by_sum,
@@ -85,13 +86,9 @@ def answered(parameters: ReleaseParameters, drawn: Drawn, *, most: int, alpha: F
         most: How many elements the question shows.
         alpha: The probability with which an interval may miss; sums and averages are at half of it each.
     """
-    stated, mechanism, selection = parameters.sums, moments_of(parameters), drawn.selection
-    if stated is None or mechanism is None:
+    stated, release = parameters.sums, _released(parameters, drawn)
+    if stated is None or release is None:
         return Answered(())
-    if selection.noisy_counts is None:
-        raise IncompleteParametersError
-    columns = [(each, None) for each in drawn.sums]
-    release = mechanism.released(selection.indices, selection.noisy_counts, columns)
     shown = _shown(release, stated, most, alpha)
     aggregates = tuple(
         AnsweredAggregate(tuple(_answers(release, each, stated.columns[each.place].quantum, shown, alpha)))
@@ -101,6 +98,53 @@ def answered(parameters: ReleaseParameters, drawn: Drawn, *, most: int, alpha: F
         return Answered(aggregates)
     counts = tuple(count_intervals(release, shown, alpha=alpha))
     return Answered(aggregates, InOrder(shown.rows, counts, len(shown.rows) < release.groups.size))
+
+
+def rows_in_order(parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fraction) -> tuple[int, ...] | None:
+    """Return all rows of a release in the order of a sum or an average; None: the list is in that of its counts."""
+    stated, release = parameters.sums, _released(parameters, drawn)
+    if stated is None or release is None or stated.ordered_by is None:
+        return None
+    return _shown(release, stated, release.groups.size, alpha).rows
+
+
+def asked_values(
+    parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fraction
+) -> tuple[Callable[[int], Fraction | None], ...]:
+    """Return what gives each sum and average of a row that a question asks for, in the units of its column.
+
+    It gives None where no average is shown at this alpha in a list that shows everything.
+    """
+    stated, release = parameters.sums, _released(parameters, drawn)
+    if stated is None or release is None:
+        return ()
+    return tuple(_value_of(release, stated, each, alpha) for each in stated.asked)
+
+
+def _value_of(
+    release: ReleasedMoments, stated: SumsReleased, asked: AskedAggregate, alpha: Fraction
+) -> Callable[[int], Fraction | None]:
+    column, quantum = release.columns[asked.place], stated.columns[asked.place].quantum
+    if asked.function is AggregateFunction.SUM:
+        return lambda row: column.sum_of(row) * quantum
+    least = least_certain_count(release, asked.place, alpha=alpha)
+
+    def average(row: int) -> Fraction | None:
+        value = column.average_of(row) if int(column.counts[row]) >= least else None
+        return None if value is None else value * quantum
+
+    return average
+
+
+def _released(parameters: ReleaseParameters, drawn: Drawn) -> ReleasedMoments | None:
+    """Return what was released of counts and sums together; None: nothing is summed."""
+    mechanism, selection = moments_of(parameters), drawn.selection
+    if parameters.sums is None or mechanism is None:
+        return None
+    if selection.noisy_counts is None:
+        raise IncompleteParametersError
+    columns = [(each, None) for each in drawn.sums]
+    return mechanism.released(selection.indices, selection.noisy_counts, columns)
 
 
 def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fraction) -> Shown:

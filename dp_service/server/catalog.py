@@ -36,6 +36,7 @@ from dp_service.queries.tables import (
 )
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.server.errors import CatalogChangedError, RequestError
+from dp_service.server.listing_messages import BUCKET_LENGTHS
 from dp_service.server.messages import (
     ANSWERINGS,
     BOUNDED_BY,
@@ -173,7 +174,7 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         name=table.name,
         member=table.member,
         measures=[_measure(offered) for offered in table.measures],
-        time=None if table.time is None else _time(table.time, now=now),
+        time=None if table.time is None else _time(table.time, table, now=now),
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
@@ -225,13 +226,15 @@ def _measure(offered: OfferedMeasure) -> dp_pb2.CatalogMeasure:
     )
 
 
-def _time(time: TimeColumn, *, now: int) -> dp_pb2.CatalogTime:
+def _time(time: TimeColumn, table: Table, *, now: int) -> dp_pb2.CatalogTime:
     return dp_pb2.CatalogTime(
         column=time.name,
         unit=TIME_UNITS[time.unit],
         zone=time.zone,
         refresh=None if time.closed is None else _REFRESHES[time.closed.refresh],
         closed_before=time.closed_before(now),
+        buckets=[BUCKET_LENGTHS[length] for length in table.buckets],
+        member_buckets=0 if table.contributions is None else table.contributions.buckets or 0,
     )
 
 

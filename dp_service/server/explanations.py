@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.times import Refresh
+from dp_service.queries.times import Refresh, TimeUnit
 from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
@@ -38,7 +39,8 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         lines = list(quantile_sentences(resolution))
     else:
         lines = [
-            _question([name for name, _ in resolution.columns], parameters),
+            _question(_column_names(resolution), parameters),
+            *_listing(parameters),
             *_copy(resolution),
             *_clipping(parameters),
             *_contributions(parameters),
@@ -57,6 +59,33 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {_written(noise_scale)}.")
     lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
+
+
+def _column_names(resolution: Resolution) -> list[str]:
+    """Return what is counted by; buckets of time by their length, column and zone."""
+    bucket = resolution.query.bucket
+    names = [name for name, _ in resolution.columns]
+    if bucket is None:
+        return names
+    zone = "" if bucket.unit is TimeUnit.DAYS else f" in {bucket.zone}"
+    return [
+        f"the {bucket.length} of {bucket.column.name}{zone}" if name == BUCKET_COLUMN else name
+        for name in names
+    ]
+
+
+def _listing(parameters: ReleaseParameters) -> Iterator[str]:
+    """Yield in which order the list is, and what conditions on it mean."""
+    listing = parameters.listing
+    if listing is None:
+        return
+    if listing.in_element_order:
+        yield "The list is in the order of time, and not ranked."
+    if listing.having:
+        yield (
+            "Conditions on what is released only leave elements out of the list, and cost nothing. All intervals are "
+            "so wide that those of everything released cover together."
+        )
 
 
 def choice(chosen: Chosen) -> list[str]:

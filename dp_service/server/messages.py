@@ -26,6 +26,7 @@ from dp_service.release_parameters import LooksBefore, ReleaseParameters, Summed
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of
+from dp_service.server.listing_messages import bucket_of, having_of, name_of_conditions
 from dp_service.server.quantile_messages import RANK_FUNCTIONS, quantiles_message
 from dp_service.terms import (
     AggregateFunction,
@@ -120,6 +121,8 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
         aggregates=tuple(map(_aggregate, message.aggregates)),
         ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
         quantiles=tuple(map(_quantile, message.quantiles)),
+        bucket=bucket_of(message.bucket) if message.HasField("bucket") else None,
+        having=tuple(map(having_of, message.having)),
     )
 
 
@@ -259,14 +262,15 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(
-    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool, quantiles: bool
+    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool, quantiles: bool, rows: bool
 ) -> list[dp_pb2.EngineFeature]:
-    """Return the features that an engine, or with two looks, sums or quantiles its client, needs to run a query."""
+    """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
     of_client = {
         dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks,
         dp_pb2.ENGINE_FEATURE_SUMS: sums,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
         dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
+        dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
     }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
 
@@ -375,6 +379,8 @@ def parameters_message(
         clipped=parameters.clips,
         sums=_sums(parameters),
         quantiles=quantiles_message(parameters),
+        in_element_order=parameters.listing is not None and parameters.listing.in_element_order,
+        having="" if parameters.listing is None else name_of_conditions(parameters.listing.having),
     )
 
 

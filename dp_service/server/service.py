@@ -40,6 +40,7 @@ from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import choice, explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.kept_releases import show_release
+from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
     bounded_copy,
     cost_message,
@@ -243,7 +244,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             plan=sign_plan(plan, self._keys.current),
             engine_queries=_engine_queries(resolution, dialects),
             table=plan.table,
-            columns=expected_columns(plan.columns, asked.query.aliases),
+            columns=expected_columns(
+                plan.columns, column_aliases(asked.query, [name for name, _ in plan.columns])
+            ),
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
@@ -374,6 +377,7 @@ def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_
                 sums=bool(resolution.query.values),
                 over_rows=resolution.query.rows_summed is not None,
                 quantiles=resolution.query.quantiles is not None,
+                rows=resolution.parameters.listing is not None,
             ),
             look=look,
         )

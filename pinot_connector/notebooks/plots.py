@@ -23,13 +23,18 @@ def plotted(result: PrivateResult, *, series: bool | None, axes: Any) -> Any:
     if len(counted) != len(result.rows):
         raise InvalidQuestion("plot", "expected a result with counts")
     if series is None:
-        series = bool(counted) and all(_is_day(row) for row in counted)
+        series = is_series(result)
     if series and len(result.columns) != 1:
         raise InvalidQuestion("plot", "expected elements of one column for a series")
     axes = plt.subplots(layout="constrained")[1] if axes is None else axes
     draw = _draw_series if series else _draw_bars
     draw(axes, result, counted)
     return axes
+
+
+def is_series(result: PrivateResult) -> bool:
+    """Returns whether a result is drawn as a series where nothing else is asked for: its elements are days."""
+    return bool(result.rows) and all(map(_is_day, result.rows))
 
 
 def _is_day(row: Row) -> bool:
@@ -43,6 +48,7 @@ def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     for place, row in zip(places, rows, strict=True):
         # A count can lie outside of its interval, so this is no error bar around it.
         axes.hlines(place, *_ends(row), color="black", linewidth=1.5)
+        axes.plot(_ends(row), (place, place), linestyle="", marker="|", markersize=8, color="black")
     axes.set_yticks(places, [_label(row) for row in rows], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(result.count_alias or "members", parse_math=False)
@@ -61,6 +67,10 @@ def _draw_series(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     if isinstance(places, range):
         axes.set_xticks(places, [_label(row) for row in rows], rotation=90, parse_math=False)
     axes.set_ylabel(result.count_alias or "members", parse_math=False)
+    if not isinstance(places, range) and places:
+        # What is below 0 is the noise of a count alone.
+        axes.set_ylim(bottom=min([row.noisy_count or 0 for row in rows] + [0]))
+        axes.tick_params(axis="x", labelrotation=30)
     if result.bottom is not None:
         _mark_bottom(axes.axhline, result.bottom)
         axes.legend()

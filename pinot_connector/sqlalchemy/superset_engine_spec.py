@@ -9,6 +9,7 @@ import datetime
 from typing import Any
 
 from sqlalchemy.engine import URL
+from superset.constants import TimeGrain
 from superset.db_engine_specs.base import BaseEngineSpec
 
 from pinot_connector.dbapi import ProgrammingError
@@ -38,7 +39,15 @@ class GrisEngineSpec(BaseEngineSpec):  # type: ignore[misc]  # Superset is not i
     disable_ssh_tunneling = True
     # IS TRUE is not accepted.
     use_equality_for_boolean_filters = True
-    _time_grain_expressions = {None: "{col}"}  # noqa: RUF012 - as in the base class
+    # Those that the policy does not offer for a table are refused by name.
+    _time_grain_expressions = {  # noqa: RUF012 - as in the base class
+        None: "{col}",
+        TimeGrain.DAY: "DATE_TRUNC('day', {col})",
+        TimeGrain.WEEK: "DATE_TRUNC('week', {col})",
+        TimeGrain.MONTH: "DATE_TRUNC('month', {col})",
+        TimeGrain.QUARTER: "DATE_TRUNC('quarter', {col})",
+        TimeGrain.YEAR: "DATE_TRUNC('year', {col})",
+    }
 
     @classmethod
     def get_metrics(cls, database: Any, inspector: Any, table: Any) -> list[dict[str, str]]:

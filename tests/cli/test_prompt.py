@@ -43,7 +43,7 @@ def test_a_question_is_asked_once_its_price_was_agreed_to(
     lines = [
         ARTICLES,
         "n",
-        "SELECT nonsense",
+        "SELECT nonsense;",
         f"explain {ARTICLES}",
         TOTAL,
         "y",

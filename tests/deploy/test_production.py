@@ -101,7 +101,8 @@ def test_its_services_start_with_the_options_that_they_are_given(
     assert "--insecure" not in words
     assert ("--mark=/var/lib/gris/ledger.mark" in words) is (name == "budget-service")
     mounted = {each["mountPath"] for each in container["volumeMounts"]}
-    named = {each.partition("=")[2].rpartition("/")[0] for each in container["args"] if "=/" in each}
+    paths = {each.partition("=")[2] for each in container["args"] if "=/" in each}
+    named = {each if each in mounted else each.rpartition("/")[0] for each in paths}
     assert named == mounted - {"/run/tickets"}
     moved = located(tmp_path, container["args"])
     assert main([*moved, "--validate"]) == 0

@@ -50,7 +50,7 @@ identity:
       - {{claim: org, equals: notebooks, prefix: [app, notebooks], append: sub, accounts_below: true}}
 history: {{file: {history}, per_account: 50}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}
-timeouts: {{budget_silence: 5}}
+timeouts: {{budget_silence: 10, budget_attempt: 6}}
 """
 
 _names = itertools.count()

@@ -129,4 +129,4 @@ def test_every_time_out_of_the_configuration_reaches_its_place(tmp_path: Path) -
     assert applied == timeouts.applied_to(base)
     assert base == TimeoutSettings().applied_to(base)
     # What a client says nothing about: every client of these tests gives its ledger more time.
-    assert Timeouts(budget_silence=0.2) == TimeoutSettings().of_a_question()
+    assert Timeouts(budget_silence=0.2, budget_attempt=2.0) == TimeoutSettings().of_a_question()

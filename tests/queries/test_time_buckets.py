@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.time_buckets import (
-    BucketLength,
     TimeBucket,
     bucket_of,
     buckets_between,

@@ -122,11 +122,17 @@ def shown_by_average(
     """
     of_column, rows = release.columns[column], release.rows_by_average(column)
     every = _in_order(release, rows, most)
-    t = None if of_column.has_own_count else _released_from(release)
-    minimum = 0 if of_column.has_own_count else release.minimum
-    least = _least_certain(of_column.count_variance, t, alpha / every.simultaneous, minimum)
+    least = least_certain_count(release, column, alpha=alpha / every.simultaneous)
     with_average = [row for row in rows if int(of_column.counts[row]) >= least]
     return _in_order(release, [*with_average, *sorted(set(rows) - set(with_average))], most)
+
+
+def least_certain_count(release: ReleasedMoments, column: int, *, alpha: Fraction) -> int:
+    """Return the smallest N with which an average of a column is shown, where all that was released is."""
+    of_column = release.columns[column]
+    t = None if of_column.has_own_count else _released_from(release)
+    minimum = 0 if of_column.has_own_count else release.minimum
+    return _least_certain(of_column.count_variance, t, alpha, minimum)
 
 
 def _in_order(release: ReleasedMoments, rows: Sequence[int], most: int | None) -> Shown:

@@ -10,6 +10,12 @@ from functools import reduce
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.intervals import ordinal
+from dp_service.queries.render.bucket_expressions import (
+    BucketWriter,
+    duckdb_bucket,
+    pinot_bucket,
+    spark_bucket,
+)
 from dp_service.queries.structured import Value
 from dp_service.terms import ColumnType
 
@@ -83,6 +89,9 @@ class Dialect:
         together: Writes several columns as one value, different ones for different values.
         order_hash: Writes the hash by which a member's elements are ordered (`dp_service.bounding.order`), from the
             salt and expressions that are texts.
+        whole_timestamp: Writes a column of the engine's own type for timestamps as what `bucket` takes, in a query
+            without another one inside; in one with, `timestamp_key` does.
+        bucket: Writes the first day of the bucket that a column's time falls into.
     """
 
     quote: str
@@ -104,6 +113,8 @@ class Dialect:
     tells_copies: bool
     together: Callable[[Sequence[str]], str]
     order_hash: Callable[[bytes, Sequence[str]], str]
+    whole_timestamp: Callable[[str], str]
+    bucket: BucketWriter
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -171,6 +182,11 @@ def _pinot_timestamp(timestamp: datetime.datetime) -> str:
 def _pinot_timestamp_key(name: str) -> str:
     """Write a column as that number: the multi-stage engine compares no timestamp with a number."""
     return f"CAST({name} AS BIGINT)"
+
+
+def _pinot_whole_timestamp(name: str) -> str:
+    """Write the same for the engine that takes no query inside another one, in its own word for the type."""
+    return f"CAST({name} AS LONG)"
 
 
 def _standard_total(expression: str) -> str:
@@ -281,6 +297,8 @@ _STANDARD = Dialect(
     tells_copies=True,
     together=_standard_together,
     order_hash=_duckdb_order_hash,
+    whole_timestamp=str,
+    bucket=duckdb_bucket,
 )
 
 DIALECTS = {
@@ -305,6 +323,8 @@ DIALECTS = {
         tells_copies=False,
         together=_pinot_together,
         order_hash=_pinot_order_hash,
+        whole_timestamp=_pinot_whole_timestamp,
+        bucket=pinot_bucket,
     ),
     "spark": replace(
         _STANDARD,
@@ -314,5 +334,6 @@ DIALECTS = {
         finite=_standard_finite,
         canonical_text=_spark_canonical_text,
         order_hash=_spark_order_hash,
+        bucket=spark_bucket,
     ),
 }

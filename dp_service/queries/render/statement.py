@@ -33,8 +33,14 @@ from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
 from dp_service.queries.pairs import PairsRange
-from dp_service.queries.policy_schema import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
+from dp_service.queries.policy_schema import (
+    BUCKET_COLUMN,
+    COUNT_COLUMN,
+    FIRST_COUNT_COLUMN,
+    MEMBER_COUNT_COLUMN,
+)
 from dp_service.queries.read_columns import MISSING_MEMBER
+from dp_service.queries.render.bucket_expressions import bucketed_times, is_own_timestamp
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
@@ -70,7 +76,7 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         source = f"({_counts_of_members(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
         count = _total(_clipped(query.clip, dialect), query, dialect)
         return dialect.nested_prefix + dialect.prefix + _ranking(resolution, keys, count, source, dialect)
-    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    keys = _keys(query, dialect)
     source = f"{identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}"
     return dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
 
@@ -126,7 +132,7 @@ def _limit(resolution: Resolution, dialect: Dialect) -> list[str]:
 def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
     """Write how many events each member has in each element."""
     query = resolution.query
-    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    keys = _keys(query, dialect, is_nested=True)
     count = f"COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}"
     clauses = [
         f"SELECT {', '.join([*_selected(keys, _names(query, dialect)), count])}",
@@ -164,7 +170,7 @@ def _condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool = Fa
         *_member_conditions(resolution.query, dialect),
         *_restriction_conditions(resolution, dialect, is_nested=is_nested),
         *_text_conditions(resolution, dialect),
-        *_name_conditions(resolution, dialect),
+        *_name_conditions(resolution, dialect, is_nested=is_nested),
         *(each for value in resolution.query.used_values for each in usable_conditions(value, dialect)),
     ]
     return " AND ".join(conditions)
@@ -175,12 +181,12 @@ def _restriction_conditions(resolution: Resolution, dialect: Dialect, *, is_nest
         yield from _conditions(restriction, dialect, is_nested=is_nested)
 
 
-def _name_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
+def _name_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
     """Leave only the names that a first look has found."""
     names, columns = resolution.names, resolution.query.dimensions
     if names is None:
         return
-    keys = [_expression(column, dialect) for column in columns]
+    keys = _keys(resolution.query, dialect, is_nested=is_nested)
     if names == NAMES_TO_COME:
         yield f"{keys[0] if len(keys) == 1 else '(' + ', '.join(keys) + ')'} IN (:names)"
     elif len(keys) == 1:
@@ -199,6 +205,21 @@ def _equality(keys: list[str], columns: tuple[QueryColumn, ...], name: Element, 
 def _value_of(scalar: Scalar, kind: ColumnType) -> Value:
     """Return a value of an element in the form that it has in questions."""
     return scalar if isinstance(scalar, str) else _value(scalar, kind)
+
+
+def _keys(query: CanonicalQuery, dialect: Dialect, *, is_nested: bool = False) -> list[str]:
+    """Write what is grouped by: columns, and a bucket of the time column."""
+    return [_key(dimension, query, dialect, is_nested=is_nested) for dimension in query.dimensions]
+
+
+def _key(dimension: QueryColumn, query: CanonicalQuery, dialect: Dialect, *, is_nested: bool) -> str:
+    bucket = query.bucket
+    if bucket is None or dimension.name != BUCKET_COLUMN:
+        return _expression(dimension, dialect)
+    time = _expression(bucket.column, dialect)
+    if is_own_timestamp(bucket.column):
+        time = dialect.timestamp_key(time) if is_nested else dialect.whole_timestamp(time)
+    return dialect.bucket(time, bucketed_times(query, bucket))
 
 
 def _expression(column: QueryColumn, dialect: Dialect) -> str:
@@ -335,7 +356,7 @@ def most_of_a_member(resolution: Resolution, dialect: Dialect, *, rows: bool) ->
     """
     query = resolution.query
     member = identifier(query.member, dialect)
-    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    keys = _keys(query, dialect)
     element = keys[0] if len(keys) == 1 else dialect.together(keys)
     count = "COUNT(*)" if rows else f"COUNT(DISTINCT {element})"
     clauses = [
@@ -419,7 +440,7 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
     """Write what is measured of each member in each element, with the member."""
     query = resolution.query
     member = identifier(query.member, dialect)
-    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    keys = _keys(query, dialect, is_nested=True)
     selected = [
         *_selected(keys, _names(query, dialect)),
         f"{member} AS {identifier('gris_member', dialect)}",

@@ -12,7 +12,9 @@ def where(condition: str) -> str:
     return f"{HEAD} WHERE {condition} {TAIL}"
 
 
-A_FUNCTION = r"COUNT\(\*\) are, SUM and AVG of value columns, and no other function"
+A_FUNCTION = (
+    r"COUNT\(\*\) are, SUM and AVG of value columns, DATE_TRUNC of the time column, and no other function"
+)
 NOT_ASCII = "a character that is no part of a question"
 MALFORMED = {
     "empty": ("", "begins with SELECT"),
@@ -148,7 +150,44 @@ MALFORMED = {
     "star after a table": (PLAIN.replace("engagement", "engagement *"), r"\* is not accepted"),
     "star before a column": (PLAIN.replace("SELECT ", "SELECT *"), r"\* is not accepted"),
     "GROUP BY DISTINCT": (PLAIN.replace("BY article", "BY DISTINCT article"), "DISTINCT in GROUP BY"),
-    "HAVING": (PLAIN.replace("ORDER", "HAVING COUNT(*) > 3 ORDER"), "HAVING is not"),
+    "HAVING of another count": (PLAIN.replace("ORDER", "HAVING COUNT(*) > 3 ORDER"), "HAVING with the count"),
+    "HAVING of a column": (PLAIN.replace("ORDER", "HAVING article_id > 3 ORDER"), "HAVING with the count"),
+    "HAVING of a text": (
+        PLAIN.replace("ORDER", "HAVING COUNT(DISTINCT member_id) > 'x' ORDER"),
+        "whole numbers",
+    ),
+    "HAVING with OR": (
+        PLAIN.replace("ORDER", "HAVING COUNT(DISTINCT member_id) > 3 OR COUNT(DISTINCT member_id) < 1 ORDER"),
+        "joined by AND",
+    ),
+    "HAVING after ORDER BY": (
+        PLAIN.replace(" LIMIT", " HAVING COUNT(DISTINCT member_id) > 3 LIMIT"),
+        "clause|parsed",
+    ),
+    "a condition on a bucket": (
+        PLAIN.replace("GROUP", "WHERE DATE_TRUNC('month', day) = '2024-01-01' GROUP"),
+        "begin with a column",
+    ),
+    "a bucket without quotes": (
+        "SELECT DATE_TRUNC(month, day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "length in single quotes",
+    ),
+    "a bucket of an hour": (
+        "SELECT DATE_TRUNC('hour', day), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "expected one of 'day', 'week'",
+    ),
+    "a bucket with a zone of its own": (
+        "SELECT DATE_TRUNC('day', day, 'Asia/Tokyo'), COUNT(DISTINCT member_id) FROM engagement GROUP BY 1",
+        "the policy says which zone",
+    ),
+    "a bucket of another day": (
+        "SELECT DATE_TRUNC('month', day) AS day, COUNT(DISTINCT member_id) FROM engagement GROUP BY day",
+        "both a column and an alias",
+    ),
+    "a bucket beside its days": (
+        "SELECT DATE_TRUNC('month', day), day, COUNT(DISTINCT member_id) FROM engagement GROUP BY 1, 2",
+        "each column to group by once",
+    ),
     "QUALIFY": (PLAIN.replace("ORDER", "QUALIFY article_id = 'x' ORDER"), "QUALIFY is not"),
     "DISTINCT": (f"SELECT DISTINCT {PLAIN[7:]}", "SELECT DISTINCT is not"),
     "star": (PLAIN.replace("article_id,", "*,", 1), r"\* is not accepted: no rows are shown"),
@@ -347,7 +386,10 @@ MALFORMED = {
         "SELECT COUNT(*) AS n FROM engagement ORDER BY n",
         "ORDER BY with the count descending",
     ),
-    "a total with a condition on it": ("SELECT COUNT(*) FROM engagement HAVING COUNT(*) > 5", "HAVING"),
+    "a total with a condition on it": (
+        "SELECT COUNT(*) FROM engagement HAVING COUNT(*) > 5",
+        "total is always shown",
+    ),
     "a total by nothing": ("SELECT COUNT(*) FROM engagement GROUP BY ()", "not accepted"),
     "a total of one more word": ("SELECT COUNT(*) FROM engagement LIMIT 1 ONLY", "ONLY after a number"),
     "five dimensions": (

@@ -59,6 +59,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
 
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -150,6 +151,7 @@ ENGINE_FEATURE_PAIRS_COPY: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 ENGINE_FEATURE_QUANTILES: EngineFeature
+ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
@@ -296,7 +298,7 @@ class Sums(_message.Message):
     def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums", "quantiles")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums", "quantiles", "in_element_order", "having")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -312,6 +314,8 @@ class MechanismParameters(_message.Message):
     CLIPPED_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    IN_ELEMENT_ORDER_FIELD_NUMBER: _ClassVar[int]
+    HAVING_FIELD_NUMBER: _ClassVar[int]
     mechanism: Mechanism
     epsilon_per: str
     delta: str
@@ -327,7 +331,9 @@ class MechanismParameters(_message.Message):
     clipped: bool
     sums: Sums
     quantiles: Quantiles
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ...) -> None: ...
+    in_element_order: bool
+    having: str
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ..., in_element_order: bool = ..., having: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
     __slots__ = ("question", "data_version", "dialect", "before")
@@ -906,18 +912,22 @@ class CatalogMeasure(_message.Message):
     def __init__(self, measure: _Optional[_Union[_question_pb2.Measure, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ...) -> None: ...
 
 class CatalogTime(_message.Message):
-    __slots__ = ("column", "unit", "zone", "refresh", "closed_before")
+    __slots__ = ("column", "unit", "zone", "refresh", "closed_before", "buckets", "member_buckets")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     UNIT_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
     REFRESH_FIELD_NUMBER: _ClassVar[int]
     CLOSED_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_BUCKETS_FIELD_NUMBER: _ClassVar[int]
     column: str
     unit: TimeUnit
     zone: str
     refresh: RefreshPeriod
     closed_before: int
-    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ...) -> None: ...
+    buckets: _containers.RepeatedScalarFieldContainer[_question_pb2.BucketLength]
+    member_buckets: int
+    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[_Union[_question_pb2.BucketLength, str]]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
     __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism")

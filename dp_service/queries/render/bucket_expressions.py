@@ -1,0 +1,116 @@
+"""Buckets of time as SQL: the first day of the bucket that a row's time falls into.
+
+A time is moved by how far the clocks of the policy's zone are ahead of UTC, which are numbers in the query
+(`zone_offsets`), and what they show then falls into a bucket of a calendar without zones. So no zone of an engine takes
+part, and a row is in the bucket of Python's calendar on every engine. Only rows whose time is in the question's range
+come here, so no function meets a time that it cannot take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryColumn
+from dp_service.queries.elements import microseconds_of, timestamp_of
+from dp_service.queries.times import TimeUnit
+from dp_service.queries.zone_offsets import ZoneOffset, zone_offsets
+from dp_service.terms import ColumnType
+
+_MICROSECONDS_PER_SECOND = 1_000_000
+_UTC = "UTC"
+_JAVA_UNITS = {
+    TimeUnit.DAYS: "DAYS",
+    TimeUnit.SECONDS: "SECONDS",
+    TimeUnit.MILLISECONDS: "MILLISECONDS",
+    TimeUnit.MICROSECONDS: "MICROSECONDS",
+}
+
+
+@dataclass(frozen=True)
+class BucketedTimes:
+    """The times that fall into buckets: how long these are, and how far clocks are ahead of UTC in the range."""
+
+    bucket: QueryBucket
+    offsets: tuple[ZoneOffset, ...]
+
+    def moved(self, number: str, unit: TimeUnit) -> str:
+        """Write what the clocks of the zone show, as a number of a unit from 1970-01-01, from such a number in UTC."""
+        size = int(unit.value)
+        steps = [offset.seconds * _MICROSECONDS_PER_SECOND // size for offset in self.offsets]
+        if len(steps) == 1:
+            return (
+                f"({number} + {steps[0]})"
+                if steps[0] > 0
+                else f"({number} - {-steps[0]})"
+                if steps[0]
+                else number
+            )
+        until = [-(-microseconds_of(each.until) // size) for each in self.offsets if each.until is not None]
+        cases = " ".join(
+            f"WHEN {number} < {end} THEN {step}" for end, step in zip(until, steps[:-1], strict=True)
+        )
+        return f"({number} + CASE {cases} ELSE {steps[-1]} END)"
+
+
+def bucketed_times(query: CanonicalQuery, bucket: QueryBucket) -> BucketedTimes:
+    """Return the times that the buckets of a question are of."""
+    if bucket.unit is TimeUnit.DAYS:
+        return BucketedTimes(bucket, (ZoneOffset(0, None),))
+    (times,) = (
+        each
+        for each in query.restrictions
+        if isinstance(each, OrdinalRestriction) and each.column.name == bucket.column.name
+    )
+    size = int(bucket.unit.value)
+    start, end = (
+        timestamp_of(number * size) for number in (times.intervals[0].start, times.intervals[-1].end)
+    )
+    return BucketedTimes(bucket, zone_offsets(start, end, bucket.zone))
+
+
+def duckdb_bucket(key: str, times: BucketedTimes) -> str:
+    """Write the bucket of a column; DuckDB's weeks begin on Monday."""
+    day_of_number = "(DATE '1970-01-01' + CAST({} AS INTEGER))"
+    local = _local(key, times, day_of_number, "epoch_us(CAST({} AS TIMESTAMP))", "make_timestamp({})")
+    return f"CAST(date_trunc('{times.bucket.length}', {local}) AS DATE)"
+
+
+def spark_bucket(key: str, times: BucketedTimes) -> str:
+    """Write the bucket of a column, in a session whose zone is UTC; Spark's weeks begin on Monday."""
+    day_of_number = "date_from_unix_date(CAST({} AS INT))"
+    local = _local(key, times, day_of_number, "unix_micros(CAST({} AS TIMESTAMP))", "timestamp_micros({})")
+    return f"CAST(date_trunc('{times.bucket.length.upper()}', {local}) AS DATE)"
+
+
+def _local(key: str, times: BucketedTimes, day: str, microseconds: str, timestamp: str) -> str:
+    """Write a day, or what clocks show: functions that an engine has for a number of days and of microseconds."""
+    column, unit = times.bucket.column, times.bucket.unit
+    if column.type is ColumnType.DATE:
+        return key
+    if unit is TimeUnit.DAYS:
+        return day.format(key)
+    if is_own_timestamp(column):
+        return timestamp.format(times.moved(microseconds.format(key), TimeUnit.MICROSECONDS))
+    moved = times.moved(f"CAST({key} AS BIGINT)", unit)
+    return timestamp.format(moved if unit is TimeUnit.MICROSECONDS else f"{moved} * {unit.value}")
+
+
+def pinot_bucket(key: str, times: BucketedTimes) -> str:
+    """Write the bucket of a column as a number of days, which is how Pinot stores days.
+
+    The key of a timestamp is a number of milliseconds. `dateTrunc` takes and returns units of Java; its weeks begin on
+    Monday.
+    """
+    bucket = times.bucket
+    unit = TimeUnit.MILLISECONDS if is_own_timestamp(bucket.column) else bucket.unit
+    number = key if unit is TimeUnit.DAYS else times.moved(key, unit)
+    return f"dateTrunc('{bucket.length.upper()}', {number}, '{_JAVA_UNITS[unit]}', '{_UTC}', 'DAYS')"
+
+
+def is_own_timestamp(column: QueryColumn) -> bool:
+    """Return whether a column has the engine's own type for timestamps."""
+    return column.type is ColumnType.TIMESTAMP and column.stored is None
+
+
+BucketWriter = Callable[[str, BucketedTimes], str]

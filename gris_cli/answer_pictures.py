@@ -1,0 +1,65 @@
+"""The picture of an answer, drawn by matplotlib into a PNG or SVG file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import typer
+
+from pinot_connector.results import PrivateResult
+
+_SUFFIXES = (".png", ".svg")
+_WIDTH, _HEIGHT = 7.0, 4.5
+# A bar needs so much height, in inches.
+_BAR = 0.22
+
+
+def require_drawable(path: Path | None, *, counts: bool) -> None:
+    """Make sure that the picture can be drawn, before the answer is paid for.
+
+    Args:
+        path: Where to write it; None: no picture is wanted.
+        counts: Whether the question shows counts.
+
+    Raises:
+        typer.BadParameter: It cannot be drawn.
+    """
+    if path is None:
+        return
+    if not counts:
+        raise typer.BadParameter("--plot draws counts, and --no-counts leaves them out")
+    if path.suffix not in _SUFFIXES:
+        raise typer.BadParameter(f"--plot expects a file named .png or .svg, got {path.name}")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"--plot: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise typer.BadParameter(f"--plot: {path} cannot be written")
+    try:
+        import matplotlib  # noqa: F401, PLC0415 - an extra of its own
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--plot needs pip install 'gris-dp[notebook]'") from None
+
+
+def draw_answer(result: PrivateResult, path: Path) -> None:
+    """Draw an answer and write the picture.
+
+    Raises:
+        InvalidQuestion: The answer has no counts, as SQL can ask for.
+        typer.BadParameter: The file cannot be written.
+    """
+    import matplotlib  # noqa: PLC0415 - an extra of its own
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    from pinot_connector.notebooks.plots import MAX_BARS, is_series  # noqa: PLC0415
+
+    bars = 0 if is_series(result) else min(len(result.rows), MAX_BARS)
+    # Neither the date nor a random salt: the same answer gives the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "gris", "font.size": 9}):
+        figure = Figure(figsize=(_WIDTH, max(_HEIGHT, bars * _BAR)), layout="constrained")
+        result.plot(axes=figure.subplots())
+        metadata = {"Date": None} if path.suffix == ".svg" else {}
+        try:
+            figure.savefig(path, dpi=150, metadata=metadata)
+        except OSError as error:
+            raise typer.BadParameter(f"--plot: {path}: {error.strerror}") from None

@@ -1,0 +1,392 @@
+"""Series in time and HAVING, through the real services on the example data: what is shown, and what is free.
+
+In one table the noise is so small that it is always 0, so an answer can be compared with the data.
+"""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+from gris_api.dp.v1 import dp_pb2, question_pb2
+from typer.testing import CliRunner
+
+from gris_cli.app import app
+from gris_gateway.messages import element_chunks, result_message
+from pinot_connector import PrivateClient, Timeouts, dbapi
+from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
+from pinot_connector.gateway_client import result_of
+from pinot_connector.parameters import IntervalKind, Mechanism
+from pinot_connector.questions import BucketLength, In, structured_question
+from pinot_connector.results import PrivateResult
+from tests.support.rings import needs
+from tests.support.world import new_account
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DATA = EXAMPLES / "online_retail" / "purchases.parquet"
+UNITS = 40_000
+UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
+_TABLE = """
+    member: member_id
+    time: {column: day, type: date, buckets: [week, month, year]}
+    BLOCK
+    measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
+    columns:
+      member_id: {type: string}
+      country: {type: string, group_by: true, filter: [in]}
+"""
+BOUNDED = "contributions: {bound: in_query, delta_0: 100, units: UNITS, SUMS}"
+SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
+VALUES = """    values:
+      quantity: {type: int64, quantum: 100, lower: 0, upper: 1000, row_lower: -1000, row_upper: 1000}
+"""
+POLICY = f"""
+epsilon_per: 10
+delta: 1e-10
+count_noise: gaussian
+tables:
+  exact: {_TABLE.replace("BLOCK", BOUNDED.replace("UNITS", str(UNITS)).replace("SUMS", SUMS))}{VALUES}
+  noisy: {_TABLE.replace("BLOCK", BOUNDED.replace("UNITS", "1").replace(", SUMS", ""))}
+  shifted: {_TABLE.replace("BLOCK", BOUNDED.replace("UNITS", "1").replace("SUMS", "shift: true"))}
+  unbounded: {_TABLE.replace("BLOCK", "")}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 1000000000, calls: 1000000}
+  - path: [t, "*"]
+    limit: {information: 100000000, calls: 1000}
+"""
+YEAR = "day >= '2010-12-01' AND day < '2011-12-01'"
+MONTHS = (
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(DISTINCT member_id) AS people{} FROM {} WHERE " + YEAR
+)
+BY_MONTH = " GROUP BY DATE_TRUNC('month', day)"
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
+    """Both services under the policy above."""
+    folder = tmp_path_factory.mktemp("services")
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(services: EmbeddedServices) -> Iterator[PrivateClient]:
+    """A client with an account of its own."""
+    engine = DuckDBEngine(dict.fromkeys(("exact", "noisy", "shifted", "unbounded"), DATA))
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=engine,
+        timeouts=UNHURRIED,
+    ) as client:
+        yield client
+    engine.close()
+
+
+def monthly() -> dict[datetime.date, tuple[int, int]]:
+    """Return customers of every month of the data, and the sum of their totals as the policy rounds and bounds them."""
+    totals = (
+        "SELECT date_trunc('month', day)::DATE AS m, member_id, 100 * least(greatest(sum(least(greatest("
+        "floor(quantity / 100 + 0.5), -10), 10)), 0), 10) AS s "
+        f"FROM '{DATA}' GROUP BY ALL"
+    )
+    with duckdb.connect() as database:
+        rows = database.execute(
+            f"SELECT m, count(*), sum(s) FROM ({totals}) GROUP BY m ORDER BY m"
+        ).fetchall()
+    return {month: (members, int(pieces)) for month, members, pieces in rows}
+
+
+def shown(result: PrivateResult) -> list[tuple[object, float | None]]:
+    """Return elements and counts in their order."""
+    return [
+        (row.element[0] if len(row.element) == 1 else row.element, row.noisy_count) for row in result.rows
+    ]
+
+
+def test_a_monthly_series_is_that_of_the_data(client: PrivateClient) -> None:
+    """In the order of time, with sums and averages, by SQL and by the structured form, on every surface."""
+    result = client.sql(MONTHS.format(", SUM(quantity), AVG(quantity)", "exact") + BY_MONTH)
+    expected = [
+        (month, numbers) for month, numbers in monthly().items() if month < datetime.date(2011, 12, 1)
+    ]
+    assert shown(result) == [(month, members) for month, (members, _) in expected]
+    assert (result.mechanism, result.cost.calls) == (Mechanism.BOUND_MOMENTS, 0)
+    assert [column.title for column in result.columns] == ["month"]
+    for row, (_, (members, pieces)) in zip(result.rows, expected, strict=True):
+        total, average = row.values
+        assert total is not None
+        assert average is not None
+        assert (total.value, average.value) == (Fraction(pieces), Fraction(pieces, members))
+        assert average.interval[0] <= average.value <= average.interval[1]
+    again = client.series(
+        "exact",
+        "month:day",
+        time_range=(datetime.date(2010, 12, 1), datetime.date(2011, 12, 1)),
+        sums=["quantity"],
+        averages=["quantity"],
+    )
+    assert (again.release_id, again.charged.information) == (result.release_id, 0)
+    assert again.rows == result.rows
+    assert result_of(list(element_chunks(result)), result_message(result)) == result
+    assert list(result.to_pandas()["month"]) == [month for month, _ in expected]
+
+
+def test_a_bucket_without_rows_is_shown_too(client: PrivateClient) -> None:
+    """The months before the data begin count 0: which buckets there are says nothing of the data."""
+    result = client.series(
+        "exact", "month:day", time_range=(datetime.date(2010, 10, 1), datetime.date(2011, 1, 2))
+    )
+    assert shown(result) == [
+        (datetime.date(2010, 10, 1), 0),
+        (datetime.date(2010, 11, 1), 0),
+        (datetime.date(2010, 12, 1), monthly()[datetime.date(2010, 12, 1)][0]),
+        (datetime.date(2011, 1, 1), 0),
+    ]
+
+
+def test_the_order_of_a_series_and_its_length_are_free(client: PrivateClient) -> None:
+    """The first months, the largest months, and months by country: one release for each set of elements."""
+    first = client.sql(MONTHS.format("", "noisy") + BY_MONTH)
+    assert first.charged.information == 1
+    assert (first.interval_kind, len(first.rows)) == (IntervalKind.PLAIN, 12)
+    few = client.sql(MONTHS.format("", "noisy") + BY_MONTH + " ORDER BY month LIMIT 3")
+    assert (few.charged.information, few.interval_kind) == (0, IntervalKind.PLAIN)
+    assert few.rows == first.rows[:3]
+    largest = client.sql(MONTHS.format("", "noisy") + BY_MONTH + " ORDER BY people DESC LIMIT 3")
+    assert (largest.charged.information, largest.interval_kind) == (0, IntervalKind.GIVEN_SHOWN)
+    by_count = sorted(shown(first), key=lambda row: (-(row[1] or 0), str(row[0])))
+    assert shown(largest) == by_count[:3]
+    both = client.series(
+        "noisy",
+        "month:day",
+        by="country",
+        where={"country": In(["France", "Germany"])},
+        time_range=(datetime.date(2011, 1, 1), datetime.date(2011, 3, 1)),
+    )
+    elements = [row.element for row in both.rows]
+    assert elements == sorted(elements)
+    assert both.interval_kind is IntervalKind.GIVEN_SHOWN
+
+
+def test_a_series_relative_to_its_total_is_one_too(client: PrivateClient) -> None:
+    """Where customers may count in all months."""
+    result = client.sql(MONTHS.format("", "shifted") + BY_MONTH)
+    assert result.total is not None
+    contributions = result.parameters.contributions
+    assert contributions is not None
+    assert contributions.shift is not None
+    assert [row.element[0] for row in result.rows] == sorted(
+        month for month in monthly() if month.year < 2012
+    )[:12]
+    few = client.sql(MONTHS.format("", "shifted") + BY_MONTH + " LIMIT 3")
+    assert (few.charged.information, few.rows) == (0, result.rows[:3])
+
+
+def test_without_a_bound_all_buckets_carry_the_noise_of_one_member_in_each(client: PrivateClient) -> None:
+    """KnownLap, whose price is a unit for each of them."""
+    result = client.sql(MONTHS.format("", "unbounded") + BY_MONTH)
+    assert (result.mechanism, result.cost.information, result.parameters.delta_l0) == (
+        Mechanism.KNOWN_LAP,
+        12,
+        12,
+    )
+    assert [row.element[0] for row in result.rows] == sorted(monthly())[:12]
+
+
+def test_having_leaves_out_what_was_released(client: PrivateClient) -> None:
+    """It costs nothing, changes nothing of what is left but the intervals, and none of its numbers is in a result."""
+    whole = client.sql(MONTHS.format(", SUM(quantity), AVG(quantity)", "exact") + BY_MONTH)
+    condition = " HAVING COUNT(DISTINCT member_id) > 900 AND SUM(quantity) >= 75000 AND AVG(quantity) < 80"
+    left = client.sql(MONTHS.format(", SUM(quantity), AVG(quantity)", "exact") + BY_MONTH + condition)
+    assert (left.release_id, left.charged.information) == (whole.release_id, 0)
+    assert left.interval_kind is IntervalKind.SIMULTANEOUS
+    expected = []
+    for month, (members, pieces) in sorted(monthly().items())[:12]:
+        if members > 900 and pieces >= 75_000 and Fraction(pieces, members) < 80:
+            expected.append((month, members))
+    assert 0 < len(expected) < 12
+    assert shown(left) == expected
+    assert "75000" not in str(left.to_dict())
+    assert client.sql(MONTHS.format("", "exact") + BY_MONTH + " HAVING people > 100000").rows == ()
+
+
+def test_intervals_of_a_filtered_list_cover_together(client: PrivateClient) -> None:
+    """They are wider than those of the whole list, by the number of elements released, not by that of those left."""
+    whole = client.sql(MONTHS.format("", "noisy") + BY_MONTH)
+    (middle,) = sorted(shown(whole), key=lambda row: row[1] or 0)[6:7]
+    left = client.sql(
+        MONTHS.format("", "noisy") + BY_MONTH + f" HAVING people >= {middle[1]} ORDER BY people DESC LIMIT 2"
+    )
+    assert left.release_id == whole.release_id
+    ranked = sorted(shown(whole), key=lambda row: (-(row[1] or 0), str(row[0])))
+    assert shown(left) == ranked[:2]
+    every = client.sql(MONTHS.format("", "noisy") + BY_MONTH + " HAVING people > -1000000")
+    assert every.interval_kind is IntervalKind.SIMULTANEOUS
+    widths = {row.element: row.interval for row in every.rows}
+    assert [row.interval for row in left.rows] == [widths[row.element] for row in left.rows]
+    for row in whole.rows:
+        lower, upper = widths[row.element] or (0, 0)
+        assert row.interval is not None
+        assert lower < row.interval[0]
+        assert row.interval[1] < upper
+
+
+def test_the_catalogue_and_the_price_say_what_a_series_is(client: PrivateClient) -> None:
+    """Before anything is asked."""
+    time = {table.name: table.time for table in client.catalog().tables}["exact"]
+    assert time is not None
+    assert time.buckets == (BucketLength.WEEK, BucketLength.MONTH, BucketLength.YEAR)
+    explained = client.explain(MONTHS.format("", "exact") + BY_MONTH + " HAVING people > 5")
+    text = " ".join(explained.sentences)
+    assert "by the month of day" in text
+    assert "in the order of time" in text
+    assert "cover together" in text
+    assert explained.parameters.domain_size == 12
+
+
+def test_dbapi_rows_are_in_the_order_of_time(services: EmbeddedServices) -> None:
+    """With the alias of the bucket, and a day for each."""
+    engine = DuckDBEngine({"exact": DATA})
+    connection = dbapi.connect(
+        dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine
+    )
+    cursor = connection.cursor()
+    cursor.execute(
+        "SELECT DATE_TRUNC('YEAR', day), COUNT(DISTINCT member_id) FROM exact WHERE " + YEAR + " GROUP BY 1"
+    )
+    assert [column[0] for column in cursor.description or ()][:2] == ["year", "count"]
+    assert [row[0] for row in cursor.fetchall()] == [datetime.date(2010, 1, 1), datetime.date(2011, 1, 1)]
+    connection.close()
+    engine.close()
+
+
+def test_the_command_line_asks_for_a_series_and_draws_it(services: EmbeddedServices, tmp_path: Path) -> None:
+    """As a line with a band; without --bucket, bars. The same answer gives the same picture."""
+    flags = [
+        "ask",
+        "--dp",
+        services.dp_address,
+        "--budget",
+        services.budget_address,
+        "--account",
+        new_account(),
+    ]
+    flags += [
+        "--data",
+        f"noisy={DATA}",
+        "--table",
+        "noisy",
+        "--releases",
+        str(tmp_path / "releases.sqlite"),
+        "--json",
+    ]
+    flags += ["--from", "2010-12-01", "--to", "2011-12-01"]
+    months = [*flags, "--bucket", "month:day"]
+    png, again, bars = tmp_path / "series.png", tmp_path / "again.png", tmp_path / "bars.svg"
+    asked = CliRunner().invoke(app, [*months, "--plot", str(png)])
+    assert asked.exit_code == 0, asked.output
+    assert [row["element"] for row in json.loads(asked.stdout)["rows"]][:2] == [
+        ["2010-12-01"],
+        ["2011-01-01"],
+    ]
+    ranked = CliRunner().invoke(app, [*months, "--ranked", "--k", "2", "--plot", str(again)])
+    assert json.loads(ranked.stdout)["rows"][0]["element"] == ["2011-11-01"]
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert png.read_bytes() != again.read_bytes()
+    assert CliRunner().invoke(app, [*months, "--plot", str(again)]).exit_code == 0
+    assert png.read_bytes() == again.read_bytes()
+    by_country = CliRunner().invoke(app, [*flags, "--by", "country", "--plot", str(bars)])
+    assert by_country.exit_code == 0, by_country.output
+    assert "<svg" in bars.read_text()
+    for wrong in (
+        ["--plot", "answer.gif"],
+        ["--plot", str(tmp_path / "no" / "a.png")],
+        ["--no-counts", "--plot", str(png)],
+    ):
+        refused = CliRunner().invoke(app, [*months, *wrong])
+        assert refused.exit_code == 2
+        assert "--plot" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("bucket", "range_of", "error", "reason"),
+    [
+        (
+            "day:day",
+            (datetime.date(2011, 1, 1), datetime.date(2011, 2, 1)),
+            RefusedByPolicy,
+            "buckets of a day",
+        ),
+        ("month:day", (datetime.date(2011, 1, 1), None), InvalidQuestion, "both ends"),
+        ("month", None, InvalidQuestion, "LENGTH:COLUMN"),
+        (
+            "month:country",
+            (datetime.date(2011, 1, 1), datetime.date(2011, 2, 1)),
+            InvalidQuestion,
+            "time column day",
+        ),
+        (
+            "year:day",
+            (datetime.date(2, 1, 1), datetime.date(9999, 1, 1)),
+            InvalidQuestion,
+            "both ends|10000|years",
+        ),
+    ],
+)
+def test_what_is_no_series_is_refused_before_it_costs(
+    client: PrivateClient,
+    bucket: str,
+    range_of: tuple[datetime.date | None, datetime.date | None] | None,
+    error: type[Exception],
+    reason: str,
+) -> None:
+    """By the name of what is wrong."""
+    if bucket == "year:day":
+        bucket = "week:day"
+    with pytest.raises(error, match=reason):
+        client.series("exact", bucket, time_range=range_of)
+
+
+def test_a_service_that_leaves_buckets_or_conditions_out_is_noticed(
+    client: PrivateClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dp_service of an earlier version reads neither, and would answer another question."""
+    real = DpServiceClient.translate
+
+    async def forgetful(
+        self: DpServiceClient, question: question_pb2.Question, version: str, dialect: str
+    ) -> dp_pb2.TranslateQueryResponse:
+        older = question_pb2.Question()
+        older.CopyFrom(question)
+        older.structured.ClearField("bucket")
+        older.structured.ClearField("having")
+        older.structured.dimensions[:] = ["country"]
+        return await real(self, older, version, dialect)
+
+    monkeypatch.setattr(DpServiceClient, "translate", forgetful)
+    with pytest.raises(IntegrityError, match="buckets"):
+        client.series("noisy", "month:day", time_range=(datetime.date(2011, 1, 1), datetime.date(2011, 3, 1)))
+    question = structured_question("noisy", "country", k=None)
+    question.structured.having.add(comparison=question_pb2.COMPARISON_GREATER, bound="1")
+    with pytest.raises(IntegrityError, match="conditions"):
+        client.ask(question)

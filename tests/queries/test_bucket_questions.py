@@ -1,0 +1,298 @@
+"""Questions by buckets of time: which buckets they see, what they mean, and what is refused."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.elements import date_of
+from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import Bucket, HistogramQuery, Measure, TimeRange
+from dp_service.terms import MechanismName
+
+NOW = int(datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC).timestamp())
+BOUNDED = "contributions: {bound: in_query, delta_0: 3, units: 20, buckets: 7}"
+BUCKET = "DATE_TRUNC('month', day)"
+MONTHS = f"SELECT {BUCKET} AS m, COUNT(DISTINCT member) FROM t WHERE {{}} GROUP BY {BUCKET}"
+YEAR = "day >= '2024-01-15' AND day < '2025-01-01'"
+
+
+def policy(
+    time: str = "column: day, type: date, buckets: [day, month, year]",
+    more: str = BOUNDED,
+    *,
+    events: str = "clipped",
+    column: str = "",
+) -> Policy:
+    """Return a policy with buckets."""
+    return parse_policy(
+        f"""
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    time: {{{time}}}
+    {more}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: {events}}}}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, domain: [a, b], filter: [in]}}
+      {column}
+"""
+    )
+
+
+def resolved(text: str, under: Policy | None = None, *, now: int = NOW) -> Resolution:
+    """Return a question in SQL as a policy resolves it."""
+    found = policy() if under is None else under
+    return resolve(parse_sql(text, found), found, now=now)
+
+
+def first_days(resolution: Resolution) -> list[str]:
+    """Return the buckets of a question by buckets alone."""
+    assert resolution.parameters.domain is not None
+    return [date_of(int(day)).isoformat() for (day,) in resolution.parameters.domain]
+
+
+def test_the_buckets_are_those_of_the_range() -> None:
+    """The first is there although the range begins within it, and the last ends before the end that is left out."""
+    found = first_days(resolved(MONTHS.format(YEAR)))
+    assert found == [f"2024-{month:02}-01" for month in range(1, 13)]
+
+
+def test_sql_and_the_structured_form_are_one_question() -> None:
+    """A range as a condition or as a range of time; the name of a bucket and the order are no part of it."""
+    start, end = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2024, 2025))
+    query = HistogramQuery(
+        "t",
+        ("day",),
+        Measure.DISTINCT_MEMBERS,
+        time_range=TimeRange(start, end),
+        bucket=Bucket(BucketLength.MONTH, ranked=True),
+    )
+    structured = resolve(query, policy(), now=NOW)
+    texts = [
+        MONTHS.format("day BETWEEN '2024-01-01' AND '2024-12-31'"),
+        MONTHS.format("day >= '2024-01-01' AND day < '2025-01-01'") + " ORDER BY m LIMIT 3",
+        MONTHS.format("day >= '2024-01-01' AND day < '2025-01-01'") + " HAVING COUNT(DISTINCT member) > 9",
+    ]
+    for text in texts:
+        found = resolved(text)
+        assert canonical_bytes(found.query) == canonical_bytes(structured.query)
+        assert found.parameters.domain == structured.parameters.domain
+
+
+def test_other_lengths_zones_and_columns_are_other_questions() -> None:
+    """As the question by the days themselves is, though it has no more rows."""
+    zones = [
+        f"column: day, type: timestamp, zone: {zone}, buckets: [day, month]" for zone in ("UTC", "Asia/Tokyo")
+    ]
+    # In both zones the same timestamps.
+    range_of = "day >= TIMESTAMP '2024-01-01 00:00:00Z' AND day < TIMESTAMP '2024-02-01 00:00:00Z'"
+    days = MONTHS.replace("'month'", "'day'").format(range_of)
+    found = {
+        canonical_bytes(resolved(text, policy(zone)).query)
+        for zone in zones
+        for text in (days, MONTHS.format(range_of))
+    }
+    assert len(found) == 4
+    plain = policy(column="day: {type: date, group_by: true}")
+    by_day = f"SELECT day, COUNT(DISTINCT member) FROM t WHERE {YEAR} GROUP BY day"
+    assert canonical_bytes(resolved(by_day, plain).query) != canonical_bytes(
+        resolved(MONTHS.replace("'month'", "'day'").format(YEAR), plain).query
+    )
+
+
+def test_a_bucket_without_an_allowed_day_is_none() -> None:
+    """It could only show its noise."""
+    found = first_days(
+        resolved(MONTHS.format("day IN ('2024-01-31', '2024-03-01', '2024-03-02')"), column_of_days())
+    )
+    assert found == ["2024-01-01", "2024-03-01"]
+
+
+def column_of_days() -> Policy:
+    """Return a policy that lets questions list days."""
+    return policy(column="day: {type: date, filter: [in, range]}")
+
+
+def test_closed_periods_end_a_series() -> None:
+    """The question needs no end of its own, and a month that is not over has no days yet."""
+    under = policy("column: day, type: date, refresh: month, buckets: [month]")
+    assert first_days(resolved(MONTHS.format("day >= '2026-08-15'"), under)) == [
+        "2026-08-01",
+        "2026-09-01",
+        "2026-10-01",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("buckets", "others", "expected"),
+    [
+        ("", "", 3),
+        ("", ", text", 3),
+        (", buckets: 7", "", 7),
+        (", buckets: 7", ", text", 3),
+        (", buckets: 99", "", 12),
+    ],
+)
+def test_a_member_counts_in_as_many_buckets_as_the_policy_says(
+    buckets: str, others: str, expected: int
+) -> None:
+    """By themselves buckets can have a bound of their own; there are no more than there are."""
+    under = policy(more=f"contributions: {{bound: in_query, delta_0: 3, units: 20{buckets}}}")
+    columns = f"DATE_TRUNC('month', day){others}"
+    text = f"SELECT {columns}, COUNT(DISTINCT member) FROM t WHERE {YEAR} GROUP BY {columns}"
+    found = resolved(text, under).parameters
+    assert found.contributions is not None
+    assert found.contributions.delta_0 == expected == found.delta_l0
+
+
+def test_without_a_bound_a_member_counts_in_all_buckets() -> None:
+    """KnownLap: noise for a member in every bucket, and no call."""
+    found = resolved(MONTHS.format(YEAR), policy(more="")).parameters
+    assert (found.mechanism, found.delta_l0) == (MechanismName.KNOWN_LAP, 12)
+    few = policy(more="", column="day: {type: date, group_by: true, delta: 5}")
+    assert resolved(MONTHS.format(YEAR), few).parameters.delta_l0 == 5
+
+
+def test_the_list_is_in_the_order_of_time_unless_a_number_decides() -> None:
+    """Without ORDER BY, or by the bucket, by its position or by all columns; not by a count."""
+    both = MONTHS.replace("AS m,", "AS m, text,").format(YEAR) + ", text"
+    for text in (
+        MONTHS.format(YEAR),
+        MONTHS.format(YEAR) + " ORDER BY m",
+        MONTHS.format(YEAR) + " ORDER BY 1 ASC LIMIT 4",
+        both + " ORDER BY DATE_TRUNC('MONTH', day), text",
+    ):
+        listing = resolved(text).parameters.listing
+        assert listing is not None
+        assert listing.in_element_order
+    assert resolved(MONTHS.format(YEAR) + " ORDER BY 2 DESC").parameters.listing is None
+    assert resolved(both + " ORDER BY COUNT(DISTINCT member) DESC, m LIMIT 2").parameters.listing is None
+
+
+@pytest.mark.parametrize(
+    ("text", "under", "reason"),
+    [
+        (MONTHS.format("text = 'a'"), policy(), "range of time with both ends"),
+        (MONTHS.format("day >= '2024-01-01'"), policy(), "range of time with both ends"),
+        (MONTHS.format("day < '2024-01-01'"), policy(), "range of time with both ends"),
+        (MONTHS.format("day >= '2024-01-01' AND day < '2024-01-01'"), policy(), "contradict"),
+        (
+            MONTHS.format("day >= '1700-01-01' AND day < '2024-01-01'").replace("'month'", "'day'"),
+            policy(),
+            "at most 10000 buckets",
+        ),
+        (
+            MONTHS.replace("'month'", "'quarter'").format(YEAR),
+            policy(),
+            "no.* offer buckets of a quarter; .* day, month, year",
+        ),
+        (MONTHS.format(YEAR), policy("column: day, type: date", ""), "it offers none"),
+        (
+            MONTHS.format(YEAR).replace("'month', day", "'month', text"),
+            policy(),
+            "DATE_TRUNC of the time column day",
+        ),
+        (
+            MONTHS.format(YEAR).replace("DISTINCT member", "*"),
+            policy(more="", events="assumed"),
+            "bounds no bucket",
+        ),
+        (MONTHS.format(YEAR) + " ORDER BY m DESC", policy(), "ascending"),
+        (
+            MONTHS.replace("SELECT ", "SELECT text, ").format(YEAR) + ", text ORDER BY m",
+            policy(),
+            "order of SELECT",
+        ),
+        (
+            MONTHS.format("day >= '9990-01-01' AND day < '9999-12-31'"),
+            policy(),
+            "between the years|both ends",
+        ),
+        (MONTHS.format("day > 'x'"), policy(), "expected days"),
+    ],
+)
+def test_what_has_no_buckets_is_refused_by_name(text: str, under: Policy, reason: str) -> None:
+    """A range without an end, of no bucket or of too many; other lengths, columns and orders."""
+    with pytest.raises((QuestionError, RefusedByPolicyError), match=reason):
+        resolved(text, under)
+
+
+@pytest.mark.parametrize(
+    ("time", "more", "column", "reason"),
+    [
+        ("column: day, type: timestamp, buckets: [day]", BOUNDED, "", "time.zone"),
+        ("column: day, type: int64, unit: seconds, buckets: [day]", BOUNDED, "", "time.zone"),
+        ("column: day, type: date, buckets: [day, day]", BOUNDED, "", "each length once"),
+        ("column: day, type: date, buckets: [hour]", BOUNDED, "", "time.buckets"),
+        ("column: day, type: date", BOUNDED, "", "expected time.buckets as well"),
+        (
+            "column: day, type: date, buckets: [day]",
+            "contributions: {bound: prepared, delta_0: 3, units: 20, elements: [text], period: all}",
+            "",
+            "none beside bound: prepared",
+        ),
+        (
+            "column: day, type: date, buckets: [day]",
+            "contributions: {bound: assumed, delta_0: 3, units: 20, buckets: 3}",
+            "",
+            "only with bound: in_query",
+        ),
+        ("column: day, type: date, buckets: [day]", BOUNDED, "gris_bucket: {type: string}", "another name"),
+        (
+            "column: day, type: date, buckets: [day]",
+            BOUNDED,
+            "day: {type: date, nulls: keep, null_value: 1900-01-01}",
+            "NULLs are kept",
+        ),
+    ],
+)
+def test_a_policy_whose_buckets_mean_nothing_is_refused(
+    time: str, more: str, column: str, reason: str
+) -> None:
+    """Each fault names its key."""
+    with pytest.raises(PolicyError, match=reason):
+        policy(time, more, column=column)
+
+
+def test_a_policy_with_a_choice_answers_a_series_as_its_block_says() -> None:
+    """The cheapest way over a known domain would be the one that bounds nobody."""
+    from dp_service.releases.choosing import chosen  # noqa: PLC0415 - the only test of it here
+
+    more = (
+        "contributions: {bound: in_query, delta_0: 3, units: 20, "
+        "choose: {among: [unbounded, one_look], kept: 1}}"
+    )
+    under = policy(more=more)
+    found = chosen(parse_sql(MONTHS.format(YEAR), under), under, now=NOW)
+    assert found.among == ()
+    assert found.resolution.parameters.mechanism is MechanismName.BOUND_GAUSS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # SQLAlchemy, Apache Superset and Apache Pinot.
+        "SELECT date_trunc('month', t.day) AS m, count(DISTINCT t.member) AS n FROM t WHERE t.day >= '2024-01-01' "
+        "AND t.day < '2024-04-01' GROUP BY date_trunc('month', t.day)",
+        "SELECT DATE_TRUNC('MONTH', day) AS day, COUNT(DISTINCT member) AS members FROM t WHERE day >= '2024-01-01' "
+        "AND day < '2024-04-01' GROUP BY DATE_TRUNC('MONTH', day) ORDER BY members DESC LIMIT 10000",
+        'SELECT DATETRUNC(\'MONTH\', "day") AS "the month", DISTINCTCOUNT(member) FROM t WHERE day BETWEEN '
+        "'2024-01-01' AND '2024-03-31' GROUP BY \"the month\" ORDER BY 1",
+    ],
+)
+def test_what_tools_write_is_one_question(text: str) -> None:
+    """In any case, with names of tables, quotes and aliases."""
+    plain = resolved(MONTHS.format("day >= '2024-01-01' AND day < '2024-04-01'"))
+    assert canonical_bytes(resolved(text).query) == canonical_bytes(plain.query)

@@ -1,0 +1,60 @@
+"""Spark puts rows into the buckets of Python's calendar, whatever zone the application's session has."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.elements import date_of
+from dp_service.queries.render import render
+from dp_service.queries.resolution import resolve
+from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+from pinot_connector.engines.spark import SparkEngine
+from tests.support.queries.bucketing import (
+    MICROSECOND,
+    NOW,
+    TYPES,
+    UTC,
+    Row,
+    arrow_table,
+    asked,
+    counted,
+    policy,
+)
+
+HOUR = datetime.timedelta(hours=1)
+START, END = (datetime.datetime(2023, 12, 20, 5, tzinfo=UTC), datetime.datetime(2024, 11, 2, 9, tzinfo=UTC))
+EDGES = [
+    datetime.datetime(2024, 3, 31, 1, tzinfo=UTC),
+    datetime.datetime(2024, 10, 27, 1, tzinfo=UTC),
+    *(datetime.datetime(2024, month, 1, tzinfo=UTC) for month in range(1, 11)),
+]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_spark_counts_in_the_buckets_of_the_calendar(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """In every type of column, around changes of clocks and ends of months and years."""
+    times = [START + 31 * HOUR * step for step in range(-3, 250)]
+    times += [
+        edge + hours * HOUR - more * MICROSECOND for edge in EDGES for hours in (-2, -1, 0) for more in (0, 1)
+    ]
+    rows = [Row(str(place), time) for place, time in enumerate(times)]
+    path = tmp_path / "t.parquet"
+    pq.write_table(arrow_table(rows, kind), path)
+    start, end = (START.replace(hour=0), END.replace(hour=0)) if "days" in kind else (START, END)
+    under = policy(kind, "UTC" if "days" in kind else "Europe/Berlin", contributions="")
+    engine = SparkEngine(spark, {"t": str(path)})
+    for length in BucketLength:
+        resolution = resolve(asked(length, start, end), under, now=NOW)
+        columns = (ExpectedColumn("gris_bucket", ColumnType.DATE),)
+        query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
+        answer = engine.run(query, engine.data_version("t"))
+        found = {
+            date_of(int(day)): count for day, count in zip(answer.elements[0], answer.counts, strict=True)
+        }
+        assert found == counted(rows, length, (start, end), "Europe/Berlin", kind)

@@ -1,0 +1,144 @@
+"""Policies with buckets of time, and which bucket Python's calendar puts a row in."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.elements import days_of, microseconds_of
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.structured import Bucket, HistogramQuery, Measure, TimeRange
+from dp_service.queries.tables import Policy
+from dp_service.queries.time_buckets import bucket_of
+
+NOW = 2_000_000_000
+UTC = datetime.UTC
+POLICY = """
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    time: {{column: at, type: {type}{zone}, buckets: [day, week, month, quarter, year]}}
+    {contributions}
+    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, domain: [a, b]{delta}}}
+    {values}
+"""
+SUMS = "values: {whole: {type: int64, lower: -3, upper: 5, row_lower: -10, row_upper: 10}}"
+MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+class TimeType(NamedTuple):
+    """A type of a time column: as a policy states it, as Arrow stores it, and the microseconds of one step of it."""
+
+    stated: str
+    arrow: pa.DataType
+    step: int
+
+
+DAY = 86_400_000_000
+TYPES = {
+    "days": TimeType("date", pa.date32(), DAY),
+    "numbered days": TimeType("int64, unit: days", pa.int64(), DAY),
+    "timestamps": TimeType("timestamp", pa.timestamp("us"), 1),
+    "seconds": TimeType("int64, unit: seconds", pa.int64(), 1_000_000),
+    "milliseconds": TimeType("timestamp, unit: milliseconds", pa.int64(), 1000),
+    "microseconds": TimeType("timestamp, unit: microseconds", pa.int64(), 1),
+}
+
+
+class Row(NamedTuple):
+    """A row of the small table; its time is in UTC."""
+
+    member: str | None
+    at: datetime.datetime | None
+    text: str | None = "a"
+    whole: int | None = 1
+
+
+def policy(
+    kind: str = "timestamps",
+    zone: str = "Europe/Berlin",
+    *,
+    contributions: str = "contributions: {bound: in_query, delta_0: 2, units: 10}",
+    values: str = "",
+) -> Policy:
+    """Return a policy for a table with a time column of a kind."""
+    stated = TYPES[kind].stated
+    return parse_policy(
+        POLICY.format(
+            type=stated,
+            zone=f", zone: {zone}",
+            contributions=contributions,
+            values=values,
+            delta="" if contributions else ", delta: 2",
+        )
+    )
+
+
+def asked(
+    length: BucketLength,
+    start: datetime.datetime,
+    end: datetime.datetime,
+    *,
+    by: Sequence[str] = ("at",),
+    measure: Measure = Measure.DISTINCT_MEMBERS,
+) -> HistogramQuery:
+    """Return a question by buckets of a range."""
+    return HistogramQuery("t", tuple(by), measure, time_range=TimeRange(start, end), bucket=Bucket(length))
+
+
+def arrow_table(rows: Sequence[Row], kind: str) -> pa.Table:
+    """Return rows as a table; a column of days has those of the zone's calendar that the time is given in."""
+    held = TYPES[kind]
+    times = [None if row.at is None else stored(row.at, kind) for row in rows]
+    return pa.table(
+        {
+            "member": pa.array([row.member for row in rows], pa.string()),
+            "at": pa.array(times, pa.int64()).cast(pa.int32()).cast(held.arrow)
+            if kind == "days"
+            else pa.array(times, pa.int64()).cast(held.arrow),
+            "text": pa.array([row.text for row in rows], pa.string()),
+            "whole": pa.array([row.whole for row in rows], pa.int64()),
+        }
+    )
+
+
+def stored(at: datetime.datetime, kind: str) -> int:
+    """Return the number that a column of a kind holds for a time; for days those of the time's own clocks."""
+    if TYPES[kind].step == DAY:
+        return days_of(at.date())
+    return microseconds_of(at) // TYPES[kind].step
+
+
+def counted(
+    rows: Iterable[Row],
+    length: BucketLength,
+    within: tuple[datetime.datetime, datetime.datetime],
+    zone: str,
+    kind: str,
+) -> dict[datetime.date, int]:
+    """Return how many distinct members are in each bucket of a range, by Python's calendar alone."""
+    start, end = within
+    step = TYPES[kind].step
+    members: dict[datetime.date, set[str]] = {}
+    for row in rows:
+        if row.member is None or row.at is None:
+            continue
+        if step == DAY:
+            day = row.at.date()
+            if start.date() <= day < end.date():
+                members.setdefault(length.first_day(day), set()).add(row.member)
+            continue
+        at = datetime.datetime.fromtimestamp(0, UTC) + stored(row.at, kind) * step * MICROSECOND
+        if start <= at < end:
+            members.setdefault(bucket_of(length, at, zone), set()).add(row.member)
+    return {day: len(found) for day, found in members.items()}
