@@ -118,6 +118,7 @@ def _made(
     if _stamp(source) != stamp:
         raise InputError("the input changed while it was read")
     _view_present(connection, folder, before, manifest)
+    _require_same_types(connection, manifest)
     _require_no_backfill(connection, before, manifest)
     _require_attributes(connection, manifest)
     work(connection, _chained(before, manifest), "finding earlier periods")
@@ -164,6 +165,20 @@ def _view_present(
     connection.execute(
         f"CREATE TEMP VIEW present AS SELECT {quoted_list(columns)} FROM ({rows})"  # noqa: S608
     )
+
+
+def _require_same_types(connection: duckdb.DuckDBPyConnection, manifest: PairsManifest) -> None:
+    """Refuse texts beside numbers: read together, '1' and '01' would be one element, and a member count there twice."""
+    present, fresh = (
+        {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {each}").fetchall()}
+        for each in ("present", FRESH)
+    )
+    for name in (*_keys(manifest), *manifest.attributes):
+        if present[name] != fresh[name]:
+            raise InputError(
+                f"column {name}: expected {present[name]}, as in the copy that is there, and not {fresh[name]}: give "
+                "it that type, or name another directory"
+            )
 
 
 def _require_no_backfill(

@@ -6,6 +6,8 @@ import datetime
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dp_service.queries.pairs_manifest import NO_PERIOD, LeftOut, read_manifest
@@ -120,6 +122,17 @@ def test_what_does_not_fit_the_copy_leaves_it_as_it_was(
     assert message in str(refused.value)
     assert "ada" not in str(refused.value)
     assert before == {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+
+
+def test_a_column_that_has_another_type_by_now_is_not_appended(copy: Path, tmp_path: Path) -> None:
+    """Beside texts, numbers would be read as texts, or texts as numbers: then some are one element that were two."""
+    whole = pq.read_table(write(tmp_path / "more.parquet", [("ada", "1", "FR", day(3))]))
+    place = whole.schema.get_field_index("what")
+    pq.write_table(
+        whole.set_column(place, "what", whole["what"].cast(pa.int64())), tmp_path / "numbers.parquet"
+    )
+    with pytest.raises(InputError, match=r"column what: expected VARCHAR, .* and not BIGINT"):
+        make(tmp_path / "numbers.parquet", copy, asked(until=datetime.date(2024, 4, 1)))
 
 
 def test_a_copy_that_is_not_what_its_manifest_says_is_not_appended_to(copy: Path, tmp_path: Path) -> None:
