@@ -374,14 +374,14 @@ def test_a_service_that_leaves_buckets_or_conditions_out_is_noticed(
     real = DpServiceClient.translate
 
     async def forgetful(
-        self: DpServiceClient, question: question_pb2.Question, version: str, dialect: str
+        self: DpServiceClient, question: question_pb2.Question, version: str, dialect: str, *before: object
     ) -> dp_pb2.TranslateQueryResponse:
         older = question_pb2.Question()
         older.CopyFrom(question)
         older.structured.ClearField("bucket")
         older.structured.ClearField("having")
         older.structured.dimensions[:] = ["country"]
-        return await real(self, older, version, dialect)
+        return await real(self, older, version, dialect, *before)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DpServiceClient, "translate", forgetful)
     with pytest.raises(IntegrityError, match="buckets"):

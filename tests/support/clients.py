@@ -17,7 +17,7 @@ from pinot_connector.release_store import MemoryReleaseStore
 from .world import World, new_account
 
 # Long silences: a machine that is busy with tests is not a ledger that is dead.
-SHORT = Timeouts(dp=5, engine=5, budget_attempt=0.5, budget=1.0, budget_silence=5, reservation=10)
+SHORT = Timeouts(dp=5, engine=5, budget_attempt=2.0, budget=4.0, budget_silence=5, reservation=10)
 
 Corruption = Callable[[EngineAnswer], EngineAnswer]
 
