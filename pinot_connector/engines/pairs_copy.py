@@ -1,9 +1,11 @@
 """Whether a pairs copy holds what its manifest says, in the periods that a question counts.
 
 COUNT(*) of such a copy is the number of members only while each of its rows is there once. A copy that was loaded
-twice, in part, earlier or from elsewhere has other numbers of rows in its periods, and nothing is asked of it. Which
-numbers are right is said by the manifest, and both change with any member's rows alike: whether there is an answer
-depends on how the copy was loaded, and on nobody's rows.
+twice, in part or from other periods has other numbers of rows in its periods, and nothing is asked of it. Which numbers
+are right is said by the manifest, and both change with any member's rows alike: whether there is an answer depends on
+how the copy was loaded, and on nobody's rows.
+
+It does not find parts of two copies that differ in `gris_previous` alone: they have as many rows.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A time is moved by how far the clocks of the policy's zone are ahead of UTC, which are numbers in the query
 (`zone_offsets`), and what they show then falls into a bucket of a calendar without zones. So no zone of an engine takes
-part, and a row is in the bucket of Python's calendar on every engine. Only rows whose time is in the question's range
-come here, so no function meets a time that it cannot take.
+part, and a row is in the bucket of Python's calendar on every engine. What is selected and
+grouped are rows whose time is in the question's range; in the WHERE of a second look the range stands beside it.
 """
 
 from __future__ import annotations
