@@ -57,7 +57,7 @@ def test_connections_of_one_program_share_what_is_kept(
 
     mine, other = new_account(), new_account()
     paid = asked(mine)
-    write_small(table, 999)
+    write_small(table, 900)
     assert [asked(mine), asked(other)] == [paid, paid]
 
 
@@ -67,7 +67,7 @@ async def test_clients_in_other_loops_share_it_too(world: World, table: Path, pi
         dp=world.dp, budget=world.budget, account=new_account(), engine=pinned
     ) as client:
         result = await client.sql(SQL)
-    write_small(table, 999)
+    write_small(table, 900)
     other = await asyncio.to_thread(
         lambda: rows(
             dbapi.connect(
@@ -95,7 +95,7 @@ def test_a_file_is_shared_by_connections_of_several_programs(
         )
 
     paid = asked(file)
-    write_small(table, 999)
+    write_small(table, 900)
     assert asked(file) == paid
     assert asked(MemoryReleaseStore()) != paid
 
@@ -134,7 +134,7 @@ def test_embedded_services_keep_releases_beside_their_ledger(
         )
 
     paid = asked("t/eve")
-    write_small(table, 999)
+    write_small(table, 900)
     assert [asked("t/eve"), asked("t/adam")] == [paid, paid]
     for name in (RELEASES_FILE, RELEASES_KEY_FILE):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o600
