@@ -93,6 +93,6 @@ async def test_a_caller_who_leaves_while_the_question_waits_leaves_nothing(gatew
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
         async with asyncio.timeout(20):
-            while (level := (await client.remaining())[-1]).reserved.information:
+            while (level := (await client.remaining())[-1]).reserved.information:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
     assert (0, 0) == (level.spent.information, level.reserved.information)
