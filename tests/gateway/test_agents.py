@@ -112,6 +112,17 @@ async def test_every_form_of_a_structured_question_means_what_it_says(gateway: G
         await client.close()
 
 
+async def test_a_long_answer_is_cut_where_a_model_would_stop_reading(gateway: GatewayWorld) -> None:
+    """Of some 100,000 elements the first thousand are shown, and how many more there are."""
+    async with connected(gateway, "long") as agent:
+        answer = await agent.call("ask", table="wide", by=["element"])
+        assert 1000 == len(answer["rows"])
+        assert answer["rows_left_out"] > 1000
+        assert any("first rows" in note for note in answer["notes"])
+        (past,) = (await agent.call("history", most=1))["answers"]
+        assert len(past["answer"]["rows"]) <= 50
+
+
 @pytest.mark.parametrize("form", FORMS)
 async def test_no_tool_takes_an_account(gateway: GatewayWorld, form: str) -> None:
     """Five tools with typed results; none of their arguments names an account, a token or an address."""

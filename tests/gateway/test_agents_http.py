@@ -6,13 +6,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import httpx2
 import pytest
 
-from gris_gateway.configuration import GatewayConfiguration
+from gris_gateway.agents import AgentAdmission, AgentServer
+from gris_gateway.configuration import GatewayConfiguration, McpSettings
+from gris_gateway.limits import DEFAULT_LIMITS
 from gris_mcp.http import HttpApplication, HttpRules
 from gris_serving.documents import read_document
 from gris_serving.reloading_files import SecurityError
@@ -98,6 +101,34 @@ async def test_what_is_no_request_is_refused(gateway: GatewayWorld, http: httpx2
     for content in (b"", b"{", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": NaN}'):
         assert 400 == (await http.post("/mcp", content=content, headers=good)).status_code, content[:30]
     assert 200 == (await http.post("/mcp", json=LIST, headers=good)).status_code
+
+
+async def test_numbers_that_json_does_not_have_are_no_numbers(
+    gateway: GatewayWorld, http: httpx2.AsyncClient
+) -> None:
+    """NaN and Infinity, which Python's own parser takes, name the field that they were meant for."""
+    good = bearer(gateway, org="acme", sub="door")
+    for number in ("NaN", "Infinity", "1e400"):
+        arguments = f'{{"table": "feedback", "by": ["app"], "k": {number}}}'
+        params = f'{{"name": "ask", "arguments": {arguments}}}'
+        content = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+        answer = await http.post("/mcp", content=content, headers=good)
+        assert '\\"field\\":\\"k\\"' in answer.text, (number, answer.text)
+
+
+async def test_a_connection_that_sends_no_whole_request_is_closed() -> None:
+    """One that sends nothing, half a header, or half a second request: after the time for a handshake, and no other."""
+    limits = replace(DEFAULT_LIMITS, handshake_seconds=0.5, grace_seconds=1)
+    server = AgentServer(McpSettings(listen="127.0.0.1:0"), None, cast(AgentAdmission, Waiting()), limits)
+    refused = b"POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: 0\r\n\r\n"
+    async with server.serving() as address:
+        port = int(address.rpartition(":")[2])
+        for sent, status in ((b"", b""), (b"POST /mcp HT", b""), (refused + b"POST /mc", b"421")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            answer = await asyncio.wait_for(reader.read(), 20)
+            assert status in answer, (sent, answer)
+            writer.close()
 
 
 async def test_agents_share_the_limits_of_their_account(world: World, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def main() -> int:
         games = play(Path(folder), options.games)
     _print("whether one member is in the data, with the whole budget", games)
     with tempfile.TemporaryDirectory() as folder:
-        without = play(Path(folder), options.games, epsilon_per="50", promised=games.promised)
+        without = play(Path(folder), options.games, epsilon_per="10", promised=games.promised)
     _print("the same with hardly any noise, which has to be noticed", without)
     is_well = not report.faults() and games.keeps_its_promise and not without.keeps_its_promise
     return 0 if is_well else 1

@@ -120,7 +120,7 @@ def _nonsense(random: Random, turn: int) -> Attempt:
         (
             {"table": TABLE, "k": -1},
             {"table": TABLE, "k": 10**30},
-            {"table": TABLE, "k": float("nan")},
+            {"table": TABLE, "k": "NaN"},
             {"table": TABLE, "confidence": float("nan")},
             {"table": None},
             {"sql": "x" * 100_000},

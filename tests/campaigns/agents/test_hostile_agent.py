@@ -35,5 +35,5 @@ def test_a_whole_budget_tells_no_more_of_one_member_than_its_limit_promises(tmp_
     (tmp_path / "without noise").mkdir()
     games = play(tmp_path / "as it is", GAMES)
     assert games.keeps_its_promise
-    without = play(tmp_path / "without noise", GAMES, epsilon_per="50", promised=games.promised)
+    without = play(tmp_path / "without noise", GAMES, epsilon_per="10", promised=games.promised)
     assert not without.keeps_its_promise
