@@ -374,6 +374,10 @@ async def test_a_cluster_with_tls_and_authentication_serves_whoever_may(tmp_path
             await insisted(store.check)
             await insisted(lambda: store.apply(*charge("b", account=ACCOUNT, on=ON)))
             assert Cost(8, 2) == await spent(store)
+        own = authority.client(file="ledger")
+        by_name = f"?ca={authority.ca_file}&cert={own.certificate_file}&key={own.key_file}"
+        async with opened(cluster.address.replace(query, by_name)) as store:
+            assert Cost(8, 2) == await spent(store)
         members = Members(parse_address(with_password), UNHURRIED)
         # The history of the whole database, which this user may forget although it may not read all of it.
         found = await members.read([range_of(b"gris/ledger")])
