@@ -34,7 +34,7 @@ MAX_HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A member's time in whole seconds, and between which times of this clock it told it."""
+    """A member's time in whole seconds, and between which times of this clock it was asked."""
 
     sent: Microseconds
     received: Microseconds
