@@ -100,8 +100,8 @@ class Protection:
 def _caching(path: str) -> str:
     """Return what a browser may keep of a page.
 
-    Nothing with an answer or a balance. A form that was sent is shown again by the button that leads back, which without
-    this would ask to send it again; logging out clears it.
+    Nothing with an answer or a balance. A form that was sent is shown again by the button that leads back, which
+    would ask to send it again without this; logging out clears it.
     """
     if path.startswith("/static/"):
         return "public, max-age=3600"
