@@ -35,6 +35,7 @@ OWN_LOGGERS = (
     "pinot_connector",
     "gris_gateway",
     "gris_console",
+    "gris_mcp",
     "gris_serving",
 )
 

@@ -23,6 +23,7 @@ PACKAGES = (
     "gris_gateway",
     "gris_console",
     "gris_serving",
+    "gris_mcp",
     "gris_cli",
 )
 # Whatever else may hold a name that a comment speaks of.
