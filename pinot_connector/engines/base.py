@@ -145,16 +145,29 @@ class BoundedCopy:
 
 
 @dataclass(frozen=True)
+class PairsPeriod:
+    """What a pairs copy has to hold in one period (days since 1970-01-01).
+
+    `build` names the content; every row carries it. `check_sum` is the sum of the rows' `gris_check`.
+    """
+
+    period: int
+    build: int
+    rows: int
+    check_sum: int
+
+
+@dataclass(frozen=True)
 class PairsCopy:
     """What a pairs copy has to hold in the periods that a question counts.
 
-    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `rows` has each one that has a
-    file, with the number of its rows.
+    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `periods` has each one that
+    has a file.
     """
 
     start: int | None
     end: int
-    rows: tuple[tuple[int, int], ...]
+    periods: tuple[PairsPeriod, ...]
 
 
 @dataclass(frozen=True)
@@ -167,9 +180,15 @@ class EngineQuery:
     `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
+<<<<<<< HEAD
+    `sums` are the columns that it sums: for each, the answer has one more column behind all counts. `quantiles` is the
+    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`. With
+    `double_sums` the engine may answer with its sums as doubles: they are whole and small enough to be exact.
+=======
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
     `own_counts` columns with the counts of those that have one of their own. `quantiles` is the
     column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`.
+>>>>>>> main
     """
 
     table: str
@@ -183,7 +202,11 @@ class EngineQuery:
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
+<<<<<<< HEAD
+    double_sums: bool = False
+=======
     own_counts: int = 0
+>>>>>>> main
 
     @property
     def read_values(self) -> tuple[ReadValue, ...]:
