@@ -181,9 +181,9 @@ class EngineQuery:
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
-    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the
-    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`. With
-    `double_sums` the engine may answer with its sums as doubles: they are whole and small enough to be exact.
+    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the column whose quantiles
+    are asked for, None: there is none; `columns` then end with a `CellColumn`. With `double_sums` the engine may answer
+    with its sums as doubles: they are whole and small enough to be exact.
     """
 
     table: str
