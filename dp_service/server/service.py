@@ -214,6 +214,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
             sums=map(read_value, values_read(resolution.query)),
+            own_counts=len(resolution.query.own_counts),
             quantiles=next(map(read_value, quantiles_read(resolution.query)), None),
             requested_k=resolution.requested_k or 0,
             information_per_element=information_per_element(plan.parameters),
