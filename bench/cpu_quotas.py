@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _VERSION_1, _VERSION_2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
-# Short, so that a process that has used its share waits a few milliseconds and not a tenth of a second.
-PERIOD_MICROSECONDS = 10_000
+# Short, so that a process that has used its share waits milliseconds and not a tenth of a second; but the smallest
+# quota that Linux takes is a millisecond.
+PERIOD_MICROSECONDS = 20_000
 
 
 class NoQuotasError(Exception):
@@ -28,26 +29,19 @@ def quota(pid: int, cores: float) -> Iterator[None]:
     microseconds = round(cores * PERIOD_MICROSECONDS)
     with ExitStack() as opened:
         try:
-            group, undone = _group(f"gris-bench-{pid}", microseconds)
+            parent = _VERSION_1 if _VERSION_1.is_mount() else _VERSION_2
+            group = parent / f"gris-bench-{pid}"
+            group.mkdir()
+            opened.callback(_removed, group, parent)
+            if parent is _VERSION_1:
+                (group / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
+                (group / "cpu.cfs_quota_us").write_text(str(microseconds))
+            else:
+                (group / "cpu.max").write_text(f"{microseconds} {PERIOD_MICROSECONDS}")
             (group / "cgroup.procs").write_text(str(pid))
         except OSError as error:
             raise NoQuotasError(f"cannot set CPU quotas here: {error.strerror}") from None
-        opened.callback(_removed, group, undone)
         yield
-
-
-def _group(name: str, microseconds: int) -> tuple[Path, Path]:
-    """Makes a group; returns it, and the one that its processes go back to."""
-    if (_VERSION_1 / "cpu.cfs_quota_us").exists():
-        group = _VERSION_1 / name
-        group.mkdir()
-        (group / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
-        (group / "cpu.cfs_quota_us").write_text(str(microseconds))
-        return group, _VERSION_1
-    group = _VERSION_2 / name
-    group.mkdir()
-    (group / "cpu.max").write_text(f"{microseconds} {PERIOD_MICROSECONDS}")
-    return group, _VERSION_2
 
 
 def _removed(group: Path, back: Path) -> None:
