@@ -17,6 +17,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     Feature,
     PairsCopy,
+    PairsPeriod,
     ReadColumn,
     ReadValue,
     ValueType,
@@ -31,6 +32,7 @@ _OWN_FEATURES = frozenset(
         dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
         dp_pb2.ENGINE_FEATURE_SUMS,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
+        dp_pb2.ENGINE_FEATURE_OWN_COUNTS,
         dp_pb2.ENGINE_FEATURE_QUANTILES,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS,
     }
@@ -38,7 +40,7 @@ _OWN_FEATURES = frozenset(
 _FEATURES = {
     dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,
     dp_pb2.ENGINE_FEATURE_BOUNDED_COPY: Feature.BOUNDED_COPY,
-    dp_pb2.ENGINE_FEATURE_PAIRS_COPY: Feature.PAIRS_COPY,
+    dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS: Feature.PAIRS_COPY,
 }
 
 _VALUE_TYPES = {
@@ -81,6 +83,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
         sums=tuple(map(_read_value, translation.sums)),
         quantiles=_read_value(translation.quantiles) if of_quantiles else None,
+        own_counts=translation.own_counts,
     )
 
 
@@ -104,7 +107,8 @@ def _copy(message: dp_pb2.BoundedCopy) -> BoundedCopy:
 
 def _pairs(message: dp_pb2.PairsCopy) -> PairsCopy:
     start = message.start if message.HasField("start") else None
-    return PairsCopy(start, message.end, tuple(zip(message.periods, message.rows, strict=True)))
+    stated = zip(message.periods, message.builds, message.rows, message.check_sums, strict=True)
+    return PairsCopy(start, message.end, tuple(PairsPeriod(*each) for each in stated))
 
 
 def expected_columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:

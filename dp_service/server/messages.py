@@ -96,7 +96,7 @@ _VALUE_TYPES = {
 _FEATURES = {
     Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
     Feature.BOUNDED_COPY: dp_pb2.ENGINE_FEATURE_BOUNDED_COPY,
-    Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY,
+    Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS,
     Feature.FIRST_COUNTS: dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
 }
 
@@ -262,13 +262,21 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(
-    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool, quantiles: bool, rows: bool
+    required: Iterable[Feature],
+    *,
+    two_looks: bool,
+    sums: bool,
+    over_rows: bool,
+    own_counts: bool,
+    quantiles: bool,
+    rows: bool,
 ) -> list[dp_pb2.EngineFeature]:
     """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
     of_client = {
         dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks,
         dp_pb2.ENGINE_FEATURE_SUMS: sums,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
+        dp_pb2.ENGINE_FEATURE_OWN_COUNTS: own_counts,
         dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
     }
@@ -296,8 +304,10 @@ def pairs_copy(pairs: PairsRange | None) -> dp_pb2.PairsCopy | None:
         asked_table=pairs.asked_table,
         start=pairs.start,
         end=pairs.end,
-        periods=[period for period, _ in pairs.rows],
-        rows=[rows for _, rows in pairs.rows],
+        periods=[days_of(each.start) for each in pairs.periods],
+        rows=[each.rows for each in pairs.periods],
+        builds=[each.build for each in pairs.periods],
+        check_sums=[each.check_sum for each in pairs.periods],
     )
 
 
@@ -391,7 +401,7 @@ def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
     return dp_pb2.Sums(
         share=str(stated.share),
         columns=[
-            _summed_column(column, mechanism.sum_variance(place))
+            _summed_column(column, mechanism.sum_variance(place), mechanism.own_count_variance(place))
             for place, column in enumerate(stated.columns)
         ],
         aggregates=[
@@ -407,7 +417,9 @@ def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
     )
 
 
-def _summed_column(column: SummedValue, variance: Fraction) -> dp_pb2.SummedColumn:
+def _summed_column(
+    column: SummedValue, variance: Fraction, of_own_count: Fraction | None
+) -> dp_pb2.SummedColumn:
     return dp_pb2.SummedColumn(
         name=column.name,
         quantum=str(column.quantum),
@@ -415,6 +427,9 @@ def _summed_column(column: SummedValue, variance: Fraction) -> dp_pb2.SummedColu
         upper=str(column.high * column.quantum),
         share=str(column.share),
         noise_variance=str(variance),
+        has_own_count=column.count_share is not None,
+        count_share="" if column.count_share is None else str(column.count_share),
+        count_variance="" if of_own_count is None else str(of_own_count),
     )
 
 

@@ -25,6 +25,11 @@ def sum_column(place: int) -> str:
     return f"gris_sum_{place + 1}"
 
 
+def own_count_column(place: int) -> str:
+    """Returns the name of the place-th own count of a column that is summed, from 0 on."""
+    return f"gris_own_count_{place + 1}"
+
+
 class ColumnType(Enum):
     """The type of a column that elements come from."""
 
@@ -140,16 +145,29 @@ class BoundedCopy:
 
 
 @dataclass(frozen=True)
+class PairsPeriod:
+    """What a pairs copy has to hold in one period (days since 1970-01-01).
+
+    `build` names the content; every row carries it. `check_sum` is the sum of the rows' `gris_check`.
+    """
+
+    period: int
+    build: int
+    rows: int
+    check_sum: int
+
+
+@dataclass(frozen=True)
 class PairsCopy:
     """What a pairs copy has to hold in the periods that a question counts.
 
-    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `rows` has each one that has a
-    file, with the number of its rows.
+    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `periods` has each one that
+    has a file.
     """
 
     start: int | None
     end: int
-    rows: tuple[tuple[int, int], ...]
+    periods: tuple[PairsPeriod, ...]
 
 
 @dataclass(frozen=True)
@@ -162,8 +180,15 @@ class EngineQuery:
     `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
+<<<<<<< HEAD
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts. `quantiles` is the
+    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`. With
+    `double_sums` the engine may answer with its sums as doubles: they are whole and small enough to be exact.
+=======
+    `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
+    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the
     column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`.
+>>>>>>> main
     """
 
     table: str
@@ -177,6 +202,11 @@ class EngineQuery:
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
+<<<<<<< HEAD
+    double_sums: bool = False
+=======
+    own_counts: int = 0
+>>>>>>> main
 
     @property
     def read_values(self) -> tuple[ReadValue, ...]:
@@ -185,9 +215,10 @@ class EngineQuery:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The names of the columns of the answer behind its elements: the counts, and then the centred sums."""
+        """The names of the columns of the answer behind its elements: counts, centred sums, and own counts of these."""
         firsts = (FIRST_COUNT_COLUMN,) if self.first_counts else ()
-        return (COUNT_COLUMN, *firsts, *map(sum_column, range(len(self.sums))))
+        own = map(own_count_column, range(self.own_counts))
+        return (COUNT_COLUMN, *firsts, *map(sum_column, range(len(self.sums))), *own)
 
     def answer(
         self,
@@ -209,7 +240,7 @@ class EngineAnswer:
     `elements` has one list for each column of the query, all as long as `counts`; days are integers since
     1970-01-01. `data_version` is the version of the data that the counts were asked of. `coverage` is whatever the
     engine itself needs to confirm the answer. `first_counts` are as long as `counts` where the query asks for them, and
-    otherwise empty. `sums` has one list for each column that the query sums.
+    otherwise empty. `sums` has one list for each column that the query sums, and then one for each own count.
     """
 
     elements: tuple[list[Element], ...]

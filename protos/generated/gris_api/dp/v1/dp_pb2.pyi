@@ -56,10 +56,12 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_PAIRS_COPY_BUILDS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
 
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -148,10 +150,12 @@ ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
 ENGINE_FEATURE_TWO_LOOKS: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
 ENGINE_FEATURE_PAIRS_COPY: EngineFeature
+ENGINE_FEATURE_PAIRS_COPY_BUILDS: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 ENGINE_FEATURE_QUANTILES: EngineFeature
 ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
+ENGINE_FEATURE_OWN_COUNTS: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
@@ -254,7 +258,7 @@ class NamesLook(_message.Message):
     def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper")
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper", "has_own_count", "count_share", "count_variance")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
@@ -263,6 +267,9 @@ class SummedColumn(_message.Message):
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
     ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
+    HAS_OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_SHARE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
@@ -271,7 +278,10 @@ class SummedColumn(_message.Message):
     noise_variance: str
     row_lower: str
     row_upper: str
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ...) -> None: ...
+    has_own_count: bool
+    count_share: str
+    count_variance: str
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., count_share: _Optional[str] = ..., count_variance: _Optional[str] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
     __slots__ = ("function", "column", "alias")
@@ -370,18 +380,22 @@ class BoundedCopy(_message.Message):
     def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
 
 class PairsCopy(_message.Message):
-    __slots__ = ("asked_table", "start", "end", "periods", "rows")
+    __slots__ = ("asked_table", "start", "end", "periods", "rows", "builds", "check_sums")
     ASKED_TABLE_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    BUILDS_FIELD_NUMBER: _ClassVar[int]
+    CHECK_SUMS_FIELD_NUMBER: _ClassVar[int]
     asked_table: str
     start: int
     end: int
     periods: _containers.RepeatedScalarFieldContainer[int]
     rows: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ...) -> None: ...
+    builds: _containers.RepeatedScalarFieldContainer[int]
+    check_sums: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ..., builds: _Optional[_Iterable[int]] = ..., check_sums: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires", "look")
@@ -422,7 +436,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "own_counts")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -443,6 +457,7 @@ class TranslateQueryResponse(_message.Message):
     SUMS_FIELD_NUMBER: _ClassVar[int]
     PAIRS_COPY_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    OWN_COUNTS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -463,7 +478,8 @@ class TranslateQueryResponse(_message.Message):
     sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
     pairs_copy: PairsCopy
     quantiles: ReadValue
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ...) -> None: ...
+    own_counts: int
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ...) -> None: ...
 
 class UnfinishedRelease(_message.Message):
     __slots__ = ("cost", "charge_ticket", "policy_statement")
