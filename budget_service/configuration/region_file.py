@@ -38,7 +38,7 @@ class HomeTls(_Strict):
 class RegionConfiguration(_Strict):
     """A valid `region.yaml`."""
 
-    name: str = Field(pattern=r"\A[a-z0-9-]{1,32}\Z")
+    name: str = Field(pattern="^[a-z0-9-]{1,32}$")
     home: str
     tls: HomeTls | None = None
     token_file: str | None = None
