@@ -162,17 +162,28 @@ def _run_tool(source: Path, copy: Path, until: datetime.date, events: int, what:
     command += ["--period", "day", "--calendar", "month", "--until", until.isoformat(), "--json", *options]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    peak, ended = 0, 0
+    while not ended:
+        # What the process itself had: the system's own figure counts what this one had when it was forked.
+        peak = max(peak, _peak_kib(process.pid))
+        time.sleep(0.02)
+        ended, status, used = os.wait4(process.pid, os.WNOHANG)
     output = process.stdout.read() if process.stdout else b""
-    _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     seconds, cpu = time.perf_counter() - start, used.ru_utime + used.ru_stime
     print(
         f"{events:>12,} tool, {what}: {json.loads(output)['pairs']:,} pairs written, {seconds:.1f} s, {cpu:.1f} CPU s, "
-        f"{used.ru_maxrss / 1024:.0f} MiB",
+        f"{peak / 1024:.0f} MiB",
         flush=True,
     )
+
+
+def _peak_kib(process: int) -> int:
+    """Return the most memory that a process has had; 0 if it has ended."""
+    found = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if "VmHWM" in line]
+    return int(found[0].split()[1]) if found else 0
 
 
 @contextmanager
