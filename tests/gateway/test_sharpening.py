@@ -162,7 +162,6 @@ async def test_callers_sharpen_what_they_have_paid_for(world: World) -> None:
 async def test_an_older_gateway_is_not_paid_for_a_question_without_its_sharpening(world: World) -> None:
     """The client notices before it asks; if only the replica that answers is older, it shows no wrong result."""
     async with served(world, OlderGateway) as gateway:
-        await gateway.client.ask(TOP)
         before = await gateway.client.remaining()
         with pytest.raises(IntegrityError, match="older than this client"):
             await gateway.client.ask(SHARPER)
