@@ -34,6 +34,7 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         first_counts=Feature.FIRST_COUNTS in features,
         sums=tuple(map(_read_value, values_read(resolution.query))),
         quantiles=quantiles,
+        own_counts=len(resolution.query.own_counts),
     )
 
 
