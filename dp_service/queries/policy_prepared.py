@@ -8,8 +8,7 @@ from pathlib import Path
 
 from dp_service.queries.pairs_manifest import (
     LARGEST_MANIFEST_BYTES,
-    PERIOD_COLUMN,
-    PREVIOUS_COLUMN,
+    OWN_COLUMNS,
     ManifestError,
     PairsManifest,
     read_manifest,
@@ -85,9 +84,8 @@ def _of_table(table: Table) -> _Found:
         yield "", "expected a time column: a pairs copy has periods"
     if table.member_column() is None:
         yield "", f"expected {table.member} among the columns: its null_value says which rows have no member"
-    reserved = {PERIOD_COLUMN, PREVIOUS_COLUMN}
     for column in table.columns:
-        if column.name.casefold() in reserved:
+        if column.name.casefold() in OWN_COLUMNS:
             yield "", f"expected no column {column.name}: a pairs copy gives the name to one of its own"
 
 

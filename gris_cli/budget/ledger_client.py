@@ -30,10 +30,20 @@ _Response = TypeVar("_Response")
 
 
 @dataclass(frozen=True)
+class RegionShare:
+    """What a region holds of an account's budget."""
+
+    region: str
+    information: int
+    calls: int
+    until: str
+
+
+@dataclass(frozen=True)
 class Budget:
     """What an account has on each level, and what its root counts in; no `next_unit_id`: nothing else is planned.
 
-    `closed` is the path of the widest level that is closed, empty if none is.
+    `closed` is the path of the widest level that is closed, empty if none is. `held_by` says what regions hold of it.
     """
 
     levels: tuple[Level, ...]
@@ -42,6 +52,7 @@ class Budget:
     next_unit_begins_at: str
     seconds_ahead: float
     closed: tuple[str, ...] = ()
+    held_by: tuple[RegionShare, ...] = ()
 
 
 class Ledger:
@@ -54,7 +65,9 @@ class Ledger:
 
     async def budget(self, account: Sequence[str]) -> Budget:
         """Return every level of an account that has a limit, from the widest, and the currency of its root."""
-        request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account))
+        request = budget_pb2.GetBudgetRequest(
+            account=budget_pb2.Account(path=account), with_region_shares=True
+        )
         response = await _called(self._budget.GetBudget, request, CALL_SECONDS)
         return Budget(
             levels=tuple(level_of(level) for level in response.levels),
@@ -65,6 +78,12 @@ class Ledger:
             else "",
             seconds_ahead=response.clock_ahead.ToTimedelta().total_seconds(),
             closed=tuple(response.closed_level),
+            held_by=tuple(
+                RegionShare(
+                    each.region, each.held.information, each.held.calls, format_timestamp(each.ends_at)
+                )
+                for each in response.region_shares
+            ),
         )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:

@@ -53,6 +53,13 @@ def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
         notes.append(("next currency", f"{found.next_unit_id} from {found.next_unit_begins_at} (UTC) on"))
     if found.closed:
         notes.append(("closed", f"{'/'.join(found.closed)}: nothing can be asked"))
+    notes += [
+        (
+            f"held by {each.region}",
+            f"{each.information} information units and {each.calls} calls until {each.until} (UTC); part of reserved",
+        )
+        for each in found.held_by
+    ]
     if found.seconds_ahead:
         ahead = timedelta(seconds=round(found.seconds_ahead))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))

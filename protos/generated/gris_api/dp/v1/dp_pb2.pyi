@@ -56,6 +56,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_PAIRS_COPY_BUILDS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
@@ -149,6 +150,7 @@ ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
 ENGINE_FEATURE_TWO_LOOKS: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
 ENGINE_FEATURE_PAIRS_COPY: EngineFeature
+ENGINE_FEATURE_PAIRS_COPY_BUILDS: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 ENGINE_FEATURE_QUANTILES: EngineFeature
@@ -378,18 +380,22 @@ class BoundedCopy(_message.Message):
     def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
 
 class PairsCopy(_message.Message):
-    __slots__ = ("asked_table", "start", "end", "periods", "rows")
+    __slots__ = ("asked_table", "start", "end", "periods", "rows", "builds", "check_sums")
     ASKED_TABLE_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    BUILDS_FIELD_NUMBER: _ClassVar[int]
+    CHECK_SUMS_FIELD_NUMBER: _ClassVar[int]
     asked_table: str
     start: int
     end: int
     periods: _containers.RepeatedScalarFieldContainer[int]
     rows: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ...) -> None: ...
+    builds: _containers.RepeatedScalarFieldContainer[int]
+    check_sums: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ..., builds: _Optional[_Iterable[int]] = ..., check_sums: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires", "look")
