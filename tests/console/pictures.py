@@ -47,19 +47,24 @@ def _photograph_all(folder: Path) -> None:
         tempfile.TemporaryDirectory() as scratch,
         running_stage(Path(scratch) / "stage") as stage,
         stage.serving() as site,
-        running_browser() as browser,
     ):
+        # Before the browser, whose library has a running event loop.
         asyncio.run(_spend(stage))
-        for kind, (width, height) in SIZES.items():
-            context = browser.new_context(
-                base_url=site,
-                viewport={"width": width, "height": height},
-                color_scheme="dark" if kind == "dark" else "light",
-                device_scale_factor=2 if kind == "phone" else 1,
-            )
-            context.set_default_timeout(60_000)
-            _photographed(context.new_page(), stage, folder, kind)
-            context.close()
+        with running_browser() as browser:
+            for kind in SIZES:
+                _photograph_kind(browser, site, stage, folder, kind)
+
+
+def _photograph_kind(browser: Any, site: str, stage: Stage, folder: Path, kind: str) -> None:
+    width, height = SIZES[kind]
+    context = browser.new_context(
+        base_url=site,
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if kind == "dark" else "light",
+    )
+    context.set_default_timeout(60_000)
+    _photographed(context.new_page(), stage, folder, kind)
+    context.close()
 
 
 async def _spend(stage: Stage) -> None:
