@@ -15,6 +15,8 @@ _NAMES = {
     "StartServer": "servers",
     "dp_service": "dp_service",
     "budget_service": "budget_service",
+    "bench.at_once": "gateway",
+    "bench.empty_server": "empty server",
 }
 _NAMED = re.compile("|".join(_NAMES))
 CLIENT = "client"

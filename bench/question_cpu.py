@@ -1,15 +1,18 @@
-"""The CPU that a question costs beside its engine, in each process.
+"""The CPU that a question costs beside its engine, in each process, and the calls that it makes.
 
     python -m bench.question_cpu
 
 A private top 10, whose engine gives at once what DuckDB answered the first time: what is left is Gris, the connector in
 this process and both services.
 
-    new      a question that nobody has asked before, structured, by one caller after the other
-    in SQL   the same text again and again, drawn and charged each time
-    viewers  a hundred accounts ask one new question at the same time, as those who open a dashboard do
+    empty        a call that does nothing, through the interceptors of the services
+    new          a question that nobody has asked before, structured, by one caller after the other
+    in SQL       the same text again and again, drawn and charged each time
+    viewers      a hundred accounts ask one new question at the same time, as those who open a dashboard do
+    at a gateway a new question of a caller who is known by a token, at a gateway in a process of its own
 
-CPU depends less than time on what else runs; still, compare only figures that were taken in turns on one machine.
+The kinds take turns, and the last column is the ratio to the empty call of the same turns. CPU depends less than time
+on what else runs; still, compare only figures of one run.
 """
 
 from __future__ import annotations
@@ -19,41 +22,45 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Awaitable, Callable
-from itertools import count
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from gris_api.dp.v1 import question_pb2
+import grpc
+from google.protobuf.empty_pb2 import Empty
 
+from bench.at_once import AtOnce
 from bench.cpu import cpu_seconds
+from bench.empty_server import METHOD
+from bench.gateways import calling, new_question, running_gateway
 from bench.path import BUDGET
-from bench.tables import EXAMPLES, feedback
-from pinot_connector import AsyncPrivateClient, NotIn, Timeouts, structured_question
+from bench.tables import EXAMPLES, Table, feedback
+from gris_serving.garbage_collection import spared_collector
+from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
-from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from tests.support.forgetful_store import ForgetfulStore
+from tests.support.pki import Issuer
+from tests.support.processes import process
+from tests.support.relay import relayed
+from tests.support.world import World
 
+TURNS = 5
 WARM_UP = 100
 VIEWERS = 100
+COUNTED = 20
 SQL = """
     SELECT article_id, COUNT(DISTINCT member_id) AS members FROM cofacts_feedback
     WHERE score = 1 AND day BETWEEN DATE '2019-01-01' AND DATE '2020-12-31'
     GROUP BY article_id ORDER BY members DESC LIMIT 10"""
 _LONG_TIMEOUTS = Timeouts(dp=30, budget_attempt=20, budget=30, budget_silence=30)
 
-
-class AtOnce(DuckDBEngine):
-    """DuckDB that answers every query as it answered the first."""
-
-    _answer: EngineAnswer | None = None
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Returns the first answer."""
-        if self._answer is None:
-            self._answer = super().run(query, data_version)
-        return self._answer
+Ask: TypeAlias = Callable[[], Awaitable[object]]
+# How each kind is asked, and how many questions that is.
+Kinds: TypeAlias = dict[str, tuple[Ask, int]]
+Found: TypeAlias = dict[str, dict[str, float]]
 
 
 def main() -> None:
@@ -64,17 +71,22 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=500, help="of each kind")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = asyncio.run(_measured(options.questions))
+    # As a gateway does.
+    with spared_collector():
+        found, calls = asyncio.run(_measured(options.questions))
     if options.json:
-        print(json.dumps({"milliseconds": found, "load": os.getloadavg()[0]}))
+        print(json.dumps({"milliseconds": found, "calls": calls, "load": os.getloadavg()[0]}))
         return
     print(f"ms of CPU a question, beside its engine; load {os.getloadavg()[0]:.1f}")
+    empty = sum(found["empty"].values())
     for kind, each in found.items():
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in sorted(each.items()))
-        print(f"{kind:>8}: {sum(each.values()):6.2f} = {parts}")
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in sorted(each.items()) if value)
+        whole = sum(each.values())
+        print(f"{kind:>12}: {whole:6.2f} = {parts}; {whole / empty:.1f} empty calls")
+    print("calls of a new question: " + ", ".join(f"{name} {number:g}" for name, number in calls.items()))
 
 
-async def _measured(questions: int) -> dict[str, dict[str, float]]:
+async def _measured(questions: int) -> tuple[Found, dict[str, float]]:
     table = feedback()
     engine = AtOnce({table.name: table.parquet})
     with tempfile.TemporaryDirectory() as scratch:
@@ -84,23 +96,43 @@ async def _measured(questions: int) -> dict[str, dict[str, float]]:
         with EmbeddedServices(
             policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
         ) as services:
-            numbers = count()
-            async with _client(services, engine, ForgetfulStore()) as client:
-                found = {
-                    "new": await _each_ms(lambda: client.ask(_new(table.name, next(numbers))), questions, 1),
-                    "in SQL": await _each_ms(lambda: client.sql(SQL), questions, 1),
-                }
-            async with _client(services, engine, MemoryReleaseStore()) as client:
-                accounts = [client.on_behalf_of(["bench", f"viewer {each}"]) for each in range(VIEWERS)]
-
-                async def all_at_once() -> None:
-                    question = _new(table.name, next(numbers))
-                    await asyncio.gather(*(each.ask(question) for each in accounts))
-
-                rounds = max(1, questions // VIEWERS)
-                found["viewers"] = await _each_ms(all_at_once, rounds, VIEWERS)
+            async with _kinds(services, engine, table, folder) as kinds:
+                found = await _in_turns(kinds, questions)
+            calls = await _calls(services, engine, table, folder)
     engine.close()
-    return found
+    return found, calls
+
+
+@asynccontextmanager
+async def _kinds(
+    services: EmbeddedServices, engine: AtOnce, table: Table, folder: Path
+) -> AsyncIterator[Kinds]:
+    async with AsyncExitStack() as opened:
+        one = await opened.enter_async_context(_client(services, engine, ForgetfulStore()))
+        dashboard = await opened.enter_async_context(_client(services, engine, MemoryReleaseStore()))
+        accounts = [dashboard.on_behalf_of(["bench", f"viewer {each}"]) for each in range(VIEWERS)]
+        issuer = Issuer(folder)
+        gateway = opened.enter_context(
+            running_gateway("gateway", folder, table, dp=services.dp_address, budget=services.budget_address)
+        )
+        caller = await opened.enter_async_context(calling(gateway["address"], issuer, "caller"))
+        server = opened.enter_context(process("bench.empty_server", [], folder / "empty.log"))
+        channel = await opened.enter_async_context(grpc.aio.insecure_channel(server["address"]))
+        nothing: Any = channel.unary_unary(
+            METHOD, request_serializer=Empty.SerializeToString, response_deserializer=Empty.FromString
+        )
+
+        async def all_at_once() -> None:
+            question = new_question(table.name)
+            await asyncio.gather(*(each.ask(question) for each in accounts))
+
+        yield {
+            "empty": (lambda: nothing(Empty()), 1),
+            "new": (lambda: one.ask(new_question(table.name)), 1),
+            "in SQL": (lambda: one.sql(SQL), 1),
+            "viewers": (all_at_once, VIEWERS),
+            "at a gateway": (lambda: caller.ask(new_question(table.name)), 1),
+        }
 
 
 def _client(services: EmbeddedServices, engine: AtOnce, releases: ReleaseStore) -> AsyncPrivateClient:
@@ -114,20 +146,41 @@ def _client(services: EmbeddedServices, engine: AtOnce, releases: ReleaseStore) 
     )
 
 
-async def _each_ms(ask: Callable[[], Awaitable[object]], rounds: int, questions: int) -> dict[str, float]:
-    """Returns the CPU of a question in each process; `ask` asks so many."""
-    for _ in range(-(-WARM_UP // questions)):
-        await ask()
-    before = cpu_seconds()
-    for _ in range(rounds):
-        await ask()
-    return {name: 1e3 * (now - before[name]) / (rounds * questions) for name, now in cpu_seconds().items()}
+async def _in_turns(kinds: Kinds, questions: int) -> Found:
+    """Returns the milliseconds of CPU of a question of each kind in each process."""
+    for ask, size in kinds.values():
+        for _ in range(-(-WARM_UP // size)):
+            await ask()
+    found: Found = {kind: {} for kind in kinds}
+    for _ in range(TURNS):
+        for kind, (ask, size) in kinds.items():
+            rounds = max(1, questions // TURNS // size)
+            before = cpu_seconds()
+            for _ in range(rounds):
+                await ask()
+            for name, now in cpu_seconds().items():
+                spent = 1e3 * (now - before[name]) / (rounds * size * TURNS)
+                found[kind][name] = found[kind].get(name, 0.0) + spent
+    return found
 
 
-def _new(table: str, number: int) -> question_pb2.Question:
-    return structured_question(
-        table, "article_id", k=10, where={"article_id": NotIn([f"no article {number}"])}
-    )
+async def _calls(services: EmbeddedServices, engine: AtOnce, table: Table, folder: Path) -> dict[str, float]:
+    """Returns how often a new question calls each method of the services."""
+    async with relayed(World(services.dp_address, services.budget_address, folder)) as relay:
+        client = AsyncPrivateClient(
+            dp=relay.address,
+            budget=relay.address,
+            account="bench/analyst",
+            engine=engine,
+            timeouts=_LONG_TIMEOUTS,
+            releases=MemoryReleaseStore(),
+        )
+        async with client:
+            await client.ask(new_question(table.name))
+            before = len(relay.methods)
+            for _ in range(COUNTED):
+                await client.ask(new_question(table.name))
+            return {name: number / COUNTED for name, number in Counter(relay.methods[before:]).items()}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from gris_gateway.history import HistoryError
 from gris_gateway.hosting import Gateway
 from gris_serving import logs
 from gris_serving.documents import read_document
+from gris_serving.garbage_collection import spared_collector
 from gris_serving.options import OperatingError, add_operating_options, operating_of
 from gris_serving.reloading_files import SecurityError
 from gris_serving.telemetry import Telemetry, start_telemetry
@@ -63,7 +64,8 @@ async def _run(gateway: Gateway, process_telemetry: Telemetry, drain_seconds: fl
         # Standard output has this line and nothing else, for the program that started the process.
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
-        await stop.wait()
+        with spared_collector():
+            await stop.wait()
 
 
 def _parser() -> argparse.ArgumentParser:

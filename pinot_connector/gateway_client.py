@@ -31,11 +31,13 @@ from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
 from pinot_connector.parameter_messages import COLUMN_TYPES, INTERVAL_KINDS, known, parameters_of
+from pinot_connector.parameters import Parameters
 from pinot_connector.questions import checked_text, checked_texts, sql_question
 from pinot_connector.releases import Noisy, merged
 from pinot_connector.results import (
     Explanation,
     PrivateResult,
+    accuracy_of,
     alternatives_of,
     rank_errors_of,
     require_belonging,
@@ -149,6 +151,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
+            IntegrityError: the question asks for a sharpening, and the gateway is older than that.
             GrisError: there is no result for another reason; see `errors`.
 
         Example:
@@ -160,6 +163,17 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         request = app_pb2.AskRequest(
             question=question, account=self._account, request_id=checked_text("request_id", request_id)
         )
+        sharpens = question.HasField("sharpening")
+        if sharpens:
+            # A gateway that does not know the field would answer the question without it, and charge for that.
+            _require_sharpened((await self.explain(question)).parameters)
+        result = await self._asked(request)
+        if sharpens:
+            # Another replica may have answered, of an earlier version.
+            _require_sharpened(result.parameters)
+        return result
+
+    async def _asked(self, request: app_pb2.AskRequest) -> PrivateResult:
         chunks: list[dp_pb2.ReleasedElements] = []
         end: app_pb2.Result | None = None
         try:
@@ -211,6 +225,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             shares=tuple(map(share_of, message.shares)),
             requested_k=message.requested_k or None,
             alternatives=alternatives_of(message.alternatives),
+            accuracy=accuracy_of(message),
         )
 
     async def remaining(self) -> tuple[Level, ...]:
@@ -325,6 +340,11 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             # Only a question changes anything: after any other call, a lost answer leaves nothing unknown.
             is_lost = isinstance(translated, OutcomeUnknown)
             raise (ServiceUnavailable(Service.GATEWAY, no_answer(error)) if is_lost else translated) from None
+
+
+def _require_sharpened(parameters: Parameters) -> None:
+    if parameters.sharpened is None:
+        raise IntegrityError("the gateway is older than this client: it knows no sharpening")
 
 
 def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Endpoint:

@@ -54,6 +54,7 @@ from pinot_connector.errors import (
     DataChanged,
     EngineError,
     IntegrityError,
+    NotSharpenable,
     PlanExpired,
     ReleaseNotRecorded,
     ReleaseStoreFailed,
@@ -67,7 +68,7 @@ from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
-from pinot_connector.sharpening import questions_before
+from pinot_connector.sharpening import KnownLooks, questions_before
 from pinot_connector.shown_releases import Shown, ShownReleases, kept_release
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
@@ -134,6 +135,7 @@ class QueryPipeline:
         self._admission: Admission = _at_once
         self._releases = releases
         self._shown = ShownReleases(noise, confidence)
+        self._known_looks = KnownLooks()
         self._translator = Translator(noise, engine, self._engine.version, timeouts.data_version)
         # One task at a time pays for an account's question, and one has the engine asked for a question.
         self._paying: SingleFlight[tuple[tuple[str, ...], str]] = SingleFlight(_is_everyones)
@@ -209,7 +211,7 @@ class QueryPipeline:
     async def _ask_once(
         self, question: question_pb2.Question, paid: Paid | None, latest: float
     ) -> PrivateResult:
-        asked = await self._translator.translated(question, await self._looks_before(question))
+        asked = await self._translated(question)
         purchase = _Purchase(paid, latest)
         if not asked.may_be_repeated:
             await self._admission()
@@ -230,7 +232,21 @@ class QueryPipeline:
             await self._admission()
             return await self._bought(asked, purchase)
 
-    async def _looks_before(self, question: question_pb2.Question) -> tuple[KeptRelease, ...]:
+    async def _translated(self, question: question_pb2.Question) -> Translated:
+        """Returns the translation of a question, and of a sharpening with the releases before it."""
+        if not question.HasField("sharpening"):
+            return await self._translator.translated(question)
+        before = await self._looks_before(question, self._known_looks)
+        try:
+            return await self._translator.translated(question, before)
+        except NotSharpenable:
+            # What was known of the looks may be of another policy or version of the data.
+            before = await self._looks_before(question, KnownLooks())
+        return await self._translator.translated(question, before)
+
+    async def _looks_before(
+        self, question: question_pb2.Question, known: KnownLooks
+    ) -> tuple[KeptRelease, ...]:
         """Returns the releases that a question sharpens, all of which the account has paid for.
 
         Whether there are any follows from what was paid for and from the version of the data, never from the data.
@@ -240,10 +256,14 @@ class QueryPipeline:
         """
         before: tuple[KeptRelease, ...] = ()
         for each in questions_before(question):
-            asked = await self._translator.translated(each, before)
-            found = await self._releases.find(asked.query_id, self._budget.account)
+            query_id = known.query_id(each, before)
+            found = None if query_id is None else await self._releases.find(query_id, self._budget.account)
             if found is None or found.payment is None:
-                return await self._refused_sharpening(question, asked.data_version)
+                asked = await self._translator.translated(each, before)
+                found = await self._releases.find(asked.query_id, self._budget.account)
+                if found is None or found.payment is None:
+                    return await self._refused_sharpening(question, asked.data_version)
+                self._known_looks.learn(each, before, asked.query_id)
             before = (*before, found.kept)
         return before
 
@@ -296,22 +316,21 @@ class QueryPipeline:
     async def _kept_or_turn(self, query_id: str) -> KeptRelease | Turn:
         """Returns the release that is kept, or the turn to draw one; waits for those who draw it now."""
         while True:
-            found = await self._releases.find(query_id, self._budget.account)
-            if found is not None:
-                return found.kept
             turn = self._drawing.turn(query_id)
-            if turn is None:
-                await self._drawing.wait(query_id)
-                continue
             try:
-                # The task that had the last turn may have kept it since it was looked up.
+                # With the turn: the task that had the last one may have kept it since it was looked up.
                 found = await self._releases.find(query_id, self._budget.account)
             except BaseException:
-                turn.end()
+                if turn is not None:
+                    turn.end()
                 raise
-            if found is None:
+            if found is None and turn is not None:
                 return turn
-            turn.end()
+            if turn is not None:
+                turn.end()
+            if found is not None:
+                return found.kept
+            await self._drawing.wait(query_id)
 
     async def _sold(self, asked: Translated, kept: KeptRelease, purchase: _Purchase) -> PrivateResult:
         """Charges the account for a release that is kept."""

@@ -15,6 +15,33 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import merged
 
+MAX_KNOWN = 256
+
+
+class KnownLooks:
+    """By which query_id the looks of a chain were kept, so that a chain is not translated again for each look more.
+
+    What is known may be out of date: the policy or the data may be others by now. dp_service finds that out when it is
+    shown the looks, and then they are to be translated again.
+    """
+
+    def __init__(self) -> None:
+        self._query_ids: dict[tuple[bytes, tuple[str, ...]], str] = {}
+
+    def query_id(self, question: question_pb2.Question, before: Sequence[KeptRelease]) -> str | None:
+        """Returns the query_id of a look after those before it, None if it was not translated lately."""
+        return self._query_ids.get(_key(question, before))
+
+    def learn(self, question: question_pb2.Question, before: Sequence[KeptRelease], query_id: str) -> None:
+        """Notes the query_id of a look."""
+        if len(self._query_ids) >= MAX_KNOWN:
+            del self._query_ids[next(iter(self._query_ids))]
+        self._query_ids[_key(question, before)] = query_id
+
+
+def _key(question: question_pb2.Question, before: Sequence[KeptRelease]) -> tuple[bytes, tuple[str, ...]]:
+    return question.SerializeToString(deterministic=True), tuple(each.release_id for each in before)
+
 
 def questions_before(question: question_pb2.Question) -> Iterator[question_pb2.Question]:
     """Yields the questions whose releases a question sharpens, in order; none if it asks for no sharpening."""

@@ -23,11 +23,12 @@ from typing import Any
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from budget_service.server.hosting import new_server, serving, spare_the_collector
+from budget_service.server.hosting import new_server, serving
 from budget_service.server.process import ledger_metrics
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite.file import connect
+from gris_serving.garbage_collection import spared_collector
 from gris_serving.options import OperatingOptions
 from gris_serving.telemetry import Telemetry, start_telemetry
 
@@ -71,7 +72,6 @@ async def _run(options: argparse.Namespace, seen: Telemetry) -> None:
     if metrics is None:
         raise RuntimeError("nothing is counted")
     store = await open_store(options.store, allow_volatile=False, committed=metrics.committed)
-    spare_the_collector()
     server = new_server()
     with _rows(options.config.with_name("yardstick.db")) as one_row:
         _add_yardsticks(seen.instrumentation.before(server), one_row)
@@ -86,7 +86,8 @@ async def _run(options: argparse.Namespace, seen: Telemetry) -> None:
         async with serving_ as address:
             sys.stdout.write(json.dumps({"address": address}) + "\n")
             sys.stdout.flush()
-            await stop.wait()
+            with spared_collector():
+                await stop.wait()
     await store.close()
 
 

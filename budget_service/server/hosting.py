@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -42,10 +41,6 @@ from gris_serving.options import checked_address
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
 from gris_serving.slow_callers import handshake_options
-
-# A call leaves only five small objects of gRPC in reference cycles, so there is little to collect. Examining this many
-# new objects takes a few milliseconds.
-OBJECTS_BEFORE_COLLECTION = 20_000
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
@@ -118,16 +113,6 @@ class RegionParts(Protocol):
 
 class ListenError(Exception):
     """The server cannot listen on the address."""
-
-
-def spare_the_collector() -> None:
-    """Exclude what is loaded from Python's garbage collection, and run it less often.
-
-    It would take a tenth of the time of a charge. To be called once per process, when everything is imported.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
 
 
 def new_server(

@@ -39,7 +39,6 @@ from budget_service.server.hosting import (
     cancelled,
     new_server,
     serving,
-    spare_the_collector,
 )
 from budget_service.server.options import parser, store_address, worker_arguments
 from budget_service.server.regional_process import RegionParts, demand_possible, running
@@ -57,6 +56,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store, renew_mark
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health, logs
+from gris_serving.garbage_collection import spared_collector
 from gris_serving.options import OperatingError, operating_of
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
@@ -168,7 +168,7 @@ async def _run(
                 program.region = await stack.enter_async_context(
                     running(options.region, deferred.store, path)
                 )
-            spare_the_collector()
+            servers.enter_context(spared_collector())
             addresses = await program.started(deferred.store, servers)
             if await _finished(opened, stop):
                 _say_ready(addresses)

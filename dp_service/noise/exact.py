@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from mpmath.ctx_iv import MPIntervalContext
+from mpmath.libmp import from_rational, mpf_ln, round_ceiling, round_floor
 
 # mpmath carries no types: an interval and the context that makes it are opaque here.
 Interval = Any
@@ -19,6 +20,8 @@ IntervalContext = Any
 Result = TypeVar("Result")
 
 _FIRST_PRECISION_BITS = 192
+# A logarithm of what is drawn or weighed here is below 2^16.
+_LOG_GUARD_BITS = 16
 
 
 class UncertainError(ArithmeticError):
@@ -43,6 +46,32 @@ def certainly_below(left: Interval, right: Interval) -> bool:
     # The ends are compared and not the intervals: on intervals that overlap, releases of mpmath
     # disagree about whether a comparison gives None or raises.
     return bool(left.b < right.a)
+
+
+def log_floor(numerator: int, denominator: int, bits: int) -> int:
+    """Return an integer that is at most 2^bits ln(numerator / denominator), for positive integers, and close to it.
+
+    It is what `IntervalContext.log` computes for the lower end of an interval, without making one: that takes ten times
+    as long.
+    """
+    return _log(numerator, denominator, bits, round_floor)
+
+
+def log_ceiling(numerator: int, denominator: int, bits: int) -> int:
+    """Return an integer that is at least 2^bits ln(numerator / denominator), otherwise as `log_floor`."""
+    return _log(numerator, denominator, bits, round_ceiling)
+
+
+def _log(numerator: int, denominator: int, bits: int, rounding: str) -> int:
+    precision = bits + _LOG_GUARD_BITS
+    argument = from_rational(numerator, denominator, precision, rounding)
+    sign, mantissa, exponent, _ = mpf_ln(argument, precision, rounding)
+    # Shifted to the right, an integer is rounded down; the opposite number, rounded down, is rounded up.
+    upwards = rounding == round_ceiling
+    value: int = int(mantissa) * (-1 if bool(sign) is not upwards else 1)
+    shift = int(exponent) + bits
+    value = value << shift if shift >= 0 else value >> -shift
+    return -value if upwards else value
 
 
 def scaled_bounds(value: Interval, bits: int) -> tuple[int, int]:

@@ -29,12 +29,12 @@ from functools import cmp_to_key, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import Interval, certainly_below, interval_context
+from dp_service.noise.exact import log_ceiling, log_floor
 from dp_service.noise.keys import FloatKeys, float_keys
 from dp_service.noise.sorting import ascending_order, inverse
 from dp_service.noise.stream import WORD_BITS
-from dp_service.noise.uniforms import BLOCK, UniformBits, enclose_uniform
-from dp_service.noise.weights import LogWeights
+from dp_service.noise.uniforms import BLOCK, UniformBits, leading_bits
+from dp_service.noise.weights import KeyBounds, LogWeights
 
 TIMING_PROBABILITY = 2.0**-40
 """With at most this probability does the work of an order depend on the weights beyond their number."""
@@ -140,7 +140,7 @@ class _ExactKeys:
     def __init__(self, uniforms: UniformBits, weights: LogWeights) -> None:
         self._uniforms = uniforms
         self._weights = weights
-        self._known: dict[tuple[int, int], Interval] = {}
+        self._known: dict[tuple[int, int], KeyBounds] = {}
 
     def sorted_descending(self, entries: NDArray[np.int64]) -> list[int]:
         return sorted(entries.tolist(), key=cmp_to_key(self._compare), reverse=True)
@@ -148,23 +148,31 @@ class _ExactKeys:
     def _compare(self, left: int, right: int) -> int:
         words = _FIRST_EXACT_WORDS
         while True:
-            left_key, right_key = self._key(left, words), self._key(right, words)
+            (left_low, left_high), (right_low, right_high) = self._key(left, words), self._key(right, words)
             # Only now, so that the work does not depend on which entries are eligible.
             if self._weights.is_eligible(left) != self._weights.is_eligible(right):
                 return 1 if self._weights.is_eligible(left) else -1
-            if certainly_below(right_key, left_key):
+            if right_high < left_low:
                 return 1
-            if certainly_below(left_key, right_key):
+            if left_high < right_low:
                 return -1
             words *= 2
 
-    def _key(self, index: int, words: int) -> Interval:
+    def _key(self, index: int, words: int) -> KeyBounds:
         if (index, words) not in self._known:
             self._known[index, words] = self._evaluate(index, words)
         return self._known[index, words]
 
-    def _evaluate(self, index: int, words: int) -> Interval:
-        context = interval_context(WORD_BITS * words + _GUARD_BITS)
-        # While U may still be 0 or 1 the interval of its key is unbounded on that side, which is right.
-        uniform = enclose_uniform(self._uniforms, index, words, context)
-        return self._weights.key(index, -context.log(1 - uniform), context)
+    def _evaluate(self, index: int, words: int) -> KeyBounds:
+        uniform_bits = WORD_BITS * words
+        bits = uniform_bits + _GUARD_BITS
+        one = 2**uniform_bits
+        # 1 - U lies from the first to the second, in steps of 2^-uniform_bits.
+        above = one - leading_bits(self._uniforms, index, words)
+        below = above - 1
+        # While U may still be 0 or 1, E = -ln(1 - U) may be 0 or without a bound, which is right.
+        exponential = (
+            -log_ceiling(above, one, bits),
+            -log_floor(below, one, bits) if below else None,
+        )
+        return self._weights.key_bounds(index, exponential, bits)

@@ -77,8 +77,14 @@ def enclose_uniform(
     uniforms: UniformBits, index: int, words: int, context: IntervalContext, word_bits: int = WORD_BITS
 ) -> Interval:
     """Enclose number `index` given its first `words` words; `context` should keep at least their bits."""
+    prefix = leading_bits(uniforms, index, words, word_bits)
+    return context.mpf([prefix, prefix + 1]) / 2 ** (word_bits * words)
+
+
+def leading_bits(uniforms: UniformBits, index: int, words: int, word_bits: int = WORD_BITS) -> int:
+    """Return the first `words` words of number `index` as one integer."""
     position = np.array([index], dtype=np.int64)
     prefix = 0
     for level in range(words):
         prefix = prefix << word_bits | int(uniforms.words_at(level, position)[0])
-    return context.mpf([prefix, prefix + 1]) / 2 ** (word_bits * words)
+    return prefix

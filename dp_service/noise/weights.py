@@ -1,17 +1,22 @@
 """Exact weights of a selection, kept in the log domain."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import Interval, IntervalContext, enclose
+from dp_service.noise.exact import log_ceiling, log_floor
 
 MIN_UNIT = Fraction(1, 10**12)
 MAX_UNIT = Fraction(10**12)
 MAX_MULTIPLE = 2**54
 MAX_ODDS_TERM = 2**1000
+
+KeyBounds: TypeAlias = tuple[int | float, int | float]
+"""From where to where a key lies, in steps of 2^-bits; infinite where nothing is known of that side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +65,28 @@ class LogWeights:
         divisor = 1 if self.divisors is None else int(self.divisors[index])
         return (self.last_odds if index == len(self) - 1 else 1) / Fraction(divisor)
 
-    def key(self, index: int, exponential: Interval, context: IntervalContext) -> Interval:
-        """Return an interval around ln w_index - ln E, given one around E.
+    def key_bounds(self, index: int, exponential: tuple[int, int | None], bits: int) -> KeyBounds:
+        """Return bounds of ln w_index - ln E in steps of 2^-bits, given bounds of E in the same steps.
 
         With odds r it is the linear part less ln(E / r): one logarithm for every entry, so that timing does not
         reveal which of them have odds.
+
+        Args:
+            index: The entry.
+            exponential: Bounds of E; the lower one may be 0, and the upper one None: there is none.
+            bits: How many bits behind the point are kept.
         """
-        if self._has_odds:
-            exponential = exponential / enclose(context, self.odds(index))
-        return enclose(context, self.unit * int(self.multiples[index])) - context.log(exponential)
+        low, high = exponential
+        linear = self.unit * int(self.multiples[index])
+        numerator, denominator = linear.numerator << bits, linear.denominator
+        odds = self.odds(index) if self._has_odds else Fraction(1)
+        factor, divisor = odds.denominator, odds.numerator << bits
+        return (
+            -math.inf
+            if high is None
+            else numerator // denominator - log_ceiling(high * factor, divisor, bits),
+            math.inf if low == 0 else -(-numerator // denominator) - log_floor(low * factor, divisor, bits),
+        )
 
     @property
     def _has_odds(self) -> bool:

@@ -14,6 +14,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from dp_service.noise.encoding import length_prefixed
 
@@ -47,14 +48,21 @@ class NoiseKey:
         if len(self.secret) != KEY_BYTES:
             raise ValueError(f"secret: expected {KEY_BYTES} bytes, got {len(self.secret)}")
 
-    @property
+    @cached_property
     def key_id(self) -> str:
         """The public name of the key, 16 hexadecimal characters; 256 bits of secret are not guessed from it."""
         return hashlib.sha256(length_prefixed(b"gris/key-id/v1", self.secret)).hexdigest()[:16]
 
     def subkey(self, use: KeyUse) -> bytes:
         """Return the 32-byte sub-key of one use."""
-        return hmac.digest(self.secret, length_prefixed(b"gris/subkey/v1", use.value.encode()), "sha256")
+        return self._subkeys[use]
+
+    @cached_property
+    def _subkeys(self) -> dict[KeyUse, bytes]:
+        return {
+            use: hmac.digest(self.secret, length_prefixed(b"gris/subkey/v1", use.value.encode()), "sha256")
+            for use in KeyUse
+        }
 
     def authenticate(self, use: KeyUse, *fields: bytes) -> bytes:
         """Return the HMAC-SHA256 of the length-prefixed fields under the sub-key of one use, 32 bytes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import assert_never
 
 from dp_service.mechanisms.aggregates import (
@@ -24,8 +25,14 @@ from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.queries.policy import Policy
 from dp_service.queries.time_buckets import MAX_BUCKETS
-from dp_service.release_parameters import BoundedContributions, NamesLook, ReleaseParameters
-from dp_service.terms import MechanismName
+from dp_service.release_parameters import (
+    BoundedContributions,
+    NamesLook,
+    QuantilesReleased,
+    ReleaseParameters,
+    SumsReleased,
+)
+from dp_service.terms import CountNoise, MechanismName
 from dp_service.values.bounds import Clamp
 from dp_service.values.cells import Grid
 
@@ -43,6 +50,8 @@ ResolvedMechanism = (
 )
 
 _MICRO = 10**6
+# Their variances and thresholds are found once for as long as they are kept.
+MAX_KEPT = 256
 
 
 class IncompleteParametersError(Exception):
@@ -60,19 +69,57 @@ class UnusableParametersError(Exception):
         )
 
 
+@dataclass(frozen=True)
+class _Description:
+    """What of a release's parameters decides its mechanism: whatever has the same description has the same one."""
+
+    mechanism: MechanismName
+    epsilon_per: Fraction
+    delta: Fraction
+    tau: int
+    delta_l0: int | None
+    d_bar: int | None
+    k: int | None
+    with_counts: bool
+    count_noise: CountNoise
+    domain_size: int | None
+    contributions: BoundedContributions | None
+    sums: SumsReleased | None
+    quantiles: QuantilesReleased | None
+
+    @classmethod
+    def of(cls, parameters: ReleaseParameters) -> _Description:
+        return cls(
+            mechanism=parameters.mechanism,
+            epsilon_per=parameters.epsilon_per,
+            delta=parameters.delta,
+            tau=parameters.tau,
+            delta_l0=parameters.delta_l0,
+            d_bar=parameters.d_bar,
+            k=parameters.k,
+            with_counts=parameters.with_counts,
+            count_noise=parameters.count_noise,
+            domain_size=None if parameters.domain is None else len(parameters.domain),
+            contributions=parameters.contributions,
+            sums=parameters.sums,
+            quantiles=parameters.quantiles,
+        )
+
+
 def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
-    """Return the mechanism that the parameters describe.
+    """Return the mechanism that the parameters describe; one of the last 256 is not made again.
 
     Raises:
         UnusableParametersError: No noise can be drawn for them.
     """
     try:
-        return _mechanism_of(parameters)
+        return _described(_Description.of(parameters))
     except ValueError as error:
         raise UnusableParametersError from error
 
 
-def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
+@lru_cache(MAX_KEPT)
+def _described(parameters: _Description) -> ResolvedMechanism:
     currency = Currency(parameters.epsilon_per, parameters.delta)
     tau = parameters.tau
     count_noise = parameters.count_noise
@@ -94,13 +141,13 @@ def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
             assert_never(parameters.mechanism)
 
 
-def _bounded(currency: Currency, parameters: ReleaseParameters) -> BoundGauss | TwoLooks | Shift:
+def _bounded(currency: Currency, parameters: _Description) -> BoundGauss | TwoLooks | Shift:
     stated = parameters.contributions
     if stated is None:
         raise IncompleteParametersError
     bound = _bound(stated, parameters.tau)
     if stated.shifted:
-        return Shift(currency, Fraction(stated.units), bound, len(parameters.domain or ()))
+        return Shift(currency, Fraction(stated.units), bound, parameters.domain_size or 0)
     if stated.names is not None:
         return _looks(currency, stated, stated.names, bound)
     return BoundGauss(currency, Fraction(stated.units), bound, stated.min_count)
@@ -125,15 +172,13 @@ def _looks(
     )
 
 
-def _of_values(
-    currency: Currency, parameters: ReleaseParameters
-) -> BoundMoments | MomentsOfNames | RankedValues:
+def _of_values(currency: Currency, parameters: _Description) -> BoundMoments | MomentsOfNames | RankedValues:
     if parameters.mechanism is MechanismName.QUANTILE_GUMB:
         return _ranked(currency, parameters)
     return _moments(currency, parameters)
 
 
-def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments | MomentsOfNames:
+def _moments(currency: Currency, parameters: _Description) -> BoundMoments | MomentsOfNames:
     stated, sums = parameters.contributions, parameters.sums
     if stated is None or sums is None or stated.shifted:
         raise IncompleteParametersError
@@ -146,12 +191,10 @@ def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments 
     return BoundMoments(currency, Fraction(stated.units), bound, stated.min_count, sums.share, columns)
 
 
-def _ranked(currency: Currency, parameters: ReleaseParameters) -> RankedValues:
+def _ranked(currency: Currency, parameters: _Description) -> RankedValues:
     stated, bounded = parameters.quantiles, parameters.contributions
-    if stated is None or parameters.domain is None:
-        raise IncompleteParametersError
-    groups = len(parameters.domain)
-    if bounded is None and groups != 1:
+    groups = parameters.domain_size
+    if stated is None or groups is None or (bounded is None and groups != 1):
         raise IncompleteParametersError
     # Without a bound there is one group, in which each member has one value.
     bound = (

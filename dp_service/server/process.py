@@ -31,6 +31,7 @@ from dp_service.server.service import DpServicer, Environment
 from gris_serving import health, logs
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.garbage_collection import spared_collector
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.listening import ListeningError
@@ -66,7 +67,7 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 EXIT_USAGE = 2
 # What releasing a histogram takes. Only the application's server, which sees true counts anyway, has this role.
 _SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary", "ShowRelease")
-_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
+_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog", "CheckPolicy")
 METHODS = Methods(
     DOMAIN,
     {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},
@@ -205,6 +206,7 @@ async def serve(
         if options.security.health_listen is not None:
             alone = health.served_alone(health_servicer, options.security.health_listen)
             addresses["health_address"] = await others.enter_async_context(alone)
+        others.enter_context(spared_collector())
         _announce(options.listen, port, keys, policy_id, addresses)
         await _stop_signal()
         telemetry.instrumentation.report("server", serving=False)

@@ -12,14 +12,10 @@ import grpc
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
-from dp_service.queries.policy import Policy
 from dp_service.queries.policy_schema import CELL_COLUMN
 from dp_service.queries.read_columns import quantiles_read, values_read
-from dp_service.queries.render import render, required_features
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
-from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.choosing import Chosen, chosen
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.looks import (
     is_first_look,
@@ -35,6 +31,7 @@ from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
+from dp_service.server.asked_questions import AskedQuestion, AskedQuestions, engine_query, look_of
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import choice, explanation
@@ -44,17 +41,14 @@ from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
     bounded_copy,
     cost_message,
-    engine_features,
     expected_columns,
     pairs_copy,
     parameters_message,
     read_column,
     read_value,
-    structured_question,
 )
-from dp_service.server.parsed_texts import ParsedTexts
+from dp_service.server.policy_check import check_policy
 from dp_service.server.served_policy import ServedPolicy
-from dp_service.server.sharpening import SharpeningRequest
 from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
 from gris_serving.internal_errors import log_internal_error
 
@@ -81,31 +75,8 @@ class Environment:
         return int(self.clock())
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A question, its resolution, and the policy statement of the policy that resolved it."""
-
-    query: HistogramQuery
-    chosen: Chosen
-    policy_statement: str
-    most_units: int | None
-
-    @property
-    def resolution(self) -> Resolution:
-        """How the question is answered."""
-        return self.chosen.resolution
-
-    def sharpening(
-        self, question: question_pb2.Question, before: dp_pb2.LooksBefore | None = None
-    ) -> SharpeningRequest | None:
-        """The look more that the question asks for; None: it asks for none."""
-        if not question.HasField("sharpening"):
-            return None
-        return SharpeningRequest(self.resolution, question.sharpening, self.most_units, before)
-
-
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
-    """Implements the RPCs. It keeps no state but parsed texts: a call needs its request, the policy and the keys.
+    """Implements the RPCs. It keeps no state but meanings of questions: a call needs request, policy and keys.
 
     A call reads the policy once, because it may be replaced at any time. New plans are signed with the current key; a
     plan is priced and released under the key that signed it.
@@ -124,7 +95,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self._environment = environment
         self._admission = admission or Admission()
         self._tables = tables
-        self._texts = ParsedTexts()
+        self._questions = AskedQuestions()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
         self, request: dp_pb2.TranslateQueryRequest, context: Context
@@ -201,26 +172,19 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         content, now = self._served.content, self._environment.now()
         return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
 
+    async def CheckPolicy(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.CheckPolicyRequest, context: Context
+    ) -> dp_pb2.CheckPolicyResponse:
+        """Return what is wrong with the text of a policy."""
+        currency = self._served.content.policy.currency
+        return await self._in_thread(context, lambda: check_policy(request, currency))
+
     def _table(self) -> EpsilonTable | None:
         return None if self._tables is None else self._tables.table
 
-    def _asked(self, question: question_pb2.Question) -> _Asked:
+    def _asked(self, question: question_pb2.Question) -> AskedQuestion:
         # The policy is read once: it may be replaced at any time.
-        policy = self._served.content.policy
-        query = self._query(question, policy)
-        found = chosen(query, policy, now=self._environment.now())
-        bounded = policy.table(query.table).contributions
-        most_units = None if bounded is None else bounded.sharpening
-        return _Asked(query, found, policy.statement, most_units)
-
-    def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
-        match question.WhichOneof("form"):
-            case "structured":
-                return structured_question(question.structured)
-            case "sql":
-                return self._texts.question(question.sql, policy)
-            case _:
-                raise RequestError("question", "expected one of structured, sql")
+        return self._questions.asked(question, self._served.content.policy, now=self._environment.now())
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
@@ -229,8 +193,11 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         resolution, dialects = asked.resolution, _dialects(request.dialect)
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
         before = request.before if request.HasField("before") else None
-        if (sharpening := asked.sharpening(request.question, before)) is not None:
+        if (sharpening := asked.sharpening(request.question, before)) is None:
+            engine_queries = asked.engine_queries(dialects)
+        else:
             resolution = sharpening.translated(request.data_version, self._keys.current, issue_context)
+            engine_queries = _engine_queries(resolution, dialects)
         plan = plan_for(
             resolution,
             request.data_version,
@@ -242,7 +209,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         worst = mechanism_of(plan.parameters).worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=sign_plan(plan, self._keys.current),
-            engine_queries=_engine_queries(resolution, dialects),
+            engine_queries=engine_queries,
             table=plan.table,
             columns=expected_columns(
                 plan.columns, column_aliases(asked.query, [name for name, _ in plan.columns])
@@ -284,6 +251,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             engine_queries=_all_queries(resolution),
             requested_k=resolution.requested_k or 0,
             alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
+            accuracy=responses.accuracy(parameters),
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
@@ -353,38 +321,13 @@ def _dialects(named: str) -> tuple[str, ...]:
 def _all_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
     """Return all queries that a question would need, those of a second look without the names."""
     first = _engine_queries(resolution, DIALECTS)
-    if not _look(resolution):
+    if not look_of(resolution):
         return first
     return [*first, *_engine_queries(second_look(resolution, NAMES_TO_COME), DIALECTS)]
 
 
-def _look(resolution: Resolution) -> int:
-    """Return which of two looks a query is for; 0: there is one look."""
-    stated = resolution.parameters.contributions
-    if stated is None or stated.names is None:
-        return 0
-    return 1 if resolution.names is None else 2
-
-
 def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
-    look = _look(resolution)
-    return [
-        dp_pb2.EngineQuery(
-            dialect=dialect,
-            sql=render(resolution, dialect),
-            requires=engine_features(
-                required_features(resolution, dialect),
-                two_looks=bool(look),
-                sums=bool(resolution.query.values),
-                over_rows=resolution.query.rows_summed is not None,
-                own_counts=bool(resolution.query.own_counts),
-                quantiles=resolution.query.quantiles is not None,
-                rows=resolution.parameters.listing is not None,
-            ),
-            look=look,
-        )
-        for dialect in dialects
-    ]
+    return [engine_query(resolution, dialect) for dialect in dialects]
 
 
 def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:

@@ -241,8 +241,8 @@ def _since(types: dict[str, str], columns: Columns, since: datetime.date) -> Col
     return time >= _timestamp(start_of_day(since, columns.zone or "UTC")).cast(kind)
 
 
-def _timestamp(moment: datetime.datetime) -> Column:
-    return sf.lit(moment.isoformat()).cast("timestamp")
+def _timestamp(time: datetime.datetime) -> Column:
+    return sf.lit(time.isoformat()).cast("timestamp")
 
 
 def _pairs(closed: DataFrame, asked: Copying) -> DataFrame:

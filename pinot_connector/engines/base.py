@@ -180,15 +180,10 @@ class EngineQuery:
     `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
-<<<<<<< HEAD
-    `sums` are the columns that it sums: for each, the answer has one more column behind all counts. `quantiles` is the
-    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`. With
-    `double_sums` the engine may answer with its sums as doubles: they are whole and small enough to be exact.
-=======
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
-    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the
-    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`.
->>>>>>> main
+    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the column whose quantiles
+    are asked for, None: there is none; `columns` then end with a `CellColumn`. With `double_sums` the engine may answer
+    with its sums as doubles: they are whole and small enough to be exact.
     """
 
     table: str
@@ -202,16 +197,20 @@ class EngineQuery:
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
-<<<<<<< HEAD
     double_sums: bool = False
-=======
     own_counts: int = 0
->>>>>>> main
 
     @property
     def read_values(self) -> tuple[ReadValue, ...]:
         """The columns of numbers that it reads, to be checked as `reads` are."""
         return self.sums if self.quantiles is None else (*self.sums, self.quantiles)
+
+    @property
+    def doubles(self) -> tuple[int, ...]:
+        """The places among `numbers` of those that may be doubles."""
+        return tuple(
+            self.numbers.index(sum_column(each)) for each in range(len(self.sums) * self.double_sums)
+        )
 
     @property
     def numbers(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from pinot_connector.gateway_client import result_of
 from pinot_connector.parameter_messages import parameters_of
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import COFACTS, World, new_account
 
@@ -193,6 +194,21 @@ async def test_what_is_shown_of_a_sharpening_again_is_free(world: World) -> None
         assert planned.parameters.sharpened.planned
         assert len(engine.queries) == 3
         assert await spent(client) == (25, 1, 0)
+
+
+async def test_a_look_more_does_not_have_the_whole_chain_translated_again(world: World) -> None:
+    """Each question is translated, and once the look before it; asked again, it is one call."""
+    async with relayed(world) as relay:
+        lined = World(relay.address, relay.address, world.directory)
+        async with asking(lined, Written()) as client:
+            await client.ask(top(k=None))
+            translated = []
+            for units in ([5], [5, 6], [5, 6, 7], [5, 6, 7]):
+                before = relay.methods.count("TranslateQuery")
+                await client.sharpen(top(k=None), *units)
+                translated.append(relay.methods.count("TranslateQuery") - before)
+            assert translated == [2, 2, 2, 1]
+            assert await spent(client) == (10 + 5 + 6 + 7, 1, 0)
 
 
 async def test_a_second_account_pays_for_the_base_first(world: World) -> None:

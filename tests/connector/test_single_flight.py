@@ -19,6 +19,7 @@ from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, 
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, EngineUnavailable
 from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.release_store.interface import Account, Found
 from tests.support.relay import Relay, relayed
 from tests.support.world import World, new_account, write_growing
 
@@ -62,7 +63,9 @@ class Dashboard:
 
 
 @asynccontextmanager
-async def dashboard(world: World, folder: Path) -> AsyncIterator[Dashboard]:
+async def dashboard(
+    world: World, folder: Path, store: MemoryReleaseStore | None = None
+) -> AsyncIterator[Dashboard]:
     """Gives a client of a table whose closed periods fix its version."""
     write_growing(folder / "growing.parquet", members=1000)
     engine = Gated({"growing": folder / "growing.parquet"})
@@ -74,7 +77,7 @@ async def dashboard(world: World, folder: Path) -> AsyncIterator[Dashboard]:
             account=new_account(),
             engine=engine,
             timeouts=LONG_TIMEOUTS,
-            releases=MemoryReleaseStore(),
+            releases=store or MemoryReleaseStore(),
         ) as client,
     ):
         yield Dashboard(client, engine, relay)
@@ -98,6 +101,41 @@ async def test_many_viewers_cost_one_query_and_a_charge_each(world: World, tmp_p
     assert (VIEWERS, VIEWERS) == (calls["ReserveBudget"], calls["UpdateBudget"])
     # Only the one who draws it has the question translated for the engine's version, and is shown it with its noise.
     assert (2, 1, 1) == (calls["TranslateQuery"], calls["AddNoiseUnary"], calls["ShowRelease"])
+
+
+class Counted(MemoryReleaseStore):
+    """A store that counts what is looked up; each look may be a round trip to a database."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    async def find(self, query_id: str, account: Account) -> Found | None:
+        """Counts, and looks up."""
+        self.looks += 1
+        return await super().find(query_id, account)
+
+
+async def test_a_new_question_makes_four_calls_and_looks_twice_for_what_is_kept(
+    world: World, tmp_path: Path
+) -> None:
+    """Of the four, the reservation does not wait for the engine, nor the engine for it."""
+    store = Counted()
+    async with dashboard(world, tmp_path, store) as board:
+        board.engine.may_end.set()
+        await board.client.histogram("growing", "element", time_range=YEARS)
+        before = len(board.relay.methods)
+        board.engine.has_begun.clear()
+        board.engine.may_end.clear()
+        store.looks = 0
+        asking = asyncio.ensure_future(board.client.histogram("growing", "element"))
+        await board.begun()
+        await asyncio.wait_for(board.relay.called("ReserveBudget", 2), 20)
+        board.engine.may_end.set()
+        await asking
+        calls = board.relay.methods[before:]
+    assert ["TranslateQuery", "ReserveBudget", "AddNoiseUnary", "UpdateBudget"] == calls
+    assert 2 == store.looks
 
 
 async def test_those_who_cannot_pay_cost_no_query_more(world: World, tmp_path: Path) -> None:

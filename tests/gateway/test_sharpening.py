@@ -21,15 +21,16 @@ from gris_serving.instrumentation import NOTHING
 from pinot_connector import sharpened_question, structured_question
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import NotSharpenable
-from pinot_connector.gateway_client import result_of
+from pinot_connector.errors import IntegrityError, NotSharpenable
+from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
-from tests.support.pki import Issuer
+from tests.support.pki import Authority, Issuer
 from tests.support.rings import needs
 from tests.support.world import BUDGET, COFACTS, World
 
@@ -66,9 +67,10 @@ def world(tmp_path: Path) -> Iterator[World]:
 class Callers:
     """Callers of a gateway in this process, each known by a token."""
 
-    def __init__(self, stub: Any, issuer: Issuer) -> None:
+    def __init__(self, stub: Any, issuer: Issuer, client: AsyncGatewayClient) -> None:
         self._stub = stub
         self._issuer = issuer
+        self.client = client
 
     async def asked(self, who: str, question: question_pb2.Question) -> PrivateResult:
         """Ask, and return the result; an error is the one that a gateway's client raises."""
@@ -88,8 +90,31 @@ class Callers:
         return [("authorization", f"Bearer {self._issuer.token(AUDIENCE, sub=who)}")]
 
 
+class OlderGateway(PrivateQueryServicer):
+    """A gateway from before there were sharpenings: it does not see that a question asks for one."""
+
+    async def Ask(self, request: app_pb2.AskRequest, context: Any) -> AsyncIterator[app_pb2.AskResponse]:  # noqa: N802
+        """Answer the question alone."""
+        request.question.ClearField("sharpening")
+        async for part in super().Ask(request, context):
+            yield part
+
+    async def Explain(self, request: app_pb2.ExplainRequest, context: Any) -> app_pb2.ExplainResponse:  # noqa: N802
+        """Explain the question alone."""
+        request.question.ClearField("sharpening")
+        return await super().Explain(request, context)
+
+
+class HalfReplaced(OlderGateway):
+    """Two replicas behind one address: one of this version explains, one from before answers."""
+
+    Explain = PrivateQueryServicer.Explain
+
+
 @asynccontextmanager
-async def served(world: World) -> AsyncIterator[Callers]:
+async def served(
+    world: World, kind: type[PrivateQueryServicer] = PrivateQueryServicer
+) -> AsyncIterator[Callers]:
     """Serve what a gateway with a release store does."""
     engine, issuer, store = DuckDBEngine({"feedback": COFACTS}), Issuer(world.directory), MemoryReleaseStore()
     async with AsyncPrivateClient(
@@ -97,12 +122,21 @@ async def served(world: World) -> AsyncIterator[Callers]:
     ) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
-        servicer = PrivateQueryServicer(client, KeptHistory(store))
+        servicer = kind(client, KeptHistory(store))
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
+        authority = Authority.new(world.directory)
+        certificate, key = authority.server()
+        tls = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+        tls_port = server.add_secure_port("127.0.0.1:0", tls)
         await server.start()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield Callers(stub_of(channel), issuer)
+        token = issuer.token_file(AUDIENCE, "token", sub="client")
+        credentials = Credentials(ca_file=authority.ca_file, token_file=token)
+        async with (
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+            AsyncGatewayClient(Endpoint(f"localhost:{tls_port}", credentials)) as typed,
+        ):
+            yield Callers(stub_of(channel), issuer, typed)
         await server.stop(None)
         await servicer.finish()
     engine.close()
@@ -123,3 +157,20 @@ async def test_callers_sharpen_what_they_have_paid_for(world: World) -> None:
         newest, *_ = await gateway.listed("eve")
         assert newest.question == SHARPER
         assert result_of([newest.elements], newest.result).rows == result.rows
+
+
+async def test_an_older_gateway_is_not_paid_for_a_question_without_its_sharpening(world: World) -> None:
+    """The client notices before it asks; if only the replica that answers is older, it shows no wrong result."""
+    async with served(world, OlderGateway) as gateway:
+        await gateway.client.ask(TOP)
+        before = await gateway.client.remaining()
+        with pytest.raises(IntegrityError, match="older than this client"):
+            await gateway.client.ask(SHARPER)
+        assert await gateway.client.remaining() == before
+    async with served(world, HalfReplaced) as gateway:
+        await gateway.client.ask(TOP)
+        with pytest.raises(IntegrityError, match="older than this client"):
+            await gateway.client.ask(SHARPER)
+    async with served(world) as gateway:
+        await gateway.client.ask(TOP)
+        assert (await gateway.client.ask(SHARPER)).charged.information == 13

@@ -1,5 +1,6 @@
 """Exact weights."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,25 +8,36 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.noise import LogWeights
-from dp_service.noise.exact import interval_context
+from dp_service.noise.exact import enclose, interval_context
 
 MULTIPLES = np.array([2, 0], dtype=np.int64)
 DIVISORS = np.array([3, 5], dtype=np.int64)
 ONE = Fraction(1)
 
 
-def test_a_key_encloses_its_exact_value() -> None:
-    """unit * multiple + ln(odds) - ln(E) at 200 bits agrees with the same number written out."""
-    context = interval_context(200)
+def test_the_bounds_of_a_key_enclose_its_exact_value() -> None:
+    """unit * multiple + ln(odds) - ln(E) to 200 bits agrees with the same number in interval arithmetic."""
+    context = interval_context(300)
     weights = LogWeights(Fraction(1, 2), MULTIPLES, DIVISORS, last_odds=Fraction(7, 2))
     without_odds = LogWeights(Fraction(1, 2), MULTIPLES)
-    eleven = context.mpf(11)
-    for index, odds in ((0, context.mpf(1) / 3), (1, context.mpf(7) / 10)):
-        linear = context.mpf(1 - index)
-        for each, factor in ((weights, odds), (without_odds, context.mpf(1))):
-            difference = linear + context.log(factor) - context.log(eleven) - each.key(index, eleven, context)
-            assert difference.delta < 1e-55
-            assert 0 in difference
+    for exponential in (Fraction(11), Fraction(1, 3), Fraction(1, 2**100)):
+        steps = exponential * 2**200
+        bounds = int(steps), int(steps) + 1
+        for index, odds in ((0, Fraction(1, 3)), (1, Fraction(7, 10))):
+            for each, factor in ((weights, odds), (without_odds, ONE)):
+                exact = context.mpf(1 - index) - context.log(enclose(context, exponential / factor))
+                low, high = (int(bound) for bound in each.key_bounds(index, bounds, 200))
+                assert low <= exact.a * 2**200
+                assert exact.b * 2**200 <= high
+                # Of the smallest E the first 100 bits are known.
+                assert high - low <= 2 + 2 / exponential
+
+
+def test_a_key_of_which_nothing_is_known_is_unbounded() -> None:
+    """Below where E may be anything, above where it may be 0."""
+    weights = LogWeights(Fraction(1, 2), MULTIPLES)
+    assert weights.key_bounds(0, (2**200, None), 200)[0] == -math.inf
+    assert weights.key_bounds(0, (0, 2**200), 200)[1] == math.inf
 
 
 def test_odds_are_one_unless_given() -> None:

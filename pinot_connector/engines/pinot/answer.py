@@ -106,8 +106,8 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
         raise IncompleteAnswer("Pinot's answer holds elements of no data")
     width = len(query.columns)
     numbers = [[row[width + place] for row in rows] for place in range(len(query.numbers))]
-    if query.double_sums:
-        numbers[-len(query.sums) :] = [list(map(_exact, sums)) for sums in numbers[-len(query.sums) :]]
+    for place in query.doubles:
+        numbers[place] = list(map(_exact, numbers[place]))
     answer = query.answer(elements, numbers, data_version, coverage)
     _require_whole_numbers(answer)
     if any(answer.counts) and not coverage.segments_queried:
@@ -286,8 +286,8 @@ def _rows(response: Mapping[str, Any], query: EngineQuery, coverage: Coverage) -
 
 def _require_types(types: Sequence[object], query: EngineQuery) -> None:
     numbers = [PINOT_TYPES[ColumnType.INT64]] * len(query.numbers)
-    if query.double_sums:
-        numbers[-len(query.sums) :] = [_DOUBLES] * len(query.sums)
+    for place in query.doubles:
+        numbers[place] = _DOUBLES
     allowed = [*(PINOT_TYPES[column.type] for column in query.columns), *numbers]
     if len(types) != len(allowed) or any(
         not isinstance(kind, str) or kind not in kinds for kind, kinds in zip(types, allowed, strict=True)

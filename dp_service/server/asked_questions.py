@@ -1,0 +1,161 @@
+"""What questions mean under the policy of now, kept for those that are asked again.
+
+A resolution follows from the question, the policy and which periods are closed, and from nothing else: never from data,
+and not from who asks. So what is kept is named by the whole question and by where the closed periods end, and is
+forgotten when another policy is served. Plans are not kept: each has a time, and may have random bytes, of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TypeAlias
+
+from gris_api.dp.v1 import dp_pb2, question_pb2
+
+from dp_service.queries.policy import Policy
+from dp_service.queries.render import render, required_features
+from dp_service.queries.resolution import Resolution
+from dp_service.queries.structured import HistogramQuery
+from dp_service.releases.choosing import Chosen, chosen
+from dp_service.server.errors import RequestError
+from dp_service.server.messages import engine_features, structured_question
+from dp_service.server.parsed_texts import ParsedTexts
+from dp_service.server.sharpening import SharpeningRequest
+
+MAX_KEPT = 256
+# What is kept of larger ones could fill the memory.
+MAX_QUESTION_BYTES = 16 * 1024
+MAX_ELEMENTS = 1000
+
+_Key: TypeAlias = tuple[str | bytes, int | None]
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question, its resolution, and the policy statement of the policy that resolved it."""
+
+    query: HistogramQuery
+    chosen: Chosen
+    policy_statement: str
+    most_units: int | None
+    _rendered: dict[str, dp_pb2.EngineQuery] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def resolution(self) -> Resolution:
+        """How the question is answered."""
+        return self.chosen.resolution
+
+    def engine_queries(self, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
+        """Return the question's query for each of these engines; each is written once. Do not change them."""
+        found = []
+        for dialect in dialects:
+            if dialect not in self._rendered:
+                self._rendered[dialect] = engine_query(self.resolution, dialect)
+            found.append(self._rendered[dialect])
+        return found
+
+    def sharpening(
+        self, question: question_pb2.Question, before: dp_pb2.LooksBefore | None = None
+    ) -> SharpeningRequest | None:
+        """The look more that the question asks for; None: it asks for none."""
+        if not question.HasField("sharpening"):
+            return None
+        return SharpeningRequest(self.resolution, question.sharpening, self.most_units, before)
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether it takes little memory, and little time to make a plan of it."""
+        parameters = self.resolution.parameters
+        listed = [parameters.domain, *parameters.within]
+        return sum(len(each) for each in listed if each is not None) <= MAX_ELEMENTS
+
+
+class AskedQuestions:
+    """The meanings of the last 256 questions, under one policy: another policy begins anew. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._texts = ParsedTexts()
+        self._lock = Lock()
+        self._kept: tuple[Policy, dict[_Key, AskedQuestion]] | None = None
+
+    def asked(self, question: question_pb2.Question, policy: Policy, *, now: int) -> AskedQuestion:
+        """Return what a question means; a sharpening that it asks for is no part of that.
+
+        Args:
+            question: The question.
+            policy: The policy of now; a served policy is never changed, only replaced.
+            now: Seconds since 1970 (UTC); decides which periods are closed.
+
+        Raises:
+            RequestError: The question has no form.
+            QuestionError: No policy could answer the question; nothing is kept of that.
+            RefusedByPolicyError: The policy does not allow the question.
+        """
+        query = self._query(question, policy)
+        table = policy.table(query.table)
+        key = _form(question), None if table.time is None else table.time.closed_before(now)
+        if (known := self._known(key, policy)) is not None:
+            return known
+        most_units = None if table.contributions is None else table.contributions.sharpening
+        found = AskedQuestion(query, chosen(query, policy, now=now), policy.statement, most_units)
+        self._keep(key, policy, found)
+        return found
+
+    def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
+        match question.WhichOneof("form"):
+            case "structured":
+                return structured_question(question.structured)
+            case "sql":
+                return self._texts.question(question.sql, policy)
+            case _:
+                raise RequestError("question", "expected one of structured, sql")
+
+    def _known(self, key: _Key, policy: Policy) -> AskedQuestion | None:
+        kept = self._kept
+        return kept[1].get(key) if kept is not None and kept[0] is policy else None
+
+    def _keep(self, key: _Key, policy: Policy, found: AskedQuestion) -> None:
+        if len(key[0]) > MAX_QUESTION_BYTES or not found.is_small:
+            return
+        with self._lock:
+            if self._kept is None or self._kept[0] is not policy:
+                self._kept = policy, {}
+            kept = self._kept[1]
+            if len(kept) >= MAX_KEPT:
+                del kept[next(iter(kept))]
+            kept[key] = found
+
+
+def _form(question: question_pb2.Question) -> str | bytes:
+    """Return the whole question but for its sharpening, also what this version does not know of it."""
+    return question.sql or question.structured.SerializeToString(deterministic=True)
+
+
+def engine_query(resolution: Resolution, dialect: str) -> dp_pb2.EngineQuery:
+    """Return the query of a resolved question for an engine."""
+    look = look_of(resolution)
+    return dp_pb2.EngineQuery(
+        dialect=dialect,
+        sql=render(resolution, dialect),
+        requires=engine_features(
+            required_features(resolution, dialect),
+            two_looks=bool(look),
+            sums=bool(resolution.query.values),
+            over_rows=resolution.query.rows_summed is not None,
+            own_counts=bool(resolution.query.own_counts),
+            quantiles=resolution.query.quantiles is not None,
+            rows=resolution.parameters.listing is not None,
+        ),
+        look=look,
+    )
+
+
+def look_of(resolution: Resolution) -> int:
+    """Return which of two looks a query is for; 0: there is one look."""
+    stated = resolution.parameters.contributions
+    if stated is None or stated.names is None:
+        return 0
+    return 1 if resolution.names is None else 2

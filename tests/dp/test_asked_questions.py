@@ -1,0 +1,115 @@
+"""What a question means is kept, and never given for another question, another policy or another period."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from gris_api.dp.v1 import question_pb2
+
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.server.asked_questions import MAX_ELEMENTS, MAX_KEPT, MAX_QUESTION_BYTES, AskedQuestions
+from dp_service.server.errors import RequestError
+from pinot_connector import In, NotIn, sharpened_question, sql_question, structured_question
+
+
+def policy_of(table: str = "reading", *, elements: int = 3) -> Policy:
+    """Returns a policy of one table whose months are closed when they have ended."""
+    text = f"""
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  {table}:
+    member: member_id
+    time: {{column: day, type: date, refresh: month}}
+    measures: {{distinct_members: true}}
+    columns:
+      member_id: {{type: string}}
+      article: {{type: string, group_by: true, filter: [in, not_in]}}
+      flag: {{type: bool, filter: [in]}}
+      many: {{type: int64, group_by: true, domain: {list(range(elements))}}}
+      day: {{type: date}}
+"""
+    return read_policy(text.encode(), "policy").policy
+
+
+def second(day: str) -> int:
+    """Returns the middle of a day, in seconds since 1970."""
+    noon = datetime.datetime.fromisoformat(f"{day}T12:00:00+00:00")
+    return int(noon.timestamp())
+
+
+JUNE, LATE_JUNE, JULY = second("2024-06-10"), second("2024-06-29"), second("2024-07-10")
+TOP = structured_question("reading", "article", k=5)
+SQL = "SELECT article, COUNT(DISTINCT member_id) FROM reading GROUP BY article ORDER BY 2 DESC LIMIT 5"
+
+
+@pytest.mark.parametrize("question", [TOP, sql_question(SQL)])
+def test_a_question_is_resolved_once_until_another_period_is_closed(question: question_pb2.Question) -> None:
+    """A day later it means the same; when the month has ended it sees that month too."""
+    asked, policy = AskedQuestions(), policy_of()
+    first = asked.asked(question, policy, now=JUNE)
+    assert asked.asked(question, policy, now=LATE_JUNE) is first
+    later = asked.asked(question, policy, now=JULY)
+    assert later.resolution.fixed_data_version != first.resolution.fixed_data_version
+    assert asked.asked(question, policy, now=JUNE) is first
+
+
+def test_another_policy_is_asked_anew() -> None:
+    """What it does not list is refused, though it was kept before; and the other way round."""
+    asked, before, now = AskedQuestions(), policy_of(), policy_of("another")
+    first = asked.asked(TOP, before, now=JUNE)
+    with pytest.raises(RefusedByPolicyError):
+        asked.asked(TOP, now, now=JUNE)
+    asked.asked(structured_question("another", "article", k=5), now, now=JUNE)
+    again = asked.asked(TOP, before, now=JUNE)
+    assert again is not first
+    assert again.resolution == first.resolution
+
+
+def test_questions_that_python_would_call_equal_are_others() -> None:
+    """A number is no truth value, and a question that differs in anything has a resolution of its own."""
+    asked, policy = AskedQuestions(), policy_of()
+    yes = structured_question("reading", "article", k=5, where={"flag": In([True])})
+    asked.asked(yes, policy, now=JUNE)
+    with pytest.raises(QuestionError):
+        asked.asked(structured_question("reading", "article", k=5, where={"flag": In([1])}), policy, now=JUNE)
+    sql = asked.asked(sql_question(SQL + " "), policy, now=JUNE)
+    assert sql.resolution == asked.asked(TOP, policy, now=JUNE).resolution
+    assert asked.asked(sharpened_question(TOP, [7]), policy, now=JUNE) is asked.asked(TOP, policy, now=JUNE)
+
+
+def test_nothing_is_kept_of_refusals_and_of_what_is_large() -> None:
+    """Long questions and large domains would fill the memory, and so would any number of questions."""
+    asked = AskedQuestions()
+    for question, error in [
+        (structured_question("reading", "day", k=5), RefusedByPolicyError),
+        (question_pb2.Question(), RequestError),
+    ]:
+        for _ in range(2):
+            with pytest.raises(error):
+                asked.asked(question, policy_of(), now=JUNE)
+    policy = policy_of(elements=MAX_ELEMENTS + 1)
+    listed = structured_question("reading", "many", k=5)
+    assert asked.asked(listed, policy, now=JUNE) is not asked.asked(listed, policy, now=JUNE)
+    long = structured_question(
+        "reading",
+        "article",
+        k=5,
+        where={"article": NotIn(["x" * 1000 + str(i) for i in range(1 + MAX_QUESTION_BYTES // 1000)])},
+    )
+    assert asked.asked(long, policy, now=JUNE) is not asked.asked(long, policy, now=JUNE)
+    first = asked.asked(TOP, policy, now=JUNE)
+    for number in range(MAX_KEPT):
+        where = {"article": NotIn([f"no {number}"])}
+        asked.asked(structured_question("reading", "article", k=5, where=where), policy, now=JUNE)
+    assert asked.asked(TOP, policy, now=JUNE) is not first
+
+
+def test_a_query_is_written_once_for_each_engine() -> None:
+    """And each engine has its own."""
+    asked = AskedQuestions().asked(TOP, policy_of(), now=JUNE)
+    (pinot,) = asked.engine_queries(["pinot"])
+    assert [each.dialect for each in asked.engine_queries(["duckdb", "pinot"])] == ["duckdb", "pinot"]
+    assert asked.engine_queries(["pinot"])[0] is pinot
