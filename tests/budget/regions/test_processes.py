@@ -46,7 +46,7 @@ async def until_spent(home: Any, spent: int) -> budget_pb2.GetBudgetResponse:
     async with asyncio.timeout(20):
         while True:
             request = budget_pb2.GetBudgetRequest(account=ANN, with_region_shares=True)
-            found = await home.GetBudget(request)
+            found: budget_pb2.GetBudgetResponse = await home.GetBudget(request)
             if found.levels[-1].spent.information == spent:
                 return found
             await asyncio.sleep(0.05)
