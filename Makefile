@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity simulate superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -179,6 +179,10 @@ $(SUPERSET)/.ready: pyproject.toml Makefile | $(VENV)/.dev
 superset-check: $(SUPERSET)/.ready ## a real Apache Superset asks a gateway: database, charts, refusals; with Chromium it leaves pictures in build/superset-pictures
 	$(BIN)/python -m tests.campaigns.superset --programs $(SUPERSET)/bin $(if $(CHROMIUM),--chromium $(CHROMIUM))
 
+SEEDS ?= 1000
+simulate: $(VENV)/.dev ## SEEDS=10000 histories of three regions and a home, with cuts, crashes, pauses and skewed clocks; a seed that fails is printed
+	$(BIN)/python -m tests.campaigns.regions --seeds $(SEEDS)
+
 rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times, under load; ROLLING="--rounds 50"
 	$(BIN)/python -m tests.campaigns.rolling $(ROLLING)
 
@@ -235,6 +239,9 @@ bench-scale: $(VENV)/.dev ## a raw table, its pairs copy and a star-tree beside 
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo and one durable row; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)
+
+bench-regions: $(VENV)/.dev ## a lone charge in a region beside a single service, 40 ms from its home each way; BENCH="--charges 5000"
+	$(BIN)/python -m bench.regions $(BENCH)
 
 bench-noticing: $(VENV)/.dev ## how soon a dead Redis or PostgreSQL is noticed: killed, frozen, cut off; BENCH="--samples 50"
 	$(BIN)/python -m bench.noticing $(BENCH)

@@ -207,7 +207,7 @@ def applied(local: Account, share: Cost, paid_as: str, bounds: LeaseBounds) -> A
 
 
 def reservation_name(region: str, unit_id: str, lease_id: str, drawn: str) -> str:
-    """Return the id of a reservation of a region's ledger, from which its account there can be told."""
+    """Return the id of a reservation of a region's ledger, which has its account there."""
     return SEPARATOR.join((region, unit_id, lease_id, drawn))
 
 

@@ -76,7 +76,7 @@ class Lending:
         return Granted(
             share=share,
             granted_at=found.time,
-            # Not after the end that the ledger has, which may have been told a later time.
+            # Not after the end that the ledger has, which may have got a later time.
             ends_at=min(ends_at, answer.outcome.expires_at),
             window_start=own_level.window.start,
             window_end=own_level.window.end,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -40,14 +41,12 @@ def charge(number: int, information: int = 5) -> budget_pb2.UpdateBudgetRequest:
     )
 
 
-async def until_spent(
-    home: budget_pb2_grpc.BudgetServiceAsyncStub, spent: int
-) -> budget_pb2.GetBudgetResponse:
+async def until_spent(home: Any, spent: int) -> budget_pb2.GetBudgetResponse:
     """Wait until the home has recorded so much."""
     async with asyncio.timeout(20):
         while True:
             request = budget_pb2.GetBudgetRequest(account=ANN, with_region_shares=True)
-            found = await home.GetBudget(request)
+            found: budget_pb2.GetBudgetResponse = await home.GetBudget(request)
             if found.levels[-1].spent.information == spent:
                 return found
             await asyncio.sleep(0.05)
@@ -62,7 +61,7 @@ async def test_a_region_that_is_cut_off_spends_what_it_holds(tmp_path: Path) -> 
     with service(at_home, f"sqlite:{at_home}/ledger.db", configuration=HOME) as home:
         proxy.upstream = home.address
         async with proxy.listening(), grpc.aio.insecure_channel(home.address) as to_home:
-            central = budget_pb2_grpc.BudgetServiceStub(to_home)
+            central: Any = budget_pb2_grpc.BudgetServiceStub(to_home)
             file = in_region / "region.yaml"
             file.write_text(f"name: eu\nhome: {proxy.address}\nreport_seconds: 0.1\n")
             options = ("--region", str(file))
@@ -70,7 +69,7 @@ async def test_a_region_that_is_cut_off_spends_what_it_holds(tmp_path: Path) -> 
                 in_region, f"sqlite:{in_region}/ledger.db", *options, configuration=REGION
             ) as region:
                 async with grpc.aio.insecure_channel(region.address) as to_region:
-                    near = budget_pb2_grpc.BudgetServiceStub(to_region)
+                    near: Any = budget_pb2_grpc.BudgetServiceStub(to_region)
                     first = await near.UpdateBudget(charge(1))
                     assert first.charged.information == 5
                     found = await until_spent(central, 5)

@@ -16,17 +16,17 @@ from budget_service.server.lending_service import RegionService
 
 
 def reclaims_too_early(part: Any) -> None:
-    """The home forgets a lease 30 seconds before the end that it has told the region."""
+    """The home forgets a lease 30 seconds before the end that it has named to the region."""
     if not isinstance(part, RegionService):
         return
     lending: Any = part._lending
     lend = lending.lend
 
-    async def told_too_late(*arguments: Any) -> Any:
+    async def promised_too_late(*arguments: Any) -> Any:
         found = await lend(*arguments)
         return replace(found, ends_at=found.ends_at + 30 * SECOND) if isinstance(found, Granted) else found
 
-    lending.lend = told_too_late
+    lending.lend = promised_too_late
 
 
 def reports_twice(part: Any) -> None:

@@ -49,7 +49,7 @@ class Witness:
     def lent(
         self, request: regions_pb2.BorrowBudgetRequest, answer: regions_pb2.BorrowBudgetResponse
     ) -> None:
-        """Note a lease as the home has told it."""
+        """Note a lease as the home has described it."""
         if answer.not_lent or request.lease_id in self.leases:
             return
         self.leases[request.lease_id] = GrantedLease(
