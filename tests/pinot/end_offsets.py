@@ -23,7 +23,11 @@ def reporting_ends(controller_url: str, kafka: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            reply = client.get(self.path)
+            try:
+                reply = client.get(self.path)
+            except httpx.HTTPError:
+                self.send_error(httpx.codes.BAD_GATEWAY)
+                return
             content = reply.content
             if self.path.endswith("/consumingSegmentsInfo") and reply.status_code == httpx.codes.OK:
                 topic = self.path.split("/")[2]
@@ -36,7 +40,11 @@ def reporting_ends(controller_url: str, kafka: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Say nothing when a client has stopped waiting."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

@@ -124,7 +124,7 @@ class StreamedTable:
                 partition=own if partition is None else partition,
             )
             producer.poll(0)
-        assert 0 == producer.flush(20), "Kafka did not take every row"
+        assert 0 == producer.flush(60), "Kafka did not take every row"
         self.rows.extend(rows)
 
     def wait_for(self, rows: int) -> None:
