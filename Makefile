@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-sums bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-sums bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -131,7 +131,7 @@ LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
-	$(LOCK) --extra gateway --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
+	$(LOCK) --extra gateway --extra mcp --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) --extra all --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI
@@ -160,6 +160,9 @@ pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
 	$(BIN)/python -m tests.campaigns.chaos $(CHAOS)
+
+agents: $(VENV)/.dev ## a hostile agent asks 500 questions at a real gateway; agents spend whole budgets on one member; AGENTS="--games 1000"
+	$(BIN)/python -m tests.campaigns.agents $(AGENTS)
 
 kills: $(VENV)/.dev ## kill -9 gateways, services and stores for ten minutes each under questions on changing rows; KILLS="--store postgres --minutes 30"
 	$(BIN)/python -m tests.campaigns.kills $(KILLS)

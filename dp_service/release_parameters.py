@@ -161,7 +161,8 @@ class SummedValue:
         quantum: What one step of its sums is worth.
         low: The least that a member's total in an element can be, in steps; over rows, that of a row.
         high: The most.
-        share: Its part of the release's units.
+        share: The part of the release's units that its sums take.
+        count_share: The part that a count of its own takes; None: it has none, and shares that of the elements.
     """
 
     name: str
@@ -169,6 +170,7 @@ class SummedValue:
     low: int
     high: int
     share: Fraction
+    count_share: Fraction | None = None
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
@@ -178,16 +180,25 @@ class SummedValue:
             ("low", self.low),
             ("high", self.high),
             ("sum_share", self.share),
+            *([] if self.count_share is None else [("count_share", self.count_share)]),
         ]
 
     def to_json(self) -> dict[str, Any]:
         """Return what a plan says, as values of JSON."""
-        return {**asdict(self), "quantum": str(self.quantum), "share": str(self.share)}
+        found = {**asdict(self), "quantum": str(self.quantum), "share": str(self.share)}
+        count_share = found.pop("count_share")
+        return found if count_share is None else {**found, "count_share": str(count_share)}
 
     @classmethod
     def from_json(cls, plan: dict[str, Any]) -> SummedValue:
         """Return what a verified plan states."""
-        return cls(**{**plan, "quantum": Fraction(plan["quantum"]), "share": Fraction(plan["share"])})
+        count_share: str | None = plan.get("count_share")
+        numbers = {
+            "quantum": Fraction(plan["quantum"]),
+            "share": Fraction(plan["share"]),
+            "count_share": None if count_share is None else Fraction(count_share),
+        }
+        return cls(**{**plan, **numbers})
 
 
 @dataclass(frozen=True)
@@ -215,6 +226,11 @@ class SumsReleased:
     columns: tuple[SummedValue, ...]
     asked: tuple[AskedAggregate, ...]
     ordered_by: int | None = None
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """The places in `columns` of those with a count of their own."""
+        return tuple(place for place, column in enumerate(self.columns) if column.count_share is not None)
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""

@@ -122,7 +122,7 @@ def _format_value(value: SummedColumn) -> str:
         rows = f"; beside counts of events, a row with {ends}"
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
-        f"{format_exact(value.quantum)}{rows}"
+        f"{format_exact(value.quantum)}{rows}{'; rows without a value count apart' if value.has_own_count else ''}"
     )
 
 

@@ -211,6 +211,13 @@ class QuestionFlags:
     ranked: Annotated[bool, typer.Option("--ranked", help="With --bucket: rank by the count instead.")] = (
         False
     )
+    having: Annotated[
+        list[str],
+        typer.Option(
+            metavar="CONDITION",
+            help="Show only what meets this, such as 'count >= 100' or 'sum:amount < 2500.50'; repeatable.",
+        ),
+    ] = field(default_factory=list)
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
     sharpen: Annotated[
         list[int],

@@ -119,7 +119,9 @@ def _format_sharpened(sharpened: Sharpened) -> Iterator[str]:
 
 def _sigma_of_sum(column: SummedColumn, contributions: Contributions | None) -> float:
     """Return the standard deviation of a sum, half of B + (lower + upper) N, in the units of its column."""
-    of_counts = None if contributions is None else contributions.noise_variance
+    of_counts = column.count_variance
+    if of_counts is None and contributions is not None:
+        of_counts = contributions.noise_variance
     variance = (column.noise_variance or 0) * column.quantum**2 + (of_counts or 0) * (
         column.lower + column.upper
     ) ** 2
@@ -198,9 +200,14 @@ def _format_ranks(result: PrivateResult, quantiles: Quantiles) -> str:
         else f"; about the smallest and the largest value are those at rank {quantiles.spare_members} from the end, so "
         "that no member's own value decides"
     )
+    bounded = (
+        ""
+        if result.parameters.contributions is None
+        else "; members are those that are left in an element once contributions are bounded"
+    )
     return (
         f"with {percent} the wanted ranks of an element are together within so many members of the ranks that the "
-        f"cells hold{beside}{spare}"
+        f"cells hold{bounded}{beside}{spare}"
     )
 
 

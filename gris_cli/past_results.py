@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import typer
-from google.protobuf.json_format import MessageToDict
-from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 from rich.table import Table
 from rich.text import Text
@@ -19,56 +14,10 @@ from gris_cli.clients import gateway_of
 from gris_cli.flags import ConnectionFlags
 from gris_cli.formatting import format_cost
 from gris_cli.printing import console_of_width, print_json, printable, say
-from pinot_connector.gateway_client import AsyncGatewayClient, result_of
-from pinot_connector.results import PrivateResult
+from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.past_results import PastResult
 
 SHOWN_ELEMENTS = 3
-
-
-@dataclass(frozen=True)
-class PastResult:
-    """A result that was paid for.
-
-    Attributes:
-        released_at: When it was returned.
-        question: What was asked.
-        request_id: The request's name; empty: it had none.
-        result: The result; without rows if there were too many to keep.
-        elements_omitted: Whether there were.
-    """
-
-    released_at: datetime.datetime
-    question: question_pb2.Question
-    request_id: str
-    result: PrivateResult
-    elements_omitted: bool
-
-    @classmethod
-    def of(cls, message: app_pb2.PastRelease) -> PastResult:
-        """Return the result that a message holds."""
-        end = app_pb2.Result()
-        end.CopyFrom(message.result)
-        chunks = [message.elements]
-        if message.elements_omitted:
-            # There are no columns either.
-            chunks, end.element_count = [], 0
-        return cls(
-            released_at=message.released_at.ToDatetime(tzinfo=datetime.UTC),
-            question=message.question,
-            request_id=message.request_id,
-            result=result_of(chunks, end),
-            elements_omitted=message.elements_omitted,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result in terms of JSON."""
-        return {
-            "released_at": self.released_at.isoformat(),
-            "question": MessageToDict(self.question, preserving_proto_field_name=True),
-            "request_id": self.request_id,
-            "elements_omitted": self.elements_omitted,
-            "result": self.result.to_dict(),
-        }
 
 
 def past_results(flags: ConnectionFlags, most: int) -> list[PastResult]:

@@ -21,13 +21,13 @@ from dp_service.queries.tables import (
     Column,
     Contributions,
     Names,
-    Nulls,
     OfferedMeasure,
     Policy,
     QuantileColumn,
     Table,
     TauIs,
     ValueColumn,
+    ValueNulls,
 )
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy
@@ -321,8 +321,10 @@ def _format_quantiles(column: QuantileColumn) -> str:
 
 
 def _format_value_nulls(value: ValueColumn) -> str:
-    if value.nulls is Nulls.KEEP and value.null_value is not None:
+    if value.nulls is ValueNulls.KEEP and value.null_value is not None:
         return f"; a missing value counts as {format_exact(value.null_value)}"
+    if value.nulls is ValueNulls.OWN_COUNT:
+        return "; rows without a value count, and its sums and averages are of the others, with a count of their own"
     return "; rows without a value count in no question that sums it"
 
 

@@ -16,7 +16,7 @@ from dp_service.queries.canonical import CanonicalQuery, canonicalise
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.quantiles import member_value
-from dp_service.queries.render.sums import measures, usable_conditions
+from dp_service.queries.render.sums import conditions_of_use, measures, usable_conditions
 from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
 from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction
@@ -49,7 +49,8 @@ class Clamped:
 def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
     """Yield the columns of which rows are left out for their value, with the condition for these rows."""
     for value in _columns(table):
-        if conditions := _usable(table, value):
+        (used,) = _asking(table, value).used_values
+        if conditions := list(usable_conditions(used, _DUCKDB)):
             yield value, f"NOT ({' AND '.join(conditions)})"
 
 
@@ -87,14 +88,15 @@ def _of_member(table: Table, value: _Valued) -> str:
     """Return how a query writes the value of a member that counts, before it is clamped."""
     query = _asking(table, value)
     if query.quantiles is None:
-        (total,) = measures(query, _DUCKDB)
-        return total
+        return measures(query, _DUCKDB)[0]
     return f"{member_value(query.quantiles, _DUCKDB)} AS {total_name(0)}"
 
 
 def _usable(table: Table, value: _Valued) -> list[str]:
+    """Return which rows the column's own numbers are of, also where the others count without it."""
     (used,) = _asking(table, value).used_values
-    return list(usable_conditions(used, _DUCKDB))
+    conditions = conditions_of_use if used.has_own_count else usable_conditions
+    return list(conditions(used, _DUCKDB))
 
 
 def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Clamped:

@@ -87,6 +87,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         quantiles=_quantiles(flags.quantiles),
         bucket=flags.bucket or None,
         ranked=flags.ranked,
+        having=flags.having,
     )
 
 
@@ -112,7 +113,7 @@ def flags_named(flags: QuestionFlags) -> Iterator[None]:
         yield
     except InvalidQuestion as error:
         field_name, _, column = error.field.partition(".")
-        if field_name == "sharpening":
+        if field_name in ("sharpening", "having"):
             column = ""
         flag = _flag_of(field_name, flags) if not flags.sql or field_name == "sharpening" else ""
         if flag:
@@ -158,6 +159,7 @@ _FLAGS = {
     "ordered_by": "--order-by",
     "quantiles": "--quantiles",
     "bucket": "--bucket",
+    "having": "--having",
     "omit_counts": "--no-counts",
     "sharpening": "--sharpen",
 }
@@ -179,6 +181,7 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--quantiles": flags.quantiles,
         "--bucket": flags.bucket,
         "--ranked": flags.ranked,
+        "--having": flags.having,
     }
     others = [name for name, value in given.items() if value]
     if others:

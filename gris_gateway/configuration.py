@@ -18,6 +18,7 @@
           - {claim: org, equals: acme, prefix: [app, acme], append: sub}
     releases: {file: /var/lib/gris/releases.sqlite, key_file: releases.key}
     history: {retention_days: 35}
+    mcp: {listen: 0.0.0.0:8444, hosts: [gateway.example.org]}
     limits: {per_second: 50, burst: 200, concurrent: 32, waiting: 64}
     timeouts: {engine: 45, budget_silence: 0.2}
 
@@ -212,6 +213,18 @@ class IdentityRules(Strict):
         return self
 
 
+class McpSettings(Strict):
+    """Where agents are served over HTTP, and which requests are read: for `hosts`, and from pages of `origins`.
+
+    Without `tls`, that of the gateway counts; without `hosts`, names of this machine.
+    """
+
+    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50055"
+    tls: Tls | None = None
+    hosts: list[Annotated[str, Field(pattern=r"^[a-z0-9_.:\[\]-]+$")]] = Field(default_factory=list)
+    origins: list[Annotated[str, Field(pattern="^https?://[^/]+$")]] = Field(default_factory=list)
+
+
 class HistorySettings(Strict):
     """How results are listed. They are a view of the releases; a `file` keeps them where releases are in memory."""
 
@@ -325,6 +338,7 @@ class GatewayConfiguration(Strict):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     history: HistorySettings = HistorySettings()
     releases: ReleaseSettings = ReleaseSettings()
+    mcp: McpSettings | None = None
     limits: LimitSettings = LimitSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
     reserve_first: bool = True
@@ -342,3 +356,22 @@ class GatewayConfiguration(Strict):
                 "listen: others can reach this address: expected tls, or insecure: true where something before the "
                 "gateway ends TLS"
             )
+        if self.mcp is not None:
+            self._require_protected_agents(self.mcp)
+
+    def tls_of_agents(self) -> Tls | None:
+        """Return the TLS of the MCP server."""
+        return self.tls if self.mcp is None or self.mcp.tls is None else self.mcp.tls
+
+    def _require_protected_agents(self, mcp: McpSettings) -> None:
+        if self.identity.jwt is None:
+            raise SecurityError("mcp: expected identity.jwt: agents are known by their tokens")
+        if is_loopback(mcp.listen):
+            return
+        if self.tls_of_agents() is None and not self.insecure:
+            raise SecurityError(
+                "mcp.listen: others can reach this address: expected tls, or insecure: true where something before the "
+                "gateway ends TLS"
+            )
+        if not mcp.hosts:
+            raise SecurityError("mcp.hosts: expected the names by which agents reach this address")

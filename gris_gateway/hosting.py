@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import grpc
@@ -18,6 +18,7 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.history import History, Keeping
+from gris_gateway.in_process import RegisteredMethods
 from gris_gateway.kept_history import KeptHistory, move_history
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import ListingEngine, OfferedTables
@@ -33,7 +34,7 @@ from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.slow_callers import handshake_options, keepalive_options
 from gris_serving.telemetry import Telemetry
-from gris_serving.tls import is_loopback, server_credentials
+from gris_serving.tls import is_loopback, server_context, server_credentials
 from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
@@ -68,6 +69,13 @@ class Gateway:
         configuration.budget.require_readable("budget")
         store_keys_of(configuration.releases)
         connection_of(configuration.releases)
+        self.agent_address: str | None = None
+        """Where agents are served, once they are."""
+        self._agent_tls = None
+        if configuration.mcp is not None:
+            _require_mcp()
+            tls = configuration.tls_of_agents()
+            self._agent_tls = None if tls is None else server_context(tls.files())
         self._engine = engine_of(configuration.engine)
 
     def close(self) -> None:
@@ -126,14 +134,16 @@ class Gateway:
         self, servicer: PrivateQueryServicer, process_telemetry: Telemetry, drain_seconds: float
     ) -> AsyncIterator[str]:
         instrumentation, names = process_telemetry.instrumentation, (SERVICE_NAME, health.OVERALL)
+        admission = GatewayAdmission(self._callers, self._limiter, instrumentation, self._limits)
         server = grpc.aio.server(
-            interceptors=(GatewayAdmission(self._callers, self._limiter, instrumentation, self._limits),),
+            interceptors=(admission,),
             options=(
                 *_options(self._limits),
                 *connection_options(drain_seconds, grace_seconds=self._limits.slowest_call_seconds),
             ),
         )
-        instrumented = instrumentation.before(server, ordinary_reasons=ORDINARY_REASONS)
+        methods = RegisteredMethods(server)
+        instrumented = instrumentation.before(methods, ordinary_reasons=ORDINARY_REASONS)  # type: ignore[arg-type]
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumented)
         served_health = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(served_health, server)
@@ -141,8 +151,10 @@ class Gateway:
             reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(reflected, server)
         address = self._bind(server)
-        with self._watched_upstreams(served_health, process_telemetry) as upstream_health:
+        async with AsyncExitStack() as stack:
+            upstream_health = stack.enter_context(self._watched_upstreams(served_health, process_telemetry))
             await server.start()
+            agents = await stack.enter_async_context(self._agents(methods, admission))
             served_health.report(names, serving=True)
             instrumentation.report("server", serving=True)
             watching = asyncio.create_task(upstream_health.watch())
@@ -151,11 +163,32 @@ class Gateway:
             finally:
                 instrumentation.report("server", serving=False)
                 grace_seconds = self._limits.grace_seconds
-                await drain_and_stop(
-                    server, served_health, names, drain_seconds=drain_seconds, grace_seconds=grace_seconds
+                await asyncio.gather(
+                    drain_and_stop(
+                        server, served_health, names, drain_seconds=drain_seconds, grace_seconds=grace_seconds
+                    ),
+                    _closed_later(agents, drain_seconds),
                 )
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _agents(
+        self, methods: RegisteredMethods, admission: GatewayAdmission
+    ) -> AsyncIterator[AsyncExitStack]:
+        """Serve agents over HTTP, if the configuration says so, until what is yielded is closed or the block ends."""
+        async with AsyncExitStack() as serving:
+            mcp = self._configuration.mcp
+            if mcp is not None:
+                # Its libraries are an extra.
+                from gris_gateway.agents import AgentAdmission, AgentServer  # noqa: PLC0415
+
+                own = self._configuration.limits.of_a_caller()
+                requests = Limiter(own, clock=time.monotonic, limits=self._limits)
+                admitting = AgentAdmission(self._callers, requests, methods, admission)
+                agents = AgentServer(mcp, self._agent_tls, admitting, self._limits)
+                self.agent_address = await serving.enter_async_context(agents.serving())
+            yield serving
 
     @contextmanager
     def _watched_upstreams(
@@ -191,6 +224,19 @@ class Gateway:
         except RuntimeError:
             raise SecurityError(f"listen: cannot listen on {listen}") from None
         return f"{listen.rpartition(':')[0]}:{port}"
+
+
+def _require_mcp() -> None:
+    """Raise SecurityError unless the libraries of the MCP server are there."""
+    try:
+        import gris_gateway.agents  # noqa: F401, PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise SecurityError(f"mcp: this needs the package {error.name}: pip install 'gris-dp[mcp]'") from None
+
+
+async def _closed_later(agents: AsyncExitStack, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await agents.aclose()
 
 
 async def _history(configuration: GatewayConfiguration, releases: ReleaseStore) -> History | KeptHistory:

@@ -211,6 +211,9 @@ def _sums(sums: Sums) -> dp_pb2.Sums:
                 upper=str(column.upper),
                 share=_exact(column.share),
                 noise_variance=_exact(column.noise_variance),
+                has_own_count=column.has_own_count,
+                count_share=_exact(column.count_share),
+                count_variance=_exact(column.count_variance),
             )
             for column in sums.columns
         ],

@@ -1,8 +1,8 @@
 """The process of the gateway.
 
 When it can serve it prints one line of JSON, `{"service": "gateway", "address": "127.0.0.1:PORT"}`, with the
-`metrics_address` if there is one; its log goes to standard error. It exits with 2 if its options or configuration
-cannot be used.
+`metrics_address` and the `mcp_address` if there are any; its log goes to standard error. It exits with 2 if its options
+or configuration cannot be used.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ async def _run(gateway: Gateway, process_telemetry: Telemetry, drain_seconds: fl
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with gateway.serving(process_telemetry, drain_seconds) as address:
+        ready = {"service": "gateway", "address": address, **process_telemetry.addresses}
+        if gateway.agent_address is not None:
+            ready["mcp_address"] = gateway.agent_address
         # Standard output has this line and nothing else, for the program that started the process.
-        sys.stdout.write(
-            json.dumps({"service": "gateway", "address": address, **process_telemetry.addresses}) + "\n"
-        )
+        sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
         await stop.wait()
 

@@ -29,7 +29,14 @@ from gris_serving.options import LogFormat, LogLevel
 REQUEST_ID_KEY = "x-request-id"
 """The metadata under which a client names its request."""
 
-OWN_LOGGERS = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving")
+OWN_LOGGERS = (
+    "dp_service",
+    "budget_service",
+    "pinot_connector",
+    "gris_gateway",
+    "gris_mcp",
+    "gris_serving",
+)
 
 CALL: ContextVar[grpc.aio.ServicerContext[Any, Any] | None] = ContextVar("call", default=None)
 """The call that is being served. Its metadata is read only when something is logged."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import ssl
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +44,28 @@ def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
     Raises:
         SecurityError: A file cannot be used; the message names it.
     """
-    paths = [files.certificate, files.key, *([files.client_ca] if files.client_ca else [])]
-    reloading = ReloadingFiles("TLS", paths, lambda: _configuration(files))
+    reloading = ReloadingFiles("TLS", _paths(files), lambda: _configuration(files))
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
         reloading.value(), reloading.value, require_client_authentication=files.client_ca is not None
     )
     return credentials
+
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    """Return the same for a server of Python's own TLS: a context whose connections use the files as they are then.
+
+    Raises:
+        SecurityError: A file cannot be used; the message names it.
+    """
+    reloading = ReloadingFiles("TLS", _paths(files), lambda: _context(files))
+    context = reloading.value()
+
+    # It is called for every connection, also for those that name no host.
+    def use_present_files(connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        connection.context = reloading.value()
+
+    context.sni_callback = use_present_files
+    return context
 
 
 def require_usable(authority: Path | None, certificate: Path | None, key: Path | None) -> None:
@@ -70,6 +87,24 @@ def is_loopback(listen: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _paths(files: TlsFiles) -> list[Path]:
+    return [files.certificate, files.key, *([files.client_ca] if files.client_ca else [])]
+
+
+def _context(files: TlsFiles) -> ssl.SSLContext:
+    # Checked as they are for gRPC, with the same messages.
+    _configuration(files)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+        if files.client_ca is not None:
+            context.load_verify_locations(files.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError):
+        raise SecurityError(f"{files.certificate}: expected files that TLS can use") from None
+    return context
 
 
 def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:

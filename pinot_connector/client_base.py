@@ -109,6 +109,7 @@ class ClientBase(ABC, Generic[Answered]):
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
         order_by: str | None = None,
+        having: str | Sequence[str] = (),
     ) -> Answered:
         """Ranks the `k` elements of `by` with the largest counts.
 
@@ -130,6 +131,8 @@ class ClientBase(ABC, Generic[Answered]):
                 events are counted.
             order_by: one of these sums or averages, as `sum:<column>` or `avg:<column>`: the list is in its descending
                 order. None: it is in the order of its counts.
+            having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
+                do not meet all of them are not shown, before the `k` largest are. They cost nothing.
 
         Returns:
             The result: at most `k` rows, the largest first, and fewer if it ended in bottom.
@@ -161,6 +164,7 @@ class ClientBase(ABC, Generic[Answered]):
                 sums=sums,
                 averages=averages,
                 order_by=order_by,
+                having=having,
             )
         )
 
@@ -177,6 +181,7 @@ class ClientBase(ABC, Generic[Answered]):
         averages: Sequence[str] = (),
         order_by: str | None = None,
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
+        having: str | Sequence[str] = (),
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
@@ -201,6 +206,8 @@ class ClientBase(ABC, Generic[Answered]):
                 order. None: it is in the order of its counts.
             quantiles: the quantiles of one column to show instead of counts, such as `{"amount": [0.25, 0.5, 0.75]}`,
                 with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
+            having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
+                do not meet all of them are not shown. They cost nothing.
 
         Returns:
             The result: one row for each element, the largest first; quantiles are in the order of the elements.
@@ -230,6 +237,7 @@ class ClientBase(ABC, Generic[Answered]):
                 averages=averages,
                 order_by=order_by,
                 quantiles=quantiles,
+                having=having,
             )
         )
 
@@ -244,6 +252,7 @@ class ClientBase(ABC, Generic[Answered]):
         time_range: tuple[TimeBound, TimeBound] | None = None,
         sums: Sequence[str] = (),
         averages: Sequence[str] = (),
+        having: str | Sequence[str] = (),
     ) -> Answered:
         """Counts by buckets of time, in the order of time.
 
@@ -261,6 +270,8 @@ class ClientBase(ABC, Generic[Answered]):
                 a datetime needs a time zone. The buckets are those in this range, and in closed periods.
             sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
             averages: the value columns whose averages over members' totals to show, behind the sums.
+            having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
+                do not meet all of them are not shown. They cost nothing.
 
         Returns:
             The result: one row for each bucket, named by its first day, also where nothing was counted.
@@ -289,6 +300,7 @@ class ClientBase(ABC, Generic[Answered]):
                 sums=sums,
                 averages=averages,
                 bucket=bucket,
+                having=having,
             )
         )
 

@@ -33,6 +33,7 @@ _OWN_FEATURES = frozenset(
         dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
         dp_pb2.ENGINE_FEATURE_SUMS,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
+        dp_pb2.ENGINE_FEATURE_OWN_COUNTS,
         dp_pb2.ENGINE_FEATURE_QUANTILES,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS,
     }
@@ -88,6 +89,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
         sums=tuple(map(_read_value, translation.sums)),
         quantiles=_read_value(translation.quantiles) if of_quantiles else None,
+        own_counts=translation.own_counts,
         stream=_stream(translation.stream) if translation.HasField("stream") else None,
     )
 

@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import grpc
@@ -77,13 +77,41 @@ _RETRIED_BY_GRPC = [
 _Response = TypeVar("_Response")
 
 
+class GatewayCalls(Protocol):
+    """The gateway's RPCs for a program in its own process, which needs no connection; called as those of a stub."""
+
+    @property
+    def Ask(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Answers a question, as an iterator of messages."""
+
+    @property
+    def Explain(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Says what a question would cost."""
+
+    @property
+    def GetRemaining(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Says what is left."""
+
+    @property
+    def GetGuarantee(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Says how private everything is that the account is shown."""
+
+    @property
+    def GetCatalog(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Says what may be asked."""
+
+    @property
+    def ListReleases(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
+        """Lists what was paid for."""
+
+
 class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
     """Asks private questions through a gateway, which knows the caller's account by certificate or token.
 
     Use it in one event loop, with any number of questions at a time.
 
     Args:
-        gateway: the gateway's address; see `gateway_address`.
+        gateway: the gateway's address; see `gateway_address`. Inside the gateway's own process, its calls.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
             None: the caller's own.
 
@@ -91,13 +119,16 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         InvalidQuestion: the account is no text, or a file of the credentials cannot be used.
     """
 
-    def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self, gateway: Address | GatewayCalls, *, account: str | Sequence[str] | None = None
+    ) -> None:
         path = account.split("/") if isinstance(account, str) else account
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
-        self._channel = open_channel(gateway, _RETRIED_BY_GRPC)
-        self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = app_pb2_grpc.PrivateQueryServiceStub(
-            self._channel
-        )  # type: ignore[assignment]
+        self._channel: grpc.aio.Channel | None = None
+        if isinstance(gateway, str | Endpoint):
+            self._channel = open_channel(gateway, _RETRIED_BY_GRPC)
+            gateway = app_pb2_grpc.PrivateQueryServiceStub(self._channel)
+        self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = gateway  # type: ignore[assignment]
 
     async def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
         """Answers a question that `structured_question` or `sql_question` built.
@@ -268,7 +299,8 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
 
     async def close(self) -> None:
         """Closes the connection. Closing twice is allowed."""
-        await self._channel.close()
+        if self._channel is not None:
+            await self._channel.close()
 
     async def __aenter__(self) -> AsyncGatewayClient:
         return self

@@ -29,7 +29,7 @@ def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:
         raise IncompleteAnswer("the engine answered with more rows than asked")
     if [len(column) for column in answer.elements] != [len(answer.counts)] * len(query.columns):
         raise IncompleteAnswer("the engine answered with columns that do not belong together")
-    if [len(column) for column in answer.sums] != [len(answer.counts)] * len(query.sums):
+    if [len(column) for column in answer.sums] != [len(answer.counts)] * (len(query.sums) + query.own_counts):
         raise IncompleteAnswer("the engine answered with sums that do not belong together")
     if any(not -MAX_COUNT <= number <= MAX_COUNT for column in answer.sums for number in column):
         raise IncompleteAnswer("the engine answered with an impossible sum")

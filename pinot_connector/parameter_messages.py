@@ -207,6 +207,9 @@ def summed_column_of(message: dp_pb2.SummedColumn) -> SummedColumn:
         noise_variance=exact(message.noise_variance) if message.noise_variance else None,
         row_lower=exact(message.row_lower) if message.row_lower else None,
         row_upper=exact(message.row_upper) if message.row_upper else None,
+        has_own_count=message.has_own_count,
+        count_share=exact(message.count_share) if message.count_share else None,
+        count_variance=exact(message.count_variance) if message.count_variance else None,
     )
 
 

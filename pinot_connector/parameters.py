@@ -174,6 +174,9 @@ class SummedColumn:
     Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`.
     `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps; both
     are None in a catalogue.
+
+    With `has_own_count` rows without a usable value count, and the column's sums and averages are of the others. Their
+    own count takes `count_share` of the units and has noise of `count_variance`; both are None in a catalogue.
     """
 
     name: str
@@ -184,6 +187,9 @@ class SummedColumn:
     noise_variance: Fraction | None
     row_lower: Fraction | None = None
     row_upper: Fraction | None = None
+    has_own_count: bool = False
+    count_share: Fraction | None = None
+    count_variance: Fraction | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.days import days_of
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.having import having_conditions
 
 # A `datetime.datetime` is a `datetime.date` to Python; as a value it needs a time zone.
 Value: TypeAlias = str | int | bool | datetime.date
@@ -121,6 +122,7 @@ def structured_question(
     quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
     bucket: str | None = None,
     ranked: bool = False,
+    having: str | Sequence[str] = (),
 ) -> question_pb2.Question:
     """Builds a question.
 
@@ -144,6 +146,8 @@ def structured_question(
             does not have the column, it comes before the others.
         ranked: with `bucket`, whether the list is in the order of its counts. Otherwise it is in that of time, and `k`
             shows the first elements of it.
+        having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`; elements that do
+            not meet all of them are not shown. A text is one condition.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
@@ -164,7 +168,9 @@ def structured_question(
         quantiles=_quantiles(quantiles or {}),
     )
     if order_by is not None:
-        query.ordered_by = _place(order_by, query.aggregates)
+        query.ordered_by = _place("ordered_by", checked_text("ordered_by", order_by), query.aggregates)
+    conditions = checked_texts("having", [having] if isinstance(having, str) else having)
+    query.having.extend(having_conditions(conditions, lambda name: _place("having", name, query.aggregates)))
     if length is not None:
         query.bucket.length, query.bucket.ranked = BUCKET_LENGTHS[length], ranked
     elif ranked:
@@ -202,13 +208,14 @@ def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
     return question_pb2.Quantile(function=number, column=column, q=text)
 
 
-def _place(order_by: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:
-    name, _, column = checked_text("ordered_by", order_by).partition(":")
+def _place(field: str, named: str, aggregates: Sequence[question_pb2.Aggregate]) -> int:
+    name, _, column = named.partition(":")
     for place, each in enumerate(aggregates):
         if (each.function, each.column) == (_ORDERS.get(name), column):
             return place
+    count = "count, or " if field == "having" else ""
     raise InvalidQuestion(
-        "ordered_by", "expected sum:COLUMN or avg:COLUMN, a sum or an average that is asked for"
+        field, f"expected {count}sum:COLUMN or avg:COLUMN, a sum or an average that is asked for"
     )
 
 

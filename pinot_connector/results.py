@@ -302,6 +302,8 @@ def rank_error_lines(result: PrivateResult) -> Iterator[str]:
         cuts = f", and up to {float(part):.3g} of those in the cells of other quantiles" if part else ""
         within = f"within {float(error):.4g} members of the wanted one{cuts}"
         yield f"{shown.title}: with {percent} its cell holds ranks {within}"
+    if result.parameters.contributions is not None:
+        yield "members: those that are left in an element once contributions are bounded"
     if quantiles.spare_members is not None:
         yield (
             f"about the smallest and the largest value: that at rank {quantiles.spare_members} from the end, so that "

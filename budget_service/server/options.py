@@ -19,7 +19,9 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--config", type=Path, required=True, help="budget.yaml")
     stores = options.add_mutually_exclusive_group()
     stores.add_argument(
-        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
+        "--store",
+        default="sqlite:ledger.db",
+        help="sqlite:PATH, redis[s]://..., postgresql://... or etcd[s]://...",
     )
     stores.add_argument(
         "--store-file", type=Path, help="a file with the store's address, for one that holds a password"
@@ -44,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     marks.add_argument(
         "--mark",
         type=Path,
-        help="the file of the high-water mark, kept apart from Redis or PostgreSQL, to notice a restored backup",
+        help="the file of the high-water mark, kept apart from a remote store, to notice a restored backup",
     )
     marks.add_argument(
         "--no-mark", action="store_true", help="accept that nobody notices a restored backup; no warning then"

@@ -293,7 +293,7 @@ async def _supervise(
 ) -> int:
     if store.startswith("sqlite:"):
         raise StoreUnusableError(
-            "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
+            "a SQLite ledger has exactly one writer: --workers is for Redis, PostgreSQL and etcd"
         )
     arguments = worker_arguments(options, store)
     wanted = {"address": options.listen}

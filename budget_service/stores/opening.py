@@ -15,6 +15,7 @@ from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS, Tuning
 
 if TYPE_CHECKING:
+    from budget_service.stores.etcd.store import EtcdStore
     from budget_service.stores.postgres.store import PostgresStore
     from budget_service.stores.redis.store import RedisStore
 
@@ -44,7 +45,7 @@ async def open_store(
     """Open a store.
 
     Args:
-        address: `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`.
+        address: `sqlite:PATH`, `redis[s]://...`, `postgresql://...` or `etcd[s]://...`.
         allow_volatile: Accept a store that may lose charges when it dies, for tests.
         mark: The file of the high-water mark of a remote ledger.
         is_unguarded: No mark is wanted, and no warning that there is none.
@@ -57,7 +58,7 @@ async def open_store(
     if path := _sqlite_path(address):
         if mark is not None or is_unguarded:
             raise StoreUnusableError(
-                "a SQLite ledger has its mark beside it: --mark and --no-mark are for Redis and PostgreSQL"
+                "a SQLite ledger has its mark beside it: --mark and --no-mark are for Redis, PostgreSQL and etcd"
             )
         return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed, tuning=tuning)
     store = await _remote(address).open(
@@ -121,7 +122,7 @@ async def renew_mark(address: str, stated: Position, *, allow_volatile: bool, ma
     """
     if mark is None or _sqlite_path(address):
         raise StoreUnusableError(
-            "--renew-mark writes the file of --mark, for a ledger in Redis or PostgreSQL"
+            "--renew-mark writes the file of --mark, for a ledger in Redis, PostgreSQL or etcd"
         )
     store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
@@ -149,7 +150,7 @@ def _sqlite_path(address: str) -> Path | None:
     return Path(path) if path else None
 
 
-def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:
+def _remote(address: str) -> type[RedisStore] | type[PostgresStore] | type[EtcdStore]:
     if address.startswith(("redis://", "rediss://")):
         try:
             from budget_service.stores.redis.store import RedisStore  # noqa: PLC0415 - the client is an extra
@@ -162,4 +163,13 @@ def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:
         except ModuleNotFoundError:
             raise StoreUnusableError("a PostgreSQL store needs `pip install gris-dp[postgres]`") from None
         return PostgresStore
-    raise StoreUnusableError("a store is sqlite:PATH, redis[s]://HOST:PORT/DB or postgresql://HOST:PORT/DB")
+    if address.startswith(("etcd://", "etcds://")):
+        try:
+            from budget_service.stores.etcd.store import EtcdStore  # noqa: PLC0415 - the client is an extra
+        except ModuleNotFoundError:
+            raise StoreUnusableError("an etcd store needs `pip install gris-dp[etcd]`") from None
+        return EtcdStore
+    raise StoreUnusableError(
+        "a store is sqlite:PATH, redis[s]://HOST:PORT/DB, postgresql://HOST:PORT/DB or "
+        "etcd[s]://HOST:PORT,HOST:PORT,HOST:PORT"
+    )

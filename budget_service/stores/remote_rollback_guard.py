@@ -1,4 +1,4 @@
-"""The high-water mark of a ledger in Redis or PostgreSQL, kept with the service and apart from the store.
+"""The high-water mark of a ledger in a remote store, kept with the service and apart from the store.
 
 The ledger has a name and a count. A service that has charged something increases the count within a second, and writes
 it into a small file that is not part of the store and its backups. A ledger that is behind its high-water mark, or has

@@ -46,7 +46,7 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
-from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, ValueColumn
+from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, ValueColumn, ValueNulls
 from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
@@ -112,7 +112,8 @@ class QueryBucket:
 class QueryValue:
     """A column that the question sums.
 
-    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows.
+    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
+    `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum.
     """
 
     name: str
@@ -120,6 +121,7 @@ class QueryValue:
     bounds: ValueBounds
     keeps_nulls: bool
     null_value: Fraction | None
+    has_own_count: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,11 @@ class CanonicalQuery:
     def used_values(self) -> tuple[QueryValue, ...]:
         """The columns whose values a row must have to count: those that are summed, or that quantiles are of."""
         return self.values if self.quantiles is None else (*self.values, self.quantiles.value)
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """The places in `values` of the columns that have a count of their own."""
+        return tuple(place for place, value in enumerate(self.values) if value.has_own_count)
 
     @property
     def rows_summed(self) -> int | None:
@@ -260,7 +267,9 @@ def _query_quantiles(query: HistogramQuery, table: Table) -> QueryQuantiles | No
 
 
 def _query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
-    return QueryValue(column.name, column.type, column.bounds, column.nulls is Nulls.KEEP, column.null_value)
+    keeps_nulls = column.nulls in (Nulls.KEEP, ValueNulls.KEEP)
+    has_own_count = column.nulls is ValueNulls.OWN_COUNT
+    return QueryValue(column.name, column.type, column.bounds, keeps_nulls, column.null_value, has_own_count)
 
 
 def _mentioned(
@@ -447,7 +456,7 @@ def _summed_bytes(value: QueryValue) -> bytes:
         value.type.encode(),
         str(bounds.quantum.size).encode(),
         *(str(end).encode() for end in ends),
-        b"keep" if value.keeps_nulls else b"drop",
+        b"own count" if value.has_own_count else b"keep" if value.keeps_nulls else b"drop",
         null_value,
     )
 

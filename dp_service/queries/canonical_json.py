@@ -63,6 +63,7 @@ def _summed_to_json(value: QueryValue) -> dict[str, Any]:
         "totals": [bounds.totals.low, bounds.totals.high],
         "keeps_nulls": value.keeps_nulls,
         "null_value": None if value.null_value is None else str(value.null_value),
+        **({"has_own_count": True} if value.has_own_count else {}),
     }
 
 
@@ -74,6 +75,7 @@ def _summed_from_json(body: dict[str, Any]) -> QueryValue:
         bounds=ValueBounds(Quantum(Fraction(body["quantum"])), Clamp(*body["rows"]), Clamp(*body["totals"])),
         keeps_nulls=body["keeps_nulls"],
         null_value=None if null_value is None else Fraction(null_value),
+        has_own_count=body.get("has_own_count", False),
     )
 
 

@@ -30,8 +30,8 @@ ONE_PERIOD = "all"
 RESERVED_COLUMNS = ("gris_member", "gris_rank", FIRST_COUNT_COLUMN)
 """The names that a query which bounds members gives to columns of its own."""
 
-RESERVED_PREFIXES = ("gris_total_", "gris_sum_")
-"""How the names begin that it gives to columns of members' totals and of sums."""
+RESERVED_PREFIXES = ("gris_total_", "gris_sum_", "gris_used_", "gris_own_count_")
+"""How the names begin that it gives to columns of members' totals, of sums, and of what these are of."""
 
 _Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[str, str]]

@@ -83,6 +83,7 @@ def _of_table(table: Table) -> _Warnings:
         )
     if table.contributions is not None:
         yield from _of_contributions(table.contributions, (*path, "contributions"))
+        yield from _of_buckets(table, table.contributions, (*path, "time", "buckets"))
     if table.member_column() is None:
         yield (
             (*path, "member"),
@@ -121,6 +122,17 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
         yield (
             (*path, "periods"),
             f"a promise that nothing checks: the copy has no more than {stated.periods} periods, now and later",
+        )
+
+
+def _of_buckets(table: Table, stated: Contributions, path: KeyPath) -> _Warnings:
+    """Yield what an assumed bound promises beyond the elements of columns, where buckets of time are offered."""
+    if table.buckets and stated.bounded_by is BoundedBy.ASSUMED:
+        yield (
+            path,
+            f"the assumed bound is about these buckets, too: no member counts in more than {stated.delta_0} of them, "
+            "nor of their combinations with columns, in any range of time; `gris policy check --data` does not count "
+            "that, and bound: in_query needs no promise",
         )
 
 

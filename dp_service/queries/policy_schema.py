@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs
+from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs, ValueNulls
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.terms import (
     Answering,
@@ -240,7 +240,7 @@ class ValueSchema(_Strict):
     row_lower: Bound | None = None
     row_upper: Bound | None = None
     weight: Annotated[int, Field(gt=0, le=1000)] = 1
-    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
+    nulls: Annotated[ValueNulls, Field(strict=False)] = ValueNulls.DROP
     null_value: Bound | None = None
 
 

@@ -15,7 +15,15 @@ from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import PolicySchema, ValueSchema
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_AGGREGATES
-from dp_service.queries.tables import Column, Contributions, Nulls, Policy, Sums, Table, ValueColumn
+from dp_service.queries.tables import (
+    Column,
+    Contributions,
+    Policy,
+    Sums,
+    Table,
+    ValueColumn,
+    ValueNulls,
+)
 from dp_service.terms import ColumnType, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
@@ -36,6 +44,16 @@ def total_name(place: int) -> str:
 def sum_name(place: int) -> str:
     """Return what a query calls the centred sum of the value column in a place, from 0 on."""
     return f"gris_sum_{place + 1}"
+
+
+def used_name(place: int) -> str:
+    """Return what a query calls how many of a member's rows have a value that can be used, in a place from 0 on."""
+    return f"gris_used_{place + 1}"
+
+
+def own_count_name(place: int) -> str:
+    """Return what a query calls the own count of a value column: the place-th of those that have one, from 0 on."""
+    return f"gris_own_count_{place + 1}"
 
 
 def value_columns(
@@ -101,7 +119,7 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
     row_lower, row_upper = _row_bounds(schema)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
-    if schema.nulls is Nulls.KEEP and schema.null_value is None:
+    if schema.nulls is ValueNulls.KEEP and schema.null_value is None:
         yield "null_value", "expected the number that stands for NULL, since NULLs are kept"
 
 
@@ -192,7 +210,8 @@ def _agree(listed: Column, column: ValueColumn) -> bool:
 
 def _reserved_names() -> frozenset[str]:
     places = range(MAXIMUM_AGGREGATES)
-    return frozenset((*RESERVED_COLUMNS, *map(total_name, places), *map(sum_name, places)))
+    names = (total_name, sum_name, used_name, own_count_name)
+    return frozenset((*RESERVED_COLUMNS, *(name(place) for name in names for place in places)))
 
 
 def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contributions) -> Iterator[str]:
@@ -205,10 +224,17 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     widest, narrowest = zip(*(_widths(column, tau, bounded) for tau in _summed_rows(table)), strict=True)
     most = max(bounded.delta_0, bounded.buckets or 0)
-    if max(widest) * most / (2 * rho * least) > MAX_VARIANCE:
+    if max(widest) * most / (2 * rho * least * _share_of_sum(column)) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
     if min(narrowest) / (2 * rho * (1 - bounded.sums.share)) < MIN_VARIANCE:
         yield "expected a finer quantum or fewer units: the noise is too small to be drawn"
+
+
+def _share_of_sum(column: ValueColumn) -> Fraction:
+    """Return the least part of a column's share that its sum has; a count of its own takes at most the rest of 1/16."""
+    if column.nulls is not ValueNulls.OWN_COUNT:
+        return Fraction(1)
+    return 1 - max(column.bounds.totals.count_share, column.bounds.rows.count_share)
 
 
 def _widths(column: ValueColumn, tau: int | None, bounded: Contributions) -> tuple[int, int]:

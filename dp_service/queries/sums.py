@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.tables import Sums, ValueColumn
+from dp_service.queries.tables import Sums, ValueColumn, ValueNulls
 from dp_service.release_parameters import AskedAggregate, SummedValue, SumsReleased
+from dp_service.values.bounds import Clamp
 
 MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
@@ -58,4 +59,12 @@ def shown_with_sums(k: int | None, aggregates: int, elements: int | None) -> int
 def _summed_value(column: ValueColumn, query: HistogramQuery, share: Fraction) -> SummedValue:
     bounds = column.bounds
     clamp = bounds.rows if query.sums_rows else bounds.totals
-    return SummedValue(column.name, bounds.quantum.size, clamp.low, clamp.high, share)
+    count_share = share_of_own_count(column, clamp) * share
+    return SummedValue(
+        column.name, bounds.quantum.size, clamp.low, clamp.high, share - count_share, count_share or None
+    )
+
+
+def share_of_own_count(column: ValueColumn, clamp: Clamp) -> Fraction:
+    """Return which part of a column's share its own count takes, 0 if it has none: its SUM then has the least error."""
+    return clamp.count_share if column.nulls is ValueNulls.OWN_COUNT else Fraction(0)

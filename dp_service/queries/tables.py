@@ -49,6 +49,18 @@ class Nulls(StrEnum):
     KEEP = "keep"
 
 
+class ValueNulls(StrEnum):
+    """What happens to a row whose value is not usable, in questions that sum the column.
+
+    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
+    sums and averages leave it out, which have a count of their own for that.
+    """
+
+    DROP = "drop"
+    KEEP = "keep"
+    OWN_COUNT = "own_count"
+
+
 class TauIs(StrEnum):
     """Why no member changes a count of events by more than tau.
 
@@ -222,7 +234,7 @@ class ValueColumn:
     type: ValueType
     bounds: ValueBounds
     weight: int
-    nulls: Nulls
+    nulls: ValueNulls
     null_value: Fraction | None
 
 

@@ -19,7 +19,8 @@ class Drawn:
     Attributes:
         selection: The elements in their order, and their noisy counts.
         total: The noisy number of members; None: the mechanism draws none.
-        sums: The noisy centred sums of each column that is summed, one for each element.
+        sums: The noisy centred sums of each column that is summed, one for each element, and then the noisy counts of
+            the columns that have some of their own.
         cells: The chosen cells of each quantile that is released, one for each element.
     """
 

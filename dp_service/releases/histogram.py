@@ -38,7 +38,8 @@ class Histogram:
     """Elements in ascending order and their true counts, int64 of shape (n,). It never leaves dp_service.
 
     `total` is the number of members that the engine's answer counts, also in rows that are left out afterwards; None:
-    it was not asked for. `sums` has the centred sums of each column that is summed, int64 of shape (n,).
+    it was not asked for. `sums` has the centred sums of each column that is summed, int64 of shape (n,), and then the
+    own counts of the columns that have some.
     """
 
     types: tuple[ColumnType, ...]
@@ -93,6 +94,7 @@ def checked_histogram(
     row_limit: int,
     first_counts: Sequence[int] | None = None,
     clamps: Sequence[Clamp] = (),
+    own_counts: Sequence[int] = (),
 ) -> Histogram:
     """Check an engine's answer and return it as a histogram, sorted by element.
 
@@ -104,10 +106,11 @@ def checked_histogram(
         types: The types of the element columns.
         columns: The values of each column, one for each row.
         counts: The count of each row.
-        sums: The centred sums of each column that is summed, one for each row.
+        sums: The centred sums of each column that is summed, one for each row, and then the own counts.
         row_limit: The most rows that there may be.
         first_counts: Of how many members each row's element is the first; None: the query does not ask.
         clamps: The ends of a member's total, for each column that is summed.
+        own_counts: The places of the columns that have a count of their own.
 
     Raises:
         HistogramError: The answer breaks one of these rules.
@@ -127,7 +130,7 @@ def checked_histogram(
         raise HistogramError("expected each element once")
     checked = _checked_counts(counts)
     total = None if first_counts is None else _checked_total(first_counts, counts)
-    checked_sums = _checked_sums(sums, checked, clamps)
+    checked_sums = _checked_sums(sums, checked, clamps, own_counts)
     order = sorted(range(len(keys)), key=keys.__getitem__)
     in_order = tuple(column[order] for column in checked_sums)
     return Histogram(types, [elements[i] for i in order], checked[order], total, in_order)
@@ -163,11 +166,32 @@ def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _checked_sums(
-    sums: Sequence[Sequence[int]], counts: NDArray[np.int64], clamps: Sequence[Clamp]
+    sums: Sequence[Sequence[int]],
+    counts: NDArray[np.int64],
+    clamps: Sequence[Clamp],
+    own_counts: Sequence[int],
 ) -> list[NDArray[np.int64]]:
-    if len(sums) != len(clamps):
-        raise HistogramError(f"expected sums of {len(clamps)} columns, got {len(sums)}")
-    return [_checked_column(column, counts, clamp) for column, clamp in zip(sums, clamps, strict=True)]
+    """Return the sums, each of as many members as its column counts, and behind them the own counts."""
+    if len(sums) != len(clamps) + len(own_counts):
+        raise HistogramError(f"expected sums of {len(clamps)} columns and {len(own_counts)} own counts")
+    owned = {
+        place: _checked_own(column, counts)
+        for place, column in zip(own_counts, sums[len(clamps) :], strict=True)
+    }
+    summed = [
+        _checked_column(column, owned.get(place, counts), clamp)
+        for place, (column, clamp) in enumerate(zip(sums, clamps, strict=False))
+    ]
+    return [*summed, *owned.values()]
+
+
+def _checked_own(column: Sequence[int], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the counts of a column's own: of the members, or rows, that the element counts."""
+    if len(column) != counts.size or not set(map(type, column)) <= {int}:
+        raise HistogramError("expected a whole number of a column's own counts in every row")
+    if any(not 0 <= own <= count for own, count in zip(column, counts.tolist(), strict=True)):
+        raise HistogramError("expected no count of a column's own beyond that of its row")
+    return np.array(column, dtype=np.int64)
 
 
 def _checked_column(column: Sequence[int], counts: NDArray[np.int64], clamp: Clamp) -> NDArray[np.int64]:

@@ -138,7 +138,9 @@ def _moments(currency: Currency, parameters: ReleaseParameters) -> BoundMoments 
     if stated is None or sums is None or stated.shifted:
         raise IncompleteParametersError
     bound = _bound(stated, parameters.tau)
-    columns = tuple(SumShare(Clamp(column.low, column.high), column.share) for column in sums.columns)
+    columns = tuple(
+        SumShare(Clamp(column.low, column.high), column.share, column.count_share) for column in sums.columns
+    )
     if stated.names is not None:
         return MomentsOfNames(_looks(currency, stated, stated.names, bound), sums.share, columns)
     return BoundMoments(currency, Fraction(stated.units), bound, stated.min_count, sums.share, columns)

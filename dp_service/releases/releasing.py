@@ -45,7 +45,13 @@ from dp_service.releases.mechanism import (
 )
 from dp_service.releases.plan import Plan
 from dp_service.releases.quantiles import ShownCells, cells_only, drawn_cells, shown_cells
-from dp_service.releases.sums import AnsweredAggregate, InOrder, answered, drawn_moments
+from dp_service.releases.sums import (
+    AnsweredAggregate,
+    InOrder,
+    answered,
+    drawn_moments,
+    with_own_counts,
+)
 from dp_service.terms import CountNoise, Element, MechanismName
 
 
@@ -108,7 +114,7 @@ class Released:
         release_id: The public name of the release.
         whole: Whether this is everything that was released, whatever part of it the question shows.
         denominator: What divides the noisy counts; 1 unless they are released relative to their total.
-        sums: The noisy centred sums of each column that is summed, one for each element.
+        sums: As for `Drawn`.
         cells: The chosen cells of each quantile that is released, one for each element.
     """
 
@@ -193,12 +199,19 @@ def _drawn(
     if rows.total is not None:
         raise HistogramError("expected no total beside these counts")
     if isinstance(mechanism, BoundMoments | MomentsOfNames):
-        sums = tuple(map(ColumnSums, rows.sums))
+        sums = _column_sums(parameters, rows)
         draw = mechanism.run if isinstance(mechanism, BoundMoments) else mechanism.draw_moments
         return drawn_moments(draw(counts, sums, noise))
     if isinstance(mechanism, TwoLooks):
         return Drawn(mechanism.draw_counts(counts, noise))
     return Drawn(mechanism.run(counts, noise))
+
+
+def _column_sums(parameters: ReleaseParameters, rows: Histogram) -> tuple[ColumnSums, ...]:
+    """Return the sums of each column, with its own counts if it has any."""
+    if parameters.sums is None:
+        raise IncompleteParametersError
+    return tuple(ColumnSums(*each) for each in with_own_counts(parameters.sums, rows.sums))
 
 
 def _specification(plan: Plan) -> bytes:
@@ -296,9 +309,10 @@ def _shown_in_order(
 def _require_belonging(parameters: ReleaseParameters, drawn: Drawn, shift: Shift | None) -> None:
     if (shift is None) is not (drawn.total is None):
         raise ValueError("a total must be there exactly where counts are released relative to it")
-    columns = () if parameters.sums is None else parameters.sums.columns
+    stated = parameters.sums
+    expected = 0 if stated is None else len(stated.columns) + len(stated.own_counts)
     rows = drawn.selection.indices.shape
-    if len(drawn.sums) != len(columns) or any(each.shape != rows for each in drawn.sums):
+    if len(drawn.sums) != expected or any(each.shape != rows for each in drawn.sums):
         raise ValueError("expected the sums of every column for each element")
 
 

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dp_service.mechanisms.aggregates.intervals import (
     AverageInterval,
     Shown,
@@ -28,6 +31,8 @@ from dp_service.releases.drawn import Drawn
 from dp_service.releases.mechanism import IncompleteParametersError, moments_of
 from dp_service.terms import AggregateFunction
 
+Integers = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -42,7 +47,7 @@ class Answer:
 class AnsweredAggregate:
     """One sum or average for each element that is shown.
 
-    It is None where there is no average to show: where the interval of the element's count reaches down to 0.
+    It is None where there is no average to show: where the interval of the count that it is of reaches down to 0.
     """
 
     answers: tuple[Answer | None, ...]
@@ -72,9 +77,23 @@ class Answered:
 
 
 def drawn_moments(release: ReleasedMoments) -> Drawn:
-    """Return a release as the selection of its elements, and the noisy centred sums of each column."""
+    """Return a release as the selection of its elements, the noisy centred sums of each column, and own counts."""
     selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
-    return Drawn(selection, sums=tuple(column.centred for column in release.columns))
+    own = (column.counts for column in release.columns if column.has_own_count)
+    return Drawn(selection, sums=(*(column.centred for column in release.columns), *own))
+
+
+def with_own_counts(
+    stated: SumsReleased, numbers: tuple[Integers, ...]
+) -> tuple[tuple[Integers, Integers | None], ...]:
+    """Return the sums of each column beside its own counts, None where it has none.
+
+    Args:
+        stated: What is summed.
+        numbers: The sums of each column, and then the own counts of those that have some.
+    """
+    owned = dict(zip(stated.own_counts, numbers[len(stated.columns) :], strict=True))
+    return tuple((numbers[place], owned.get(place)) for place in range(len(stated.columns)))
 
 
 def answered(parameters: ReleaseParameters, drawn: Drawn, *, most: int, alpha: Fraction) -> Answered:
@@ -143,7 +162,7 @@ def _released(parameters: ReleaseParameters, drawn: Drawn) -> ReleasedMoments | 
         return None
     if selection.noisy_counts is None:
         raise IncompleteParametersError
-    columns = [(each, None) for each in drawn.sums]
+    columns = with_own_counts(parameters.sums, drawn.sums)
     return mechanism.released(selection.indices, selection.noisy_counts, columns)
 
 

@@ -33,6 +33,7 @@ from dp_service.queries.tables import (
     Table,
     TauIs,
     ValueColumn,
+    ValueNulls,
 )
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.server.errors import CatalogChangedError, RequestError
@@ -193,6 +194,7 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.SummedColum
         upper=str(totals.high * quantum),
         row_lower=str(rows.low * quantum) if sums_rows else "",
         row_upper=str(rows.high * quantum) if sums_rows else "",
+        has_own_count=column.nulls is ValueNulls.OWN_COUNT,
     )
 
 

@@ -238,12 +238,18 @@ def _sums(parameters: ReleaseParameters) -> Iterator[str]:
     summed = "row's value" if parameters.sums_rows else "member's total"
     for place, column in enumerate(stated.columns):
         low, high = (_number(end * column.quantum) for end in (column.low, column.high))
-        of_counts = mechanism.count_variance * (column.low + column.high) ** 2
+        own = mechanism.own_count_variance(place)
+        of_counts = (mechanism.count_variance if own is None else own) * (column.low + column.high) ** 2
         deviation = math.sqrt(mechanism.sum_variance(place) + of_counts) / 2 * float(column.quantum)
         yield (
             f"A {summed} of {column.name} counts with {low} to {high}, in steps of {_number(column.quantum)}. "
             f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}."
         )
+        if column.count_share is not None:
+            yield (
+                f"Rows without a value of {column.name} count; its sums and averages are of the others, whose own "
+                f"count takes {column.count_share} of the units."
+            )
     yield "Where the interval of a count reaches down to 0, no average is shown."
     if stated.ordered_by is not None:
         first = stated.asked[stated.ordered_by]

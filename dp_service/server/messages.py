@@ -268,13 +268,21 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(
-    required: Iterable[Feature], *, two_looks: bool, sums: bool, over_rows: bool, quantiles: bool, rows: bool
+    required: Iterable[Feature],
+    *,
+    two_looks: bool,
+    sums: bool,
+    over_rows: bool,
+    own_counts: bool,
+    quantiles: bool,
+    rows: bool,
 ) -> list[dp_pb2.EngineFeature]:
     """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
     of_client = {
         dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks,
         dp_pb2.ENGINE_FEATURE_SUMS: sums,
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
+        dp_pb2.ENGINE_FEATURE_OWN_COUNTS: own_counts,
         dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
     }
@@ -411,7 +419,7 @@ def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
     return dp_pb2.Sums(
         share=str(stated.share),
         columns=[
-            _summed_column(column, mechanism.sum_variance(place))
+            _summed_column(column, mechanism.sum_variance(place), mechanism.own_count_variance(place))
             for place, column in enumerate(stated.columns)
         ],
         aggregates=[
@@ -427,7 +435,9 @@ def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
     )
 
 
-def _summed_column(column: SummedValue, variance: Fraction) -> dp_pb2.SummedColumn:
+def _summed_column(
+    column: SummedValue, variance: Fraction, of_own_count: Fraction | None
+) -> dp_pb2.SummedColumn:
     return dp_pb2.SummedColumn(
         name=column.name,
         quantum=str(column.quantum),
@@ -435,6 +445,9 @@ def _summed_column(column: SummedValue, variance: Fraction) -> dp_pb2.SummedColu
         upper=str(column.high * column.quantum),
         share=str(column.share),
         noise_variance=str(variance),
+        has_own_count=column.count_share is not None,
+        count_share="" if column.count_share is None else str(column.count_share),
+        count_variance="" if of_own_count is None else str(of_own_count),
     )
 
 

@@ -63,6 +63,8 @@ def quantile_sentences(resolution: Resolution) -> Iterator[str]:
             f"With 95 % the wanted rank of {_name(asked)} is within {_number(Fraction(shown.rank_error))} members of "
             f"the ranks in its cell{cuts}."
         )
+    if bounded is not None:
+        yield "Members are those that are left in an element once contributions are bounded."
     if message.spare_members:
         yield (
             f"About the smallest and the largest value mean the value at rank {message.spare_members} from the end, so "

@@ -44,7 +44,7 @@ class StreamAssembler:
 
     def __post_init__(self) -> None:
         self.columns = [[] for _ in self._columns]
-        self.sums = [[] for _ in self._summed]
+        self.sums = [[] for _ in (*self._summed, *self._own_counts)]
 
     @property
     def _columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -56,6 +56,11 @@ class StreamAssembler:
     def _summed(self) -> tuple[SummedValue, ...]:
         stated = self.plan.parameters.sums
         return () if stated is None else stated.columns
+
+    @property
+    def _own_counts(self) -> tuple[int, ...]:
+        stated = self.plan.parameters.sums
+        return () if stated is None else stated.own_counts
 
     def add(self, chunk: histogram_pb2.Histogram) -> None:
         """Add rows, at most as many as the plan's query can return; surplus rows are refused before they are stored.
@@ -79,7 +84,7 @@ class StreamAssembler:
             len(each.values) != len(chunk.counts) for each in chunk.sums
         ):
             raise HistogramError(
-                "expected as many sums of each of the plan's value columns as there are counts"
+                "expected as many sums of each of the plan's value columns, and own counts, as there are counts"
             )
         for held, column in zip(self.columns, columns, strict=True):
             held.extend(column)
@@ -103,6 +108,7 @@ class StreamAssembler:
             row_limit=self.plan.row_limit,
             first_counts=self.first_counts if self._has_first_counts else None,
             clamps=[Clamp(column.low, column.high) for column in self._summed],
+            own_counts=self._own_counts,
         )
 
     @property

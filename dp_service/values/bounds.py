@@ -59,6 +59,11 @@ class Clamp:
         """low + high, twice the middle: what is taken off twice a value to centre it."""
         return self.low + self.high
 
+    @property
+    def count_share(self) -> Fraction:
+        """The part of the price of a SUM that N takes at best beside B, at least 1/16; see `BoundMoments`."""
+        return max(Fraction(abs(self.centre), self.width + abs(self.centre)), Fraction(1, 16))
+
     def __call__(self, steps: int) -> int:
         """Return the nearest number between the ends."""
         return min(max(steps, self.low), self.high)

@@ -39,6 +39,7 @@ from gris_cli.plan.flags import (
     named_errors,
     policy_of,
 )
+from gris_cli.plan.value import command as value_command
 
 # typer copies a list before it hands it over.
 NO_DOMAINS: list[str] = []
@@ -259,6 +260,7 @@ def compose(
 
 
 app.command()(bound_command.bound)
+app.command()(value_command.value)
 app.command()(data_commands.curve)
 app.command()(data_commands.found)
 app.command()(data_commands.usage)

@@ -25,6 +25,11 @@ def sum_column(place: int) -> str:
     return f"gris_sum_{place + 1}"
 
 
+def own_count_column(place: int) -> str:
+    """Returns the name of the place-th own count of a column that is summed, from 0 on."""
+    return f"gris_own_count_{place + 1}"
+
+
 class ColumnType(Enum):
     """The type of a column that elements come from."""
 
@@ -187,7 +192,8 @@ class EngineQuery:
     `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
-    `sums` are the columns that it sums: for each, the answer has one more column behind all counts. `quantiles` is the
+    `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
+    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the
     column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`. With
     `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
     """
@@ -203,6 +209,7 @@ class EngineQuery:
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
+    own_counts: int = 0
     stream: ClosedStream | None = None
 
     @property
@@ -212,9 +219,10 @@ class EngineQuery:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The names of the columns of the answer behind its elements: the counts, and then the centred sums."""
+        """The names of the columns of the answer behind its elements: counts, centred sums, and own counts of these."""
         firsts = (FIRST_COUNT_COLUMN,) if self.first_counts else ()
-        return (COUNT_COLUMN, *firsts, *map(sum_column, range(len(self.sums))))
+        own = map(own_count_column, range(self.own_counts))
+        return (COUNT_COLUMN, *firsts, *map(sum_column, range(len(self.sums))), *own)
 
     def answer(
         self,
@@ -236,7 +244,7 @@ class EngineAnswer:
     `elements` has one list for each column of the query, all as long as `counts`; days are integers since
     1970-01-01. `data_version` is the version of the data that the counts were asked of. `coverage` is whatever the
     engine itself needs to confirm the answer. `first_counts` are as long as `counts` where the query asks for them, and
-    otherwise empty. `sums` has one list for each column that the query sums.
+    otherwise empty. `sums` has one list for each column that the query sums, and then one for each own count.
     """
 
     elements: tuple[list[Element], ...]

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
+import psycopg
 import pytest
 import pytest_asyncio
 
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import Account, Cost
-from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
+from budget_service.stores.interface import (
+    OutcomeUnknownError,
+    StoreError,
+    StoreUnavailableError,
+    StoreUnusableError,
+)
 from budget_service.stores.postgres.store import PostgresStore
 from tests.budget.conftest import closing
 from tests.support.budget_samples import Asked, charge, levels, limit
@@ -113,3 +120,73 @@ async def test_what_was_acknowledged_outlives_a_fail_over(
         for request in asked:
             if answered := before.get(request.request.request_id):
                 assert await store.apply(*request) == Answer(answered.outcome, replayed=True)
+
+
+def required(*servers: PostgresServer) -> str:
+    """Return the address of a ledger that has to be on a standby, on whichever server takes writes."""
+    hosts = ",".join(f"127.0.0.1:{each.port}" for each in servers)
+    parameters = "connect_timeout=10&synchronous=required&target_session_attrs=read-write"
+    return f"postgresql://gris@{hosts}/postgres?{parameters}"
+
+
+async def test_a_server_that_replicates_asynchronously_is_refused_where_that_matters(
+    own_postgres: PostgresServer,
+) -> None:
+    """By its settings, by what its user may see, and by whether the standby is there; another word is no option."""
+    with pytest.raises(StoreUnusableError, match="asynchronously: set synchronous_standby_names"):
+        await PostgresStore.open(required(own_postgres))
+    own_postgres.restart(SYNCHRONOUS)
+    with pytest.raises(StoreUnavailableError, match="no synchronous standby"):
+        await PostgresStore.open(required(own_postgres))
+    own_postgres.execute("DROP ROLE IF EXISTS nobody_special")
+    with psycopg.connect(own_postgres.address, autocommit=True) as connection:
+        # No standby is there to wait for.
+        connection.execute("SET synchronous_commit = local")
+        connection.execute("CREATE ROLE nobody_special LOGIN")
+    with pytest.raises(StoreUnusableError, match="GRANT pg_read_all_stats"):
+        await PostgresStore.open(required(own_postgres).replace("gris@", "nobody_special@"))
+    with pytest.raises(StoreUnusableError, match="must be required"):
+        await PostgresStore.open(required(own_postgres).replace("=required", "=yes"))
+
+
+async def test_a_primary_that_comes_back_after_a_fail_over_is_not_used(
+    own_postgres: PostgresServer, standby: PostgresServer, tmp_path: Path
+) -> None:
+    """It still takes writes, alone and with a standby of its own; neither a service that runs uses it nor a new one."""
+    address, mark = required(own_postgres, standby), tmp_path / "ledger.mark"
+    async with closing(await PostgresStore.open(address, mark=mark)) as store:
+        await store.apply(*charge("before", account=ACCOUNT, on=ON))
+        await store.check()
+        own_postgres.kill()
+        standby.execute("SELECT pg_promote()")
+        standby.restart(SYNCHRONOUS)
+        with standby_of(standby):
+            becomes_true(standby, "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+            await insisted(lambda: store.apply(*charge("after", account=ACCOUNT, on=ON)))
+            await insisted(store.check)
+            own_postgres.start()
+            # Nothing waits for a standby that follows another one now.
+            with pytest.raises(StoreUnavailableError, match="no synchronous standby"):
+                await PostgresStore.open(required(own_postgres), mark=mark)
+            with standby_of(own_postgres):
+                becomes_true(
+                    own_postgres, "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
+                )
+                with pytest.raises(StoreUnusableError, match="behind its mark"):
+                    await PostgresStore.open(required(own_postgres), mark=mark)
+                # Each of these comes on a connection of its own, for which the old primary is asked first.
+                standby.hang_up()
+                await insisted(lambda: store.apply(*charge("again", account=ACCOUNT, on=ON)))
+                assert Cost(12, 3) == (await store.read(ACCOUNT, ON)).levels[-1].spent
+        own_postgres.restart()
+
+
+async def insisted(ask: Callable[[], Awaitable[object]]) -> None:
+    """Try again until the store does it."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await ask()
+                return
+            except StoreError:
+                await asyncio.sleep(0.05)

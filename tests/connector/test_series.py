@@ -227,6 +227,15 @@ def test_having_leaves_out_what_was_released(client: PrivateClient) -> None:
     assert 0 < len(expected) < 12
     assert shown(left) == expected
     assert "75000" not in str(left.to_dict())
+    structured = client.series(
+        "exact",
+        "month:day",
+        time_range=(datetime.date(2010, 12, 1), datetime.date(2011, 12, 1)),
+        sums=["quantity"],
+        averages=["quantity"],
+        having=["count > 900", "sum:quantity>=75000.0", " avg:quantity < 160/2 "],
+    )
+    assert (structured.release_id, structured.rows) == (left.release_id, left.rows)
     assert client.sql(MONTHS.format("", "exact") + BY_MONTH + " HAVING people > 100000").rows == ()
 
 

@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,10 @@ UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_sile
 MOST_NAMES = 4
 NAMES = f"""
       names: {{delta_1: 2, share: 0.5, max_names: {MOST_NAMES}}}"""
+# A third of the numbers and some of the whole ones are no values of their column.
+APART = _TABLE.replace("upper: 10}", "upper: 10, nulls: own_count, null_value: 1}").replace(
+    "row_upper: 5}", "row_upper: 5, nulls: own_count}"
+)
 POLICY = f"""
 epsilon_per: 10
 delta: 1e-10
@@ -67,6 +72,8 @@ tables:
   t: {_TABLE.replace("UNITS", str(UNITS))}
   noisy: {_TABLE.replace("UNITS", "1")}
   looks: {_TABLE.replace("UNITS", f"{UNITS}{NAMES}")}
+  apart: {APART.replace("UNITS", str(UNITS))}
+  apart_looks: {APART.replace("UNITS", f"{UNITS}{NAMES}")}
 """
 BUDGET = """
 create_at_first_use: true
@@ -123,7 +130,7 @@ NEARLY_SURE = 1 - 1e-8
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path, request: pytest.FixtureRequest) -> Iterator[PrivateClient]:
     """A client with an account of its own, and with another confidence where the test names one."""
-    engine = DuckDBEngine({"t": file, "noisy": file, "looks": file})
+    engine = DuckDBEngine(dict.fromkeys(("t", "noisy", "looks", "apart", "apart_looks"), file))
     with PrivateClient(
         dp=services.dp_address,
         budget=services.budget_address,
@@ -231,6 +238,61 @@ def test_two_looks_sum_within_the_names_of_the_first(client: PrivateClient) -> N
         ordered = client.histogram("looks", "text", measure=measure, sums=["number"], order_by="sum:number")
         assert list(shown(ordered)) == sorted(expected, key=lambda text: (-expected[text][1], text))
         assert (ordered.charged.information, ordered.interval_kind) == (0, IntervalKind.PLAIN)
+
+
+@pytest.mark.parametrize("table", ["apart", "apart_looks"])
+@pytest.mark.parametrize("measure", Measure)
+def test_columns_with_own_counts_are_averaged_over_their_own_values(
+    client: PrivateClient, table: str, measure: Measure
+) -> None:
+    """Whatever is summed beside them, and whoever has a value: counts are of everybody."""
+    both = ["number", "whole"]
+    ask = partial(client.histogram, table, "text", measure=measure, sums=both, averages=both)
+    result = ask()
+    within = [row for row in rows() if row.text in shown(result)]
+    under = parse_policy(POLICY)
+    question = asked("number", "whole", table=table, measure=structured.Measure(measure.value))
+    expected = {str(text): numbers for text, *numbers in reference(question, under, within)}
+    assert {text: n for text, (n, _) in shown(result).items()} == {
+        text: n for text, (n, *_) in expected.items()
+    }
+    columns, is_missing = [under.table(table).value(name).bounds for name in both], [False, False]
+    for text, (_, values) in shown(result).items():
+        n, *numbers = (int(each) for each in expected[text])  # type: ignore[call-overload]
+        for place, bounds in enumerate(columns):
+            centred, own = numbers[place], numbers[2 + place]
+            clamp = bounds.totals if measure is Measure.DISTINCT_MEMBERS else bounds.rows
+            total, average = values[place], values[2 + place]
+            assert 0 < own <= n
+            is_missing[place] |= own < n
+            assert total is not None
+            assert average is not None
+            assert total.value == Fraction(centred + clamp.centre * own, 2) * bounds.quantum.size
+            assert average.value == total.value / own
+    assert all(is_missing)
+    # A kept release brings its own counts back, and so does the order of an average.
+    again = ask(order_by="avg:number")
+    assert (again.release_id, again.charged.information) == (result.release_id, 0)
+    assert sorted(shown(again).items()) == sorted(shown(result).items())
+    alone = client.histogram(table, "text", measure=measure, sums=["number"])
+    assert {text: n for text, (n, _) in shown(alone).items()} == {
+        text: n for text, (n, _) in shown(result).items()
+    }
+
+
+def test_every_surface_says_of_which_rows_a_column_with_an_own_count_is(client: PrivateClient) -> None:
+    """Explain and the catalogue before, and the result, also behind a gateway, with the noise of that count."""
+    question = "SELECT text, COUNT(DISTINCT member), AVG(number) FROM apart GROUP BY text"
+    explained = client.explain(question)
+    assert any("Rows without a value of number count" in each for each in explained.sentences)
+    (column,) = explained.parameters.sums.columns if explained.parameters.sums else ()
+    assert (column.has_own_count, column.share, column.count_share) == (True, Fraction(1, 4), Fraction(1, 4))
+    entry = next(table for table in client.catalog().tables if table.name == "apart")
+    assert [each.has_own_count for each in entry.values] == [True, True]
+    result = client.sql(question)
+    (elements,) = element_chunks(result)
+    behind = result_of([elements], result_message(result))
+    assert behind.parameters.sums == result.parameters.sums == explained.parameters.sums
 
 
 def test_a_first_look_without_names_shows_no_sum(client: PrivateClient) -> None:

@@ -16,7 +16,15 @@ import pytest
 
 from tests.support.pages import DOCS, ROOT
 
-PACKAGES = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving", "gris_cli")
+PACKAGES = (
+    "dp_service",
+    "budget_service",
+    "pinot_connector",
+    "gris_gateway",
+    "gris_serving",
+    "gris_mcp",
+    "gris_cli",
+)
 # Whatever else may hold a name that a comment speaks of.
 OTHER_SOURCES = {".proto", ".sql", ".lua", ".yaml", ".yml", ".toml", ".go", ".java", ".json", ".sh", ".html"}
 

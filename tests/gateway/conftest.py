@@ -49,6 +49,7 @@ identity:
       - {{claim: org, equals: globex, prefix: [app, globex]}}
       - {{claim: org, equals: notebooks, prefix: [app, notebooks], append: sub, accounts_below: true}}
 history: {{file: {history}, per_account: 50}}
+mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}, origins: ["https://pages.example.org"]}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}
 timeouts: {{budget_silence: 10, budget_attempt: 6}}
 """
@@ -66,6 +67,7 @@ class GatewayWorld:
     folder: Path
     services: World
     metrics_address: str = ""
+    mcp_address: str = ""
     _nobody: list[Credentials] = field(default_factory=list)
 
     @property
@@ -120,7 +122,9 @@ def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     config = write_configuration(folder, authority, issuer, world.dp, world.budget)
     options = ["--config", config, "--metrics-listen", "127.0.0.1:0"]
     with process("gris_gateway", options, folder / "gateway.log") as ready:
-        yield GatewayWorld(ready["address"], authority, issuer, folder, world, ready["metrics_address"])
+        yield GatewayWorld(
+            ready["address"], authority, issuer, folder, world, ready["metrics_address"], ready["mcp_address"]
+        )
 
 
 def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:

@@ -95,7 +95,8 @@ class Stage:
         budget = ["--config", folder / "budget.yaml", "--store", f"sqlite:{folder / 'ledger.db'}", *tls]
         self.dp = opened.enter_context(loud("dp_service", dp, folder / "dp.log"))["address"]
         self.budget = opened.enter_context(loud("budget_service", budget, folder / "budget.log"))["address"]
-        self.gateway = opened.enter_context(self._gateway("gateway", self.dp, self.budget))["address"]
+        ready = opened.enter_context(self._gateway("gateway", self.dp, self.budget))
+        self.gateway, self.mcp = ready["address"], ready["mcp_address"]
         nowhere = f"127.0.0.1:{free_port()}"
         broken = self._gateway("broken", self.dp, nowhere)
         self.broken = opened.enter_context(broken)["address"]
@@ -114,6 +115,7 @@ identity:
     {{key_file: {self.issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: g,
       accounts: [{{claim: iss, equals: {ISSUER}, prefix: [{ACCOUNT}]}}]}}
 history: {{file: {folder}/{name}.sqlite}}
+mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {folder}/server.pem, key: {folder}/server.key}}}}
 """)
         return loud("gris_gateway", ["--config", folder / f"{name}.yaml"], folder / f"{name}.log")
 

@@ -14,7 +14,6 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import question_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from gris_cli.past_results import PastResult
 from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, Credentials, Endpoint, GatewayClient
 from pinot_connector.budgets import shares_of
 from pinot_connector.dbapi import connect_gateway
@@ -27,6 +26,7 @@ from pinot_connector.errors import (
     ServiceRefused,
 )
 from pinot_connector.guarantees import PublishedDomain, Sharing
+from pinot_connector.past_results import PastResult
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import GatewayWorld, stub_of

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import httpx2
 import pytest
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
@@ -26,6 +27,7 @@ from pinot_connector.errors import GrisError
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import stub_of
 from tests.gateway.stage import ACCOUNT, ALIAS, COUNTS, ELEMENT, KEY, LITERAL, OTHER, REQUEST, Stage
+from tests.support.agents import LEGACY, MODERN, over_http, trusting
 from tests.support.markers import number
 
 _numbers = itertools.count()
@@ -68,6 +70,33 @@ async def reported(stage: Stage, client: AsyncGatewayClient, question: Any) -> i
         stage.said.append(f"{type(error).__name__} {error}")
         return 0
     return 1
+
+
+async def agents_ask(stage: Stage) -> None:
+    """Let an agent ask rightly and wrongly over HTTP, in both eras of the protocol; note what failures say."""
+    for mode in (LEGACY, MODERN):
+        stage.caller()
+        async with over_http(stage.mcp, stage.tokens[-1], stage.authority.ca_file, mode) as agent:
+            # Paid for before, and all that this budget pays for.
+            where = [{"column": "element", "one_of": [f"{ELEMENT}-one", LITERAL]}]
+            assert (await agent.call("ask", table="visits", by=["element"], where=where))["rows"]
+            assert (await agent.call("history"))["answers"]
+            for tool, arguments in (
+                ("ask", {"sql": f"SELECT element FROM visits WHERE member_id = '{LITERAL}'"}),
+                ("ask", {"table": "visits", "by": [LITERAL]}),
+                ("ask", {"table": "visits", LITERAL: ELEMENT}),
+                ("ask", {"table": LITERAL}),
+                ("catalog", {"table": LITERAL}),
+            ):
+                stage.said.append(str(await agent.failure_of(tool, arguments)))
+    stage.caller(iss=LITERAL)
+    async with httpx2.AsyncClient(verify=trusting(stage.authority.ca_file)) as http:
+        for method, path, content in (("POST", "/mcp", LITERAL), ("GET", f"/{LITERAL}", "")):
+            headers = {"Authorization": f"Bearer {stage.tokens[-1]}", "Host": "localhost", "X-Id": LITERAL}
+            answer = await http.request(
+                method, f"https://{stage.mcp}{path}", content=content, headers=headers
+            )
+            stage.said.append(f"{answer.status_code} {answer.text}")
 
 
 async def services_fail(stage: Stage) -> None:
@@ -135,6 +164,7 @@ async def test_no_secret_is_ever_written_or_told(tmp_path: Path) -> None:
     with ExitStack() as opened:
         stage = Stage(tmp_path, opened)
         assert 1 <= await everything_happens(stage)
+        await agents_ask(stage)
         await services_fail(stage)
         await engine_fails(stage)
     outputs = stage.outputs()

@@ -2,7 +2,7 @@
 
 Pinot 0.11 reports how far a server has taken in each partition, and not where the partition ends. Everything is passed
 on to the real controller; to its answer about consuming segments the real ends are added, as Kafka tells them, in the
-form of Pinot 1.5.1 (`ConsumingSegmentInfoReader` in its source).
+form of Pinot 1.5.1 (ConsumingSegmentInfoReader in its source).
 """
 
 import json
@@ -60,11 +60,11 @@ def reporting_ends(controller_url: str, kafka: str) -> Iterator[str]:
 
 def _with_ends(report: dict, consumer: Consumer, topic: str) -> dict:  # type: ignore[type-arg]
     for replicas in report["_segmentToConsumingInfoMap"].values():
-        for told in replicas:
-            current = told["partitionToOffsetMap"]
+        for shown in replicas:
+            current = shown["partitionToOffsetMap"]
             ends = {
                 each: str(consumer.get_watermark_offsets(TopicPartition(topic, int(each)), timeout=10)[1])
                 for each in current
             }
-            told["partitionOffsetInfo"] = {"currentOffsetsMap": current, "latestUpstreamOffsetMap": ends}
+            shown["partitionOffsetInfo"] = {"currentOffsetsMap": current, "latestUpstreamOffsetMap": ends}
     return report

@@ -168,13 +168,13 @@ def test_a_replica_that_may_answer_has_to_be_as_far(pinot: FakePinot, engine: Pi
     pinot.replies["/tables/t/externalview"] = _replicated()
     with pytest.raises(DataChanged, match="does not report"):
         confirmed(engine, asked(BY_OFFSETS))
-    for told in pinot.replies[INFO]["_segmentToConsumingInfoMap"].values():
-        late = told[0]["partitionOffsetInfo"]["currentOffsetsMap"]
-        told.append(
-            told[0]
+    for replicas in pinot.replies[INFO]["_segmentToConsumingInfoMap"].values():
+        late = replicas[0]["partitionOffsetInfo"]["currentOffsetsMap"]
+        replicas.append(
+            replicas[0]
             | {
                 "serverName": "other",
-                "partitionOffsetInfo": told[0]["partitionOffsetInfo"]
+                "partitionOffsetInfo": replicas[0]["partitionOffsetInfo"]
                 | {"currentOffsetsMap": dict.fromkeys(late, "1")},
             }
         )
@@ -202,13 +202,13 @@ def test_a_pinot_that_does_not_report_the_end_is_refused_by_offsets(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
     """Before 0.12 there are no ends; and some streams have offsets that are no numbers."""
-    for told in pinot.replies[INFO]["_segmentToConsumingInfoMap"].values():
-        offsets = told[0]["partitionOffsetInfo"]
+    for replicas in pinot.replies[INFO]["_segmentToConsumingInfoMap"].values():
+        offsets = replicas[0]["partitionOffsetInfo"]
         offsets["latestUpstreamOffsetMap"] = dict.fromkeys(offsets["latestUpstreamOffsetMap"], "shard-1:17")
     with pytest.raises(EngineRefused, match="complete_by: delay"):
         confirmed(engine, asked(BY_OFFSETS))
-    for told in pinot.replies[INFO]["_segmentToConsumingInfoMap"].values():
-        del told[0]["partitionOffsetInfo"]
+    for replicas in pinot.replies[INFO]["_segmentToConsumingInfoMap"].values():
+        del replicas[0]["partitionOffsetInfo"]
     with pytest.raises(EngineRefused, match="complete_by: delay"):
         confirmed(engine, asked(BY_OFFSETS))
     assert [5] == confirmed(engine, asked(BY_DELAY)).counts

@@ -66,7 +66,7 @@ def test_what_moves_during_the_question_is_noticed(
 
 
 @pytest.mark.parametrize(
-    ("told", "problem"),
+    ("stated", "problem"),
     [
         (
             {"timeColumn": "other", "timeValue": "19990"},
@@ -79,10 +79,10 @@ def test_what_moves_during_the_question_is_noticed(
     ],
 )
 def test_a_boundary_that_cannot_be_compared_is_refused(
-    pinot: FakePinot, engine: PinotEngine, told: dict[str, str], problem: str
+    pinot: FakePinot, engine: PinotEngine, stated: dict[str, str], problem: str
 ) -> None:
     """The policy's time column has to be the one that Pinot divides by."""
-    pinot.replies[BOUNDARY] = told
+    pinot.replies[BOUNDARY] = stated
     with pytest.raises(EngineRefused, match=problem):
         confirmed(engine, asked(PROMISED))
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import duckdb
 import pytest
 
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.elements import days_of
+from dp_service.queries.intervals import Interval
+from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
-from dp_service.queries.render.bucket_expressions import BucketedTimes
-from dp_service.queries.resolution import resolve
+from dp_service.queries.render.bucket_expressions import BucketedTimes, bucketed_times
+from dp_service.queries.resolution import Resolution, resolve, second_look
+from dp_service.queries.time_buckets import bucket_of
 from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import zone_offsets
 from tests.support.queries.bucketing import (
     MICROSECOND,
     NOW,
+    POLICY,
     TYPES,
     UTC,
     Row,
@@ -93,6 +99,92 @@ def test_a_zone_that_is_dropped_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         test_every_time_is_in_the_bucket_of_the_calendar(
             "milliseconds", "Europe/Berlin", "2023-12-20", "2024-02-05"
         )
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "end"), [*RANGES, ("America/St_Johns", "2006-10-20", "2006-11-10")]
+)
+def test_the_range_of_a_bucket_has_the_times_of_the_calendar(zone: str, start: str, end: str) -> None:
+    """Also where clocks go back by an hour a minute after midnight, so that a day ends twice."""
+    first, last = at(start) + 5 * HOUR, at(end) + 11 * HOUR
+    times = [time for time in instants(first, last, zone) if first <= time < last]
+    for length in BucketLength:
+        query = resolve(asked(length, first, last), policy("microseconds", zone), now=NOW).query
+        assert query.bucket is not None
+        of_buckets: dict[datetime.date, list[int]] = {}
+        for time in times:
+            number = (time - at("1970-01-01")) // MICROSECOND
+            of_buckets.setdefault(bucket_of(length, time, zone), []).append(number)
+        found: list[Interval] = []
+        for day, numbers in of_buckets.items():
+            intervals = bucketed_times(query, query.bucket).values_in(day)
+            assert all(any(each.start <= number < each.end for each in intervals) for number in numbers)
+            found += intervals
+        # Nor does a time fall into two of them.
+        assert all(before.end <= after.start for before, after in pairwise(sorted(found)))
+
+
+def named(kind: str, first: datetime.datetime, last: datetime.datetime) -> Resolution:
+    """Return the second look of a question by months and texts of an unknown domain, at two months and three texts."""
+    block = "{bound: in_query, delta_0: 9, units: 10, names: {delta_1: 9, share: 0.5, max_names: 50}}"
+    zone = "UTC" if "days" in kind else "Europe/Berlin"
+    text = POLICY.format(
+        type=TYPES[kind].stated,
+        zone=f", zone: {zone}",
+        contributions=f"contributions: {block}",
+        values="",
+        delta="",
+    )
+    question = asked(BucketLength.MONTH, first, last, by=("at", "text"))
+    resolution = resolve(question, parse_policy(text.replace(", domain: [a, b]", "")), now=NOW)
+    months = [days_of(datetime.date(2024, month, 1)) for month in (3, 10)]
+    return second_look(resolution, ((months[0], "a"), (months[0], "it's"), (months[1], "b")))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_second_look_counts_the_buckets_that_it_names(kind: str) -> None:
+    """Rows whose time no function of the engine takes, such as infinities and 2^63 - 1, only drop out."""
+    first, last = at("2024-01-05"), at("2024-12-20")
+    edges = [
+        at(f"2024-{month:02}-01") + hours * HOUR for month in (3, 4, 10, 11) for hours in (-3, -2, -1, 0, 1)
+    ]
+    rows = [
+        Row(f"{place}{text}", time, text) for place, time in enumerate(edges) for text in ("a", "it's", "b")
+    ]
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.register("held", arrow_table(rows, kind))
+        database.execute("CREATE TABLE t AS SELECT * FROM held")
+        extremes = (
+            ["-infinity", "infinity"]
+            if TYPES[kind].arrow in (TYPES["days"].arrow, TYPES["timestamps"].arrow)
+            else [-(2**63), 2**63 - 1]
+        )
+        for extreme in extremes:
+            database.execute("INSERT INTO t VALUES ('mallory', ?, 'a', 1)", [extreme])
+        answer = database.execute(render(named(kind, first, last), "duckdb")).fetchall()
+    zone = "UTC" if "days" in kind else "Europe/Berlin"
+    expected = {
+        (month, text): counted(
+            [row for row in rows if row.text == text], BucketLength.MONTH, (first, last), zone, kind
+        )[month]
+        for month, text in [
+            (datetime.date(2024, 3, 1), "a"),
+            (datetime.date(2024, 3, 1), "it's"),
+            (datetime.date(2024, 10, 1), "b"),
+        ]
+    }
+    assert {(month, text): count for month, text, count in answer} == expected
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "pinot", "spark"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_no_condition_has_a_function_of_times(kind: str, dialect: str) -> None:
+    """Engines may try conditions in any order, so a function would meet times of other rows."""
+    text = render(named(kind, at("2024-01-05"), at("2024-12-20")), dialect)
+    condition = text.split(" WHERE ")[1].split(" GROUP BY ")[0]
+    assert "trunc" in text.lower()
+    assert not any(word in condition.lower() for word in ("trunc", "make_", "micros", "epoch"))
 
 
 @pytest.mark.parametrize(

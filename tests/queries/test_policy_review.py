@@ -116,6 +116,26 @@ def test_what_is_ensured_is_not_warned_of(old: str, new: str) -> None:
     assert reviewed(SOUND.replace(old, new)).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("buckets", "bound", "expected"),
+    [
+        (", buckets: [week, month]", "assumed", ["tables.t.time.buckets"]),
+        (", buckets: [week]", "in_query", []),
+        ("", "assumed", []),
+    ],
+)
+def test_buckets_widen_what_an_assumed_bound_promises(buckets: str, bound: str, expected: list[str]) -> None:
+    """Where the query bounds members, or no buckets are offered, there is nothing to tell."""
+    text = SOUND.replace(
+        "data_version: v1",
+        f"data_version: v1\n    time: {{column: d, type: date{buckets}}}\n"
+        f"    contributions: {{bound: {bound}, delta_0: 3, units: 4}}",
+    ).replace("tables:", "count_noise: gaussian\ntables:")
+    found = [each for each in reviewed(text).warnings if "time" in each.key]
+    assert [each.key for each in found] == expected
+    assert all("these buckets, too: no member counts in more than 3" in each.message for each in found)
+
+
 def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> None:
     """An operator sees what holds without being written down."""
     by_default = {default.key: default.value for default in reviewed(SOUND).defaults}

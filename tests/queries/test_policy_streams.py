@@ -57,7 +57,7 @@ def test_a_question_says_what_must_be_in(stated: str, stream: Stream | None) -> 
 
 
 @pytest.mark.parametrize(
-    ("stated", "told"),
+    ("stated", "promised"),
     [
         ("offsets", ["up to where the stream ended"]),
         (
@@ -66,13 +66,13 @@ def test_a_question_says_what_must_be_in(stated: str, stream: Stream | None) -> 
         ),
     ],
 )
-def test_a_promise_is_said_in_the_explanation(stated: str, told: list[str]) -> None:
-    """Whoever asks is told what is only promised."""
+def test_a_promise_is_said_in_the_explanation(stated: str, promised: list[str]) -> None:
+    """An account sees what is only promised."""
     text = policy(time(f", refresh: day, delay_minutes: 60, complete_by: {stated}"), "t")
     question = HistogramQuery("t", ("c",), Measure.DISTINCT_MEMBERS, k=1)
     lines = explanation(resolve(question, parse_policy(text), now=100 * DAY), None, Cost(1, 0))
-    assert all(any(each in line for line in lines) for each in told)
-    assert len(told) == sum("stream" in line or "replace" in line for line in lines)
+    assert all(any(each in line for line in lines) for each in promised)
+    assert len(promised) == sum("stream" in line or "replace" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from cryptography.x509 import SubjectAlternativeName, UnrecognizedExtension
 
 from gris_serving.identity import certificate_names
 from gris_serving.reloading_files import SecurityError
-from gris_serving.tls import TlsFiles, is_loopback, server_credentials
+from gris_serving.tls import TlsFiles, is_loopback, server_context, server_credentials
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
 from tests.support.log_events import logged_events
@@ -215,3 +215,45 @@ def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
 def test_only_addresses_of_this_machine_are_loopback(listen: str, expected: bool) -> None:
     """What is not certainly this machine's own counts as the network."""
     assert expected is is_loopback(listen)
+
+
+async def test_pythons_own_tls_serves_new_files_and_new_authorities_too(tmp_path: Path) -> None:
+    """A connection begun after a change is shown the new certificate, and measured by the new authority of clients."""
+    (tmp_path / "new").mkdir()
+    old, new = Authority.new(tmp_path), Authority.new(tmp_path / "new")
+    files = TlsFiles(*old.server(), client_ca=tmp_path / "ca.pem")
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"seen")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=server_context(files))
+    port = server.sockets[0].getsockname()[1]
+
+    async def seen(trusted: Authority, shown: Authority | None) -> bytes:
+        context = ssl.create_default_context(cafile=str(trusted.ca_file))
+        if shown is not None:
+            known = shown.client(file="known")
+            context.load_cert_chain(str(known.certificate_file), str(known.key_file))
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+            found = await reader.read()
+            writer.close()
+        except (ssl.SSLError, ConnectionError):
+            return b""
+        return found
+
+    assert [b"seen", b"", b""] == [await seen(old, old), await seen(old, new), await seen(old, None)]
+    certificate, key = new.server()
+    for source, target in (
+        (certificate, files.certificate),
+        (key, files.key),
+        (new.ca_file, files.client_ca),
+    ):
+        assert target is not None
+        target.write_bytes(source.read_bytes())
+    old_again = Authority(old.ca, tmp_path / "new")
+    assert [b"seen", b""] == [await seen(new, new), await seen(new, old_again)]
+    server.close()
+    await server.wait_closed()

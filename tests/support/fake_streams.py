@@ -1,6 +1,6 @@
 """A fake Pinot whose table `t` takes in a stream of two partitions; what it says is what Pinot 1.5 says.
 
-The forms are those of `ConsumingSegmentInfoReader` and `PinotBrokerDebug` in Pinot's source, release 1.5.1.
+The forms are those of ConsumingSegmentInfoReader and PinotBrokerDebug in Pinot's source, release 1.5.1.
 """
 
 from collections.abc import Iterator

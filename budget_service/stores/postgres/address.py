@@ -18,6 +18,8 @@ from budget_service.tuning import DEFAULTS, Tuning
 # So soon a server that says nothing is given up; `connect_timeout=SECONDS` in the address allows a far one more.
 CONNECT_TIMEOUT_SECONDS = 0.2
 
+# Gris' own parameter; libpq knows none of this name.
+SYNCHRONOUS, REQUIRED = "synchronous", "required"
 LARGEST_PORT = 65535
 UNREADABLE = (
     "the address of PostgreSQL cannot be read: it is postgresql://USER:PASSWORD@HOST:PORT/DB?sslmode=..., the port is "
@@ -51,10 +53,14 @@ ALIVE: dict[str, str | int | None] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """What a connection is made with, for each host in turn; it is never shown, as it may hold a password."""
+    """What a connection is made with, for each host in turn; it is never shown, as it may hold a password.
+
+    `must_be_synchronous`: whatever is acknowledged has to be on a standby too.
+    """
 
     conninfos: tuple[str, ...]
     connect_timeout_seconds: float
+    must_be_synchronous: bool = False
 
 
 def parse_address(address: str, tuning: Tuning = DEFAULTS) -> Address:
@@ -64,6 +70,7 @@ def parse_address(address: str, tuning: Tuning = DEFAULTS) -> Address:
     """
     if not _ADDRESS.fullmatch(address):
         raise StoreUnusableError(UNREADABLE)
+    address, must_be_synchronous = _without_synchronous(address)
     try:
         parts = conninfo_to_dict(address)
         seconds = float(parts.pop("connect_timeout", None) or CONNECT_TIMEOUT_SECONDS)
@@ -79,7 +86,20 @@ def parse_address(address: str, tuning: Tuning = DEFAULTS) -> Address:
     if any(port and int(port) > LARGEST_PORT for port in ports):
         raise StoreUnusableError(UNREADABLE)
     each = (parts | {"host": host, "port": port} for host, port in zip(hosts, ports, strict=True))
-    return Address(tuple(make_conninfo("", **those) for those in each), seconds)
+    return Address(tuple(make_conninfo("", **those) for those in each), seconds, must_be_synchronous)
+
+
+def _without_synchronous(address: str) -> tuple[str, bool]:
+    """Return the address as libpq knows it, and whether replication has to be synchronous."""
+    place, _, query = address.partition("?")
+    parameters = query.split("&") if query else []
+    own = [each for each in parameters if each.partition("=")[0] == SYNCHRONOUS]
+    if any(each != f"{SYNCHRONOUS}={REQUIRED}" for each in own):
+        raise StoreUnusableError(
+            f"{SYNCHRONOUS} in the address of PostgreSQL must be {REQUIRED}, if it is there"
+        )
+    rest = "&".join(each for each in parameters if each not in own)
+    return f"{place}?{rest}" if rest else place, bool(own)
 
 
 def _timeouts(tuning: Tuning) -> str:

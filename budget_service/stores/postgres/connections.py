@@ -19,7 +19,12 @@ from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGresult
 
-from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.interface import (
+    OutcomeUnknownError,
+    StoreError,
+    StoreUnavailableError,
+    StoreUnusableError,
+)
 from budget_service.stores.postgres.address import Address
 from budget_service.stores.postgres.round_trip import Statement, Values, round_trip
 
@@ -170,8 +175,19 @@ class Connections:
             await self._idle.pop().close()
 
     async def _connect(self) -> Session:
+        """Return a session with the first host that can be reached and passes."""
+        errors: list[StoreError] = []
+        for conninfo in self._address.conninfos:
+            try:
+                return await self._proven(conninfo)
+            except StoreError as error:
+                errors.append(error)
+        # Waiting does not help where a host must not be used.
+        raise next((each for each in errors if isinstance(each, StoreUnusableError)), errors[-1])
+
+    async def _proven(self, conninfo: str) -> Session:
         async with self._connecting:
-            session = Session(await self._connection(), self._answer_seconds)
+            session = Session(await self._connection_to(conninfo), self._answer_seconds)
         try:
             with session.given(self._address.connect_timeout_seconds):
                 await self._prove(session)
@@ -202,13 +218,6 @@ class Connections:
             self._idle.append(session)
         else:
             await session.close()
-
-    async def _connection(self) -> AsyncConnection[Any]:
-        *others, last = self._address.conninfos
-        for conninfo in others:
-            with suppress(StoreUnavailableError):
-                return await self._connection_to(conninfo)
-        return await self._connection_to(last)
 
     async def _connection_to(self, conninfo: str) -> AsyncConnection[Any]:
         connecting = asyncio.create_task(AsyncConnection.connect(conninfo, autocommit=True))

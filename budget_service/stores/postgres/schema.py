@@ -46,6 +46,14 @@ _PROMISES = sql.SQL(
     "current_setting('synchronous_commit')"
 )
 
+# A promoted standby has a higher timeline than the primary that it followed.
+_SYNCHRONOUS = sql.SQL(
+    "SELECT current_setting('synchronous_standby_names') <> '', "
+    "pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), "
+    "(SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')), "
+    "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer"
+)
+
 
 async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
     """Return if the server takes writes and keeps what it has acknowledged, else raise StoreUnusableError."""
@@ -64,6 +72,30 @@ async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
         raise StoreUnusableError(
             f"this PostgreSQL may forget charges (synchronous_commit is {commit}): set it to on or remote_apply"
         )
+
+
+async def demand_synchronous(session: Session) -> int:
+    """Return the timeline of the server if a standby has whatever it acknowledges.
+
+    Raises:
+        StoreUnusableError: It is not set up so, or this user may not see it.
+        StoreUnavailableError: No such standby is connected now.
+    """
+    ((is_set, may_look, standbys, timeline),) = await session.rows(_SYNCHRONOUS)
+    if not is_set:
+        raise StoreUnusableError(
+            "synchronous=required, and this PostgreSQL replicates asynchronously: set synchronous_standby_names"
+        )
+    if not may_look:
+        raise StoreUnusableError(
+            "synchronous=required, and the user of this address may not see the standbys: "
+            "GRANT pg_read_all_stats to it"
+        )
+    if not standbys:
+        raise StoreUnavailableError(
+            "synchronous=required, and no synchronous standby of this PostgreSQL is connected"
+        )
+    return int(timeline)
 
 
 async def install(session: Session, tuning: Tuning) -> None:

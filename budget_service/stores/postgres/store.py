@@ -40,7 +40,7 @@ from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
-from budget_service.stores.postgres.schema import demand_promises, install
+from budget_service.stores.postgres.schema import demand_promises, demand_synchronous, install
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
 from budget_service.stores.transactions import Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
@@ -97,6 +97,9 @@ class PostgresStore:
         self._connections = Connections(parsed, self._prove, MAX_CONNECTIONS, answer_seconds)
         self._heartbeat = Connections(parsed, self._prove, 1, answer_seconds)
         self._allow_volatile = allow_volatile
+        self._must_be_synchronous = parsed.must_be_synchronous
+        # The highest of any server that was used.
+        self._timeline = 0
         self._guard: RollbackGuard | None = None
         self._clock = clock
         self._engine = LedgerEngine(self, by_root=True, most=MAX_TOGETHER, committed=committed)
@@ -322,6 +325,11 @@ class PostgresStore:
 
     async def _prove(self, session: Session) -> None:
         await demand_promises(session, allow_volatile=self._allow_volatile)
+        if self._must_be_synchronous:
+            timeline = await demand_synchronous(session)
+            if timeline < self._timeline:
+                raise StoreUnusableError("this PostgreSQL was the primary before a fail-over, and is no more")
+            self._timeline = timeline
 
     def _now(self) -> Microseconds | None:
         """Return the time that replaces PostgreSQL's own, if there is one."""

@@ -292,7 +292,7 @@ def share_for_sum(clamp: Clamp) -> Fraction:
     >>> share_for_sum(Clamp(0, 3000)), share_for_sum(Clamp(-10, 30))
     (Fraction(1, 2), Fraction(1, 3))
     """
-    return max(Fraction(abs(clamp.centre), clamp.width + abs(clamp.centre)), Fraction(1, 16))
+    return clamp.count_share
 
 
 def _require_drawable(names: str, variance: Fraction) -> None:

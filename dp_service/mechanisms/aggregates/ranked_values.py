@@ -124,12 +124,17 @@ class RankedValues:
     def errors(self, *, alpha: Fraction) -> list[RankError]:
         """Return the errors of all values of one group in the order of `run`, which hold together but for alpha.
 
+        That of the smallest and the largest is c at least: in a group of n < c members rank c is beyond them all. No
+        cell is then further from it than c, and often one is chosen that is as far (`Largest`: c less the members from
+        it on).
+
         Raises:
             ValueError: Unless alpha lies strictly between 0 and 1.
         """
         each, asked = alpha / self.size, self.asked
         found = [] if asked is None else rank_errors(asked, alpha=each * len(self.quantiles))
         of_extremes = (
-            rank_error(self.currency, wanted, self.among.cells, alpha=each) for wanted in self._extremes
+            max(rank_error(self.currency, wanted, self.among.cells, alpha=each), Fraction(wanted.spare))
+            for wanted in self._extremes
         )
         return [*found, *(RankError(error, {}) for error in of_extremes)]

@@ -25,10 +25,11 @@ def render(resolution: Resolution, dialect: str) -> str:
 
     Returns:
         A query whose answer has the dimensions' columns in the question's order and then `gris_count`, with
-        `Feature.FIRST_COUNTS` also `gris_first_count`, and for each column that is summed `gris_sum_1` and so on; rows
-        come by count descending, then by element, at most `resolution.row_limit` of them. Without dimensions there is
-        one row, whether or not any row of the table counts. For quantiles the column `gris_cell` is behind those of the
-        dimensions, and there is a row for each cell that anybody is in.
+        `Feature.FIRST_COUNTS` also `gris_first_count`, and for each column that is summed `gris_sum_1` and so on, then
+        for each of these with a count of its own `gris_own_count_1` and so on; rows come by count descending, then by
+        element, at most `resolution.row_limit` of them. Without dimensions there is one row, whether or not any row of
+        the table counts. For quantiles the column `gris_cell` is behind those of the dimensions, and there is a row for
+        each cell that anybody is in.
 
     Raises:
         UnknownDialectError: There is no such dialect.

@@ -2,22 +2,27 @@
 
 A time is moved by how far the clocks of the policy's zone are ahead of UTC, which are numbers in the query
 (`zone_offsets`), and what they show then falls into a bucket of a calendar without zones. So no zone of an engine takes
-part, and a row is in the bucket of Python's calendar on every engine. What is selected and
-grouped are rows whose time is in the question's range; in the WHERE of a second look the range stands beside it.
+part, and a row is in the bucket of Python's calendar on every engine.
+
+Only rows whose time is in the question's range are met by these functions, which fail on some others. A condition has
+none of them: engines may try conditions in any order. In the WHERE of a second look a bucket is the range of its times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryColumn
 from dp_service.queries.elements import microseconds_of, timestamp_of
+from dp_service.queries.intervals import Interval, Intervals, ordinal
 from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import ZoneOffset, zone_offsets
 from dp_service.terms import ColumnType
 
 _MICROSECONDS_PER_SECOND = 1_000_000
+_MICROSECONDS_PER_DAY = 86_400 * _MICROSECONDS_PER_SECOND
 _UTC = "UTC"
 _JAVA_UNITS = {
     TimeUnit.DAYS: "DAYS",
@@ -51,6 +56,39 @@ class BucketedTimes:
             f"WHEN {number} < {end} THEN {step}" for end, step in zip(until, steps[:-1], strict=True)
         )
         return f"({number} + CASE {cases} ELSE {steps[-1]} END)"
+
+    def values_in(self, first_day: datetime.date) -> Intervals:
+        """Return the values of the time column that fall into a bucket, by the same offsets: mostly one interval.
+
+        There are several where clocks go back across the end of the bucket, and show its last hour once more.
+        """
+        size = int(self.bucket.unit.value)
+        days = (first_day, self.bucket.length.day_after(first_day))
+        start, end = (ordinal(day) * _MICROSECONDS_PER_DAY for day in days)
+        found: list[Interval] = []
+        since: int | None = None
+        for offset in self.offsets:
+            ahead = offset.seconds * _MICROSECONDS_PER_SECOND
+            until = None if offset.until is None else microseconds_of(offset.until)
+            first = start - ahead if since is None else max(start - ahead, since)
+            after = end - ahead if until is None else min(end - ahead, until)
+            interval = Interval(-(-first // size), -(-after // size))
+            if interval.start < interval.end:
+                found.append(interval)
+            since = until
+        return tuple(_joined(found))
+
+
+def _joined(intervals: list[Interval]) -> Iterator[Interval]:
+    """Yield ascending intervals; those that touch each other are one."""
+    open_one: Interval | None = None
+    for each in intervals:
+        if open_one is not None and each.start > open_one.end:
+            yield open_one
+            open_one = None
+        open_one = Interval(each.start if open_one is None else open_one.start, each.end)
+    if open_one is not None:
+        yield open_one
 
 
 def bucketed_times(query: CanonicalQuery, bucket: QueryBucket) -> BucketedTimes:

@@ -21,10 +21,12 @@ question's own conditions do, so members are bounded within the names.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 from dp_service.queries.canonical import (
     CanonicalQuery,
     OrdinalRestriction,
+    QueryBucket,
     QueryColumn,
     Restriction,
     TextRestriction,
@@ -193,13 +195,30 @@ def _name_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: boo
         values = [_value_of(name[0], columns[0].type) for name in names]
         yield _membership(keys[0], values, dialect, excluded=False)
     else:
-        yield f"({' OR '.join(_equality(keys, columns, name, dialect) for name in names)})"
+        named = [
+            " AND ".join(_is_named(resolution.query, name, dialect, is_nested=is_nested)) for name in names
+        ]
+        yield f"({' OR '.join(f'({each})' for each in named)})"
 
 
-def _equality(keys: list[str], columns: tuple[QueryColumn, ...], name: Element, dialect: Dialect) -> str:
+def _is_named(query: CanonicalQuery, name: Element, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
     """Write that the columns have the values of an element; not every engine compares tuples."""
-    values = [_value_of(value, column.type) for column, value in zip(columns, name, strict=True)]
-    return f"({' AND '.join(f'{key} = {literal(value, dialect)}' for key, value in zip(keys, values, strict=True))})"
+    for column, scalar in zip(query.dimensions, name, strict=True):
+        if query.bucket is not None and column.name == BUCKET_COLUMN:
+            yield _is_in_bucket(query, query.bucket, date_of(int(scalar)), dialect, is_nested=is_nested)
+        else:
+            yield f"{_expression(column, dialect)} = {literal(_value_of(scalar, column.type), dialect)}"
+
+
+def _is_in_bucket(
+    query: CanonicalQuery, bucket: QueryBucket, first_day: date, dialect: Dialect, *, is_nested: bool
+) -> str:
+    """Write the range of a bucket's times: a function could fail on times that another condition leaves out."""
+    ranges = [
+        " AND ".join(_conditions(OrdinalRestriction(bucket.column, (each,)), dialect, is_nested=is_nested))
+        for each in bucketed_times(query, bucket).values_in(first_day)
+    ]
+    return ranges[0] if len(ranges) == 1 else f"({' OR '.join(f'({each})' for each in ranges)})"
 
 
 def _value_of(scalar: Scalar, kind: ColumnType) -> Value:

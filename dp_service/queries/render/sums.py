@@ -14,7 +14,8 @@ of tau rows of their mean:
 
 A value is brought between two whole numbers around the clamps before it is multiplied, so that nothing overflows, and a
 row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
-be used are left out by a condition, before members are bounded.
+be used are left out by a condition, before members are bounded; or, of a column with a count of its own, by that column
+alone: its total and how many rows it is of are formed from the others, and c is their number.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from fractions import Fraction
 
 from dp_service.queries.canonical import CanonicalQuery, QueryValue
 from dp_service.queries.policy_schema import MEMBER_COUNT_COLUMN
-from dp_service.queries.policy_values import sum_name, total_name
+from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.terms import ValueType
@@ -34,8 +35,12 @@ from dp_service.values.bounds import Clamp
 
 def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
     """Write which rows count in a column, unless those that cannot be used count with a number of their own."""
-    if value.keeps_nulls:
-        return
+    if not (value.keeps_nulls or value.has_own_count):
+        yield from conditions_of_use(value, dialect)
+
+
+def conditions_of_use(value: QueryValue, dialect: Dialect) -> Iterator[str]:
+    """Write when a row's value is a number that can be summed."""
     name = identifier(value.name, dialect)
     if dialect.stores_nulls:
         yield f"{name} IS NOT NULL"
@@ -48,13 +53,15 @@ def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
 def measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
     """Return what a query calls the numbers that it takes of each member in each element."""
     totals = [identifier(total_name(place), dialect) for place in range(len(query.used_values))]
+    totals += [identifier(used_name(place), dialect) for place in query.own_counts]
     counts = [identifier(MEMBER_COUNT_COLUMN, dialect)]
     return totals + counts if query.rows_summed is not None else totals or counts
 
 
 def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
-    """Write these numbers: totals, and over rows or where nothing is summed the number of events."""
+    """Write these numbers: totals, how many rows some are of, and over rows or without sums the number of events."""
     numbers = [_member_total(value, dialect) for value in query.values]
+    numbers += [f"SUM({_used_or_not(query.values[place], '1', dialect)})" for place in query.own_counts]
     if query.rows_summed is not None or not numbers:
         numbers.append("COUNT(*)")
     names = measured(query, dialect)
@@ -62,23 +69,40 @@ def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 
 
 def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
-    """Write the centred sum of each column that is summed, over the members that are counted beside it."""
+    """Write the centred sum of each column, over the members that are counted beside it, and then own counts."""
+    tau = query.rows_summed
     for place, value in enumerate(query.values):
-        tau = query.rows_summed
-        centred = (
-            _centred_total(value, place, dialect)
-            if tau is None
-            else _centred_rows(value, place, tau, dialect)
-        )
-        total = dialect.total(centred)
-        # All rows together may be none.
-        whole = total if query.dimensions else f"COALESCE({total}, 0)"
-        yield f"{whole} AS {identifier(sum_name(place), dialect)}"
+        if tau is not None:
+            centred = _centred_rows(value, place, tau, dialect)
+        else:
+            centred = _centred_total(value, place, dialect)
+            if value.has_own_count:
+                # A member without a usable row adds nothing, and not twice a total of 0 less low + high.
+                centred = f"CASE WHEN {identifier(used_name(place), dialect)} > 0 THEN {centred} ELSE 0 END"
+        yield f"{_over_members(centred, query, dialect)} AS {identifier(sum_name(place), dialect)}"
+    for number, place in enumerate(query.own_counts):
+        used, most = identifier(used_name(place), dialect), 1 if tau is None else tau
+        counted = f"CASE WHEN {used} > {most} THEN {most} ELSE {used} END"
+        yield f"{_over_members(counted, query, dialect)} AS {identifier(own_count_name(number), dialect)}"
+
+
+def _over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
+    """Write the sum of a number over members; all rows together may be none."""
+    total = dialect.total(number)
+    return total if query.dimensions else f"COALESCE({total}, 0)"
 
 
 def _member_total(value: QueryValue, dialect: Dialect) -> str:
     """Write the sum of a member's rows in an element, each of them rounded and clamped."""
+    if value.has_own_count:
+        return f"SUM({_used_or_not(value, _clamped(_steps(value, dialect), value.bounds.rows), dialect)})"
     return f"SUM({row_steps(value, dialect)})"
+
+
+def _used_or_not(value: QueryValue, number: str, dialect: Dialect) -> str:
+    """Write a whole number for the rows whose value can be used, and 0 for the others."""
+    usable = " AND ".join(conditions_of_use(value, dialect))
+    return f"CAST(CASE WHEN {usable} THEN {number} ELSE 0 END AS BIGINT)"
 
 
 def row_steps(value: QueryValue, dialect: Dialect) -> str:
@@ -101,7 +125,7 @@ def _centred_total(value: QueryValue, place: int, dialect: Dialect) -> str:
 def _centred_rows(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:
     """Write what the rows of one member add to the sum of a column, at most tau of them: 2 S' - (low + high) rows."""
     rows, total = value.bounds.rows, identifier(total_name(place), dialect)
-    count = identifier(MEMBER_COUNT_COLUMN, dialect)
+    count = identifier(used_name(place) if value.has_own_count else MEMBER_COUNT_COLUMN, dialect)
     mean = f"FLOOR(CAST({total} AS DOUBLE) * {tau} / {count} + 0.5)"
     of_tau = f"CAST({_clamped(mean, Clamp(rows.low * tau, rows.high * tau))} AS BIGINT)"
     is_more = f"CASE WHEN {count} > {tau} THEN"

@@ -82,7 +82,7 @@ def segments_of(ideal: Any, external: Any, *, every_replica: bool) -> StreamSegm
 
 
 def _partition_of(segment: str) -> str | None:
-    """Returns the partition in the name of a segment (`table__partition__number__time`); None: it was uploaded."""
+    """Returns the partition in the name of a segment (its table, partition, number and time); None: it was uploaded."""
     parts = segment.rsplit("__", 3)
     return parts[1] if len(parts) == 4 else None
 
@@ -117,9 +117,9 @@ def consumed(segments: StreamSegments, report: Any, *, with_ends: bool) -> Consu
     return Consumed(current, ends)
 
 
-def _add(told: Any, current: dict[str, int], ends: dict[str, int]) -> None:
+def _add(reported: Any, current: dict[str, int], ends: dict[str, int]) -> None:
     """Adds what one server says of one segment: the least of what is taken in, and the furthest end."""
-    offsets = told.get("partitionOffsetInfo")
+    offsets = reported.get("partitionOffsetInfo")
     if offsets is None:
         raise EngineRefused(NO_END)
     for partition, end in offsets["latestUpstreamOffsetMap"].items():

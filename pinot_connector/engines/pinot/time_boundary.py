@@ -33,24 +33,24 @@ _FORMAT = re.compile(r"1:([A-Z]+):EPOCH|EPOCH\|([A-Z]+)(?:\|1)?")
 _NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 
-def boundary_of(told: Any, stream: ClosedStream) -> Boundary | None:
+def boundary_of(shown: Any, stream: ClosedStream) -> Boundary | None:
     """Returns the boundary that a broker tells.
 
     Raises:
         EngineRefused: it is of another column than the policy's, or not a number.
     """
-    if told is None:
+    if shown is None:
         return None
-    if told["timeColumn"] != stream.time_column:
+    if shown["timeColumn"] != stream.time_column:
         raise EngineRefused(
-            f"Pinot divides the table between its two parts by the column {told['timeColumn']}, and the policy's time "
+            f"Pinot divides the table between its two parts by the column {shown['timeColumn']}, and the policy's time "
             f"column is {stream.time_column}: expected the same"
         )
-    if not _NUMBER.fullmatch(str(told["timeValue"])):
+    if not _NUMBER.fullmatch(str(shown["timeValue"])):
         raise EngineRefused(
             f"column {stream.time_column}: expected a number since 1970 (EPOCH) for a table of Pinot with two parts"
         )
-    return Boundary(int(told["timeValue"]))
+    return Boundary(int(shown["timeValue"]))
 
 
 def require_retained(

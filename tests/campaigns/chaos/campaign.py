@@ -53,6 +53,7 @@ class Result:
     pauses: int
     cuts: int
     losses: int
+    isolated: int
     replies_lost: int
     held_up: int
     others_stuck: int
@@ -95,6 +96,7 @@ async def run(plan: Plan, folder: Path) -> Result:
             pauses=saboteur.pauses,
             cuts=saboteur.cuts,
             losses=saboteur.losses,
+            isolated=saboteur.isolated,
             held_up=saboteur.held_up,
             others_stuck=saboteur.others_stuck,
             exchanged=saboteur.exchanged,

@@ -19,6 +19,8 @@ from tests.campaigns.chaos.stage import Service, Stage
 
 LONGEST_PAUSE_SECONDS = 1.5
 LONGEST_LOSS_SECONDS = 0.4
+# Long enough for the others to choose another leader.
+LONGEST_ISOLATION_SECONDS = 4.0
 DELAY_SECONDS = 0.02
 # Heartbeats still arrive in time.
 HOLD_DELAY_SECONDS = 0.01
@@ -42,6 +44,7 @@ class Saboteur:
     pauses: int = 0
     cuts: int = 0
     losses: int = 0
+    isolated: int = 0
     held_up: int = 0
     others_stuck: int = 0
     exchanged: int = 0
@@ -62,7 +65,9 @@ class Saboteur:
 
     async def disturb(self) -> None:
         """Do one of the lesser things, or what an administrator may do at any time."""
-        faults = (self._pause_service, self._pause_store, self._cut, self._lose, self._delay)
+        faults = [self._pause_service, self._pause_store, self._cut, self._lose, self._delay]
+        if self.stage.partitions is not None:
+            faults.append(self._isolate)
         await self.dice.choice((*faults, self.administrator.lower_a_limit, self.administrator.seal))()
 
     async def hold_a_lock(self) -> None:
@@ -139,6 +144,13 @@ class Saboteur:
         with self.stage.store.frozen():
             await self._a_while(LONGEST_PAUSE_SECONDS)
         self.pauses += 1
+
+    async def _isolate(self) -> None:
+        """Cut one member of the store off from the others."""
+        if self.stage.partitions is not None:
+            async with self.stage.partitions.isolated(self.dice):
+                await self._a_while(LONGEST_ISOLATION_SECONDS)
+            self.isolated += 1
 
     async def _cut(self) -> None:
         self.dice.choice(self.stage.proxies).cut()

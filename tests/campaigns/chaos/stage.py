@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -17,9 +24,11 @@ from urllib.parse import urlsplit
 
 from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
+from tests.support.etcd_cluster import MEMBERS, EtcdCluster, etcd_cluster
+from tests.support.peer_lines import PeerLines, peer_lines
 from tests.support.postgres_server import postgres_server
 from tests.support.proxy import Proxy
-from tests.support.redis_server import redis_server
+from tests.support.redis_server import free_port, redis_server
 
 ROOT = Path(__file__).parents[3]
 START_SECONDS = 30.0
@@ -117,8 +126,8 @@ class Service:
 class Stage:
     """Everything that runs. `store` is None for SQLite, which is no process of its own.
 
-    `locks` is not None if a service holds the lock of a root account between its round trips to the store; `line` is
-    what lies between the two.
+    `partitions` is not None if members of the store can be cut off from each other. `locks` is not None if a service
+    holds the lock of a root account between its round trips to the store; `line` is what lies between the two.
     """
 
     services: tuple[Service, ...]
@@ -127,11 +136,24 @@ class Stage:
     address: str
     locks: RootLocks | None = None
     line: Proxy | None = None
+    partitions: Partitions | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Where clients find the services."""
         return tuple(service.proxy.address for service in self.services)
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """A cluster whose members find each other through lines that can be cut."""
+
+    cluster: EtcdCluster
+    lines: PeerLines
+
+    def isolated(self, dice: random.Random) -> AbstractAsyncContextManager[None]:
+        """Cut a member off from the others during the block; clients still reach it."""
+        return self.lines.isolated(f"127.0.0.1:{dice.choice(self.cluster.members).peer_port}")
 
 
 @asynccontextmanager
@@ -157,7 +179,29 @@ async def postgres_stage(folder: Path) -> AsyncIterator[Stage]:
             yield replace(stage, locks=RootLocks(postgres))
 
 
-STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage}
+@asynccontextmanager
+async def etcd_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on a cluster of three, with a proxy before each member, and lines between the members."""
+    home = folder / "etcd"
+    home.mkdir()
+    ports = [free_port() for _ in range(MEMBERS)]
+    async with AsyncExitStack() as stack:
+        lines = await stack.enter_async_context(peer_lines([f"127.0.0.1:{port}" for port in ports]))
+        # In a thread: the members need the lines to find each other.
+        running = etcd_cluster(home, peers=list(lines.addresses.values()), peer_ports=ports)
+        cluster = await asyncio.to_thread(running.__enter__)
+        stack.push_async_callback(asyncio.to_thread, running.__exit__, None, None, None)
+        await lines.learn(cluster.members[0].endpoint)
+        before = [
+            await stack.enter_async_context(Proxy(each.endpoint).listening()) for each in cluster.members
+        ]
+        address = f"etcd://{','.join(each.address for each in before)}/gris"
+        services = await stack.enter_async_context(_running(folder, address, (1, 2)))
+        partitions = Partitions(cluster, lines)
+        yield Stage(services, cluster, (*_proxies(services), *before), cluster.address, partitions=partitions)
+
+
+STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage, "etcd": etcd_stage}
 
 
 @asynccontextmanager

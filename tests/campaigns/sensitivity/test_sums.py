@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.canonical import QueryValue
+from dp_service.queries.canonical import CanonicalQuery, QueryValue
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
@@ -94,13 +94,13 @@ def met(asked_of: Asked, resolution: Resolution, rows: Sequence[Row]) -> Histogr
     asked_of.write(rows)
     answer = asked_of.connection.execute(render(resolution, "duckdb")).fetchall()
     keys, columns = len(resolution.columns), list(zip(*answer, strict=True))
-    numbers = [list(map(int, column)) for column in columns[keys:]] or [
-        [] for _ in (0, *resolution.query.values)
-    ]
+    summed = (*resolution.query.values, *resolution.query.own_counts)
+    numbers = [list(map(int, column)) for column in columns[keys:]] or [[] for _ in (0, *summed)]
     types = tuple(kind for _, kind in resolution.columns)
     elements = [list(column) for column in columns[:keys]] or [[] for _ in types]
-    clamps = [WIDE for _ in resolution.query.values]
-    # Every number of such a clamp is even.
+    # Own counts are looked at here, too: they stand behind the sums, and pass for some. Every number of such a clamp is
+    # even.
+    clamps = [WIDE for _ in summed]
     doubled = [[2 * each for each in column] for column in numbers[1:]]
     found = checked_histogram(types, elements, numbers[0], doubled, row_limit=10_000, clamps=clamps)
     return replace(found, sums=tuple(column // 2 for column in found.sums))
@@ -129,7 +129,8 @@ def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> It
     assert mechanism is not None
     assert contributions is not None
     after, before = _numbers(whole), _numbers(without)
-    nothing = (0,) * (1 + len(mechanism.columns))
+    sums, owned = len(mechanism.columns), resolution.query.own_counts
+    nothing = (0,) * (1 + sums + len(owned))
     moved = [
         tuple(a - b for a, b in zip(after.get(each, nothing), before.get(each, nothing), strict=True))
         for each in after.keys() | before.keys()
@@ -139,10 +140,20 @@ def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> It
         yield "a member changes more elements than Delta"
     if any(not 1 <= change[0] <= mechanism.bound.tau for change in moved):
         yield NOT_COUNTED
-    for place, column in enumerate(mechanism.columns, start=1):
-        if any(abs(change[place]) > column.clamp.width * change[0] for change in moved):
+    counted_in = {place: 1 + sums + number for number, place in enumerate(owned)}
+    if any(not 0 <= change[place] <= change[0] for change in moved for place in counted_in.values()):
+        yield "a member changes an own count by more than that of its element"
+    for place, column in enumerate(mechanism.columns):
+        counted = counted_in.get(place, 0)
+        if any(abs(change[1 + place]) > column.clamp.width * change[counted] for change in moved):
             yield "a member changes a sum by more than its width"
-    variances = [mechanism.count_variance, *map(mechanism.sum_variance, range(len(mechanism.columns)))]
+    own_variances = [mechanism.own_count_variance(place) for place in owned]
+    variances = [
+        mechanism.count_variance,
+        *map(mechanism.sum_variance, range(sums)),
+        *(each for each in own_variances if each is not None),
+    ]
+    assert len(variances) == len(nothing)
     rho = sum(
         Fraction(change[place] ** 2) / (2 * variance)
         for change in moved
@@ -295,6 +306,26 @@ def test_members_that_are_summed_and_not_counted_are_found(
     monkeypatch.setattr(statement, "usable_conditions", lambda value, dialect: ())
     monkeypatch.setattr(sums, "_centred_total", over_all)
     found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY)
+    assert "a member changes a sum by more than its width" in found
+
+
+def test_a_total_of_members_without_a_value_is_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eve has no whole number: she counts, and must not move the sum by low + high beside an own count of nobody."""
+    own = SIGNED.replace("row_upper: 20", "row_upper: 20, nulls: own_count")
+    assert faults(asked_of, asked("whole"), policy(whole=own), HEAVY) == []
+    real = sums._over_members
+
+    def of_everybody(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
+        return real(
+            number.removeprefix('CASE WHEN "gris_used_1" > 0 THEN ').removesuffix(" ELSE 0 END"),
+            query,
+            dialect,
+        )
+
+    monkeypatch.setattr(sums, "_over_members", of_everybody)
+    found = faults(asked_of, asked("whole"), policy(whole=own), HEAVY)
     assert "a member changes a sum by more than its width" in found
 
 

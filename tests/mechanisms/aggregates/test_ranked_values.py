@@ -105,6 +105,26 @@ def test_all_values_are_within_their_rank_errors_together(counts: tuple[int, ...
     assert within >= 1 - float(alpha)
 
 
+@pytest.mark.parametrize("alpha", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)])
+@pytest.mark.parametrize("counts", [(0, 0, 0), (1, 0, 0), (0, 0, 2), (3, 1, 3)])
+def test_ranks_of_small_groups_are_within_their_errors_at_every_confidence(
+    counts: tuple[int, ...], alpha: Fraction
+) -> None:
+    """Rank c is beyond all members of such a group, so no cell is nearer to it than c less their number."""
+    mechanism = RankedValues(
+        CURRENCY, CellsOfGroups(1, 3, ContributionBound(1)), (), smallest=True, largest=True
+    )
+    c, n = mechanism.spare, sum(counts)
+    assert n < c
+    smallest, largest = (error.members for error in mechanism.errors(alpha=alpha))
+    within = 0.0
+    for (low, high), mass in law_of(mechanism, (counts,)).mass.items():
+        is_low = c - sum(counts[: low + 1]) <= smallest
+        is_high = c - (n - sum(counts[:high])) <= largest
+        within += mass * (is_low and is_high)
+    assert within >= 1 - float(alpha) - 1e-12
+
+
 def test_nothing_to_choose_is_refused() -> None:
     """And so is a number of groups that a release does not have."""
     among = CellsOfGroups(2, 4, ContributionBound(1))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from dp_service.bounding.order import kept, table_salt
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
-from dp_service.queries.tables import Nulls, Policy, Table, ValueColumn
+from dp_service.queries.tables import Policy, Table, ValueColumn, ValueNulls
 from dp_service.terms import AggregateFunction, ValueType
-from dp_service.values.member_sums import SummedColumn, group_sums
+from dp_service.values.member_sums import GroupSums, SummedColumn, group_sums
 from dp_service.values.quantum import Value
 
 NOW = 1_700_000_000
@@ -42,11 +42,13 @@ WHOLES = (
     "{type: int64, lower: 0, upper: 10}",
     "{type: int64, lower: -7, upper: 5, row_lower: -3, row_upper: 20, nulls: keep, null_value: 2}",
     "{type: int64, quantum: 3, lower: -9, upper: 12, row_lower: -6, row_upper: 6, null_value: 3}",
+    "{type: int64, lower: 2, upper: 10, row_lower: -4, row_upper: 15, nulls: own_count, null_value: 3}",
 )
 NUMBERS = (
     "{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_upper: '5.5'}",
     "{type: decimal, quantum: '0.25', lower: -10, upper: 10, nulls: keep, null_value: '-0.5'}",
     "{type: decimal, quantum: 2, lower: 4, upper: 100, row_lower: -20, row_upper: 30, null_value: 6}",
+    "{type: decimal, quantum: '0.25', lower: 1, upper: 10, row_lower: -4, row_upper: 15, nulls: own_count}",
 )
 
 
@@ -110,14 +112,14 @@ ROWS = st.lists(
 
 
 def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
-    """Return what an engine should answer: elements, n and the centred sums, in the order of the query."""
+    """Return what an engine should answer: elements, n, centred sums and own counts, in the order of the query."""
     table = policy.table(query.table)
     columns = [table.value(name) for name in sorted({each.column for each in query.aggregates})]
     by_member: dict[str, dict[str, list[list[Value]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values = [_read(getattr(row, column.name), column) for column in columns]
         is_usable = all(
-            column.nulls is Nulls.KEEP or column.bounds.row(value) is not None
+            column.nulls is not ValueNulls.DROP or column.bounds.row(value) is not None
             for column, value in zip(columns, values, strict=True)
         )
         element = _element(row, query, table)
@@ -128,14 +130,14 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
     tau = table.tau(query.measure) if query.sums_rows else None
     found = {element: group_sums(members, summed, rows_of_member=tau) for element, members in groups.items()}
     if not query.dimensions:
-        whole = found.get("", group_sums([], summed))
-        return [(whole.count, *(column.centred for column in whole.columns))]
+        return [_numbers(found.get("", group_sums([], summed)))]
     answers = sorted(found.items(), key=lambda each: (-each[1].count, each[0]))
-    return [
-        (element, sums.count, *(column.centred for column in sums.columns))
-        for element, sums in answers
-        if sums.count >= _least(table)
-    ]
+    return [(element, *_numbers(sums)) for element, sums in answers if sums.count >= _least(table)]
+
+
+def _numbers(sums: GroupSums) -> tuple[int, ...]:
+    own = (column.count for column in sums.columns if column.count is not None)
+    return (sums.count, *(column.centred for column in sums.columns), *own)
 
 
 def odd_rows(count: int) -> list[Row]:
@@ -193,12 +195,14 @@ def _read(value: Value, column: ValueColumn) -> Value:
     """Return what a query reads: no value where the number stands for NULL and such rows are left out."""
     if column.type is ValueType.DECIMAL and isinstance(value, int | Decimal):
         value = float(value)
-    is_null = column.nulls is Nulls.DROP and column.null_value is not None and value == column.null_value
+    is_null = (
+        column.nulls is not ValueNulls.KEEP and column.null_value is not None and value == column.null_value
+    )
     return None if is_null else value
 
 
 def _summed(column: ValueColumn) -> SummedColumn:
     stands = None
-    if column.nulls is Nulls.KEEP and column.null_value is not None:
+    if column.nulls is ValueNulls.KEEP and column.null_value is not None:
         stands = column.bounds.quantum.exact_steps(column.null_value)
-    return SummedColumn(column.bounds, stands)
+    return SummedColumn(column.bounds, stands, has_own_count=column.nulls is ValueNulls.OWN_COUNT)

@@ -60,6 +60,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
 
 class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -159,6 +160,7 @@ ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 ENGINE_FEATURE_QUANTILES: EngineFeature
 ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
+ENGINE_FEATURE_OWN_COUNTS: EngineFeature
 ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
 COMPLETE_BY_UNSPECIFIED: CompleteBy
 COMPLETE_BY_OFFSETS: CompleteBy
@@ -265,7 +267,7 @@ class NamesLook(_message.Message):
     def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper")
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper", "has_own_count", "count_share", "count_variance")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
@@ -274,6 +276,9 @@ class SummedColumn(_message.Message):
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
     ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
+    HAS_OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_SHARE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
@@ -282,7 +287,10 @@ class SummedColumn(_message.Message):
     noise_variance: str
     row_lower: str
     row_upper: str
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ...) -> None: ...
+    has_own_count: bool
+    count_share: str
+    count_variance: str
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., count_share: _Optional[str] = ..., count_variance: _Optional[str] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
     __slots__ = ("function", "column", "alias")
@@ -449,7 +457,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "stream")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "own_counts", "stream")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -470,6 +478,7 @@ class TranslateQueryResponse(_message.Message):
     SUMS_FIELD_NUMBER: _ClassVar[int]
     PAIRS_COPY_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    OWN_COUNTS_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
@@ -491,8 +500,9 @@ class TranslateQueryResponse(_message.Message):
     sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
     pairs_copy: PairsCopy
     quantiles: ReadValue
+    own_counts: int
     stream: ClosedStream
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
 
 class UnfinishedRelease(_message.Message):
     __slots__ = ("cost", "charge_ticket", "policy_statement")

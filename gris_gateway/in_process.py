@@ -1,0 +1,190 @@
+"""Calls of the gateway's RPCs from inside its own process, for servers that speak another protocol than gRPC.
+
+Such a call is admitted, counted, logged and answered by the very handlers that gRPC calls, so that its caller is
+identified, limited and charged as any other.
+"""
+
+# ruff: noqa: N802, ASYNC109 - the names of the RPCs are the proto's, and their arguments those of gRPC
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+import grpc
+from google.protobuf.message import Message
+
+from gris_gateway.admission import GatewayAdmission
+from gris_gateway.upstream_health import SERVICE_NAME
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
+
+
+class _Details(NamedTuple):
+    """What an interceptor knows of a call before it begins."""
+
+    method: str
+    invocation_metadata: Metadata
+
+
+class RegisteredMethods:
+    """Stands for a server while a service is added to it, and remembers the service's handlers."""
+
+    def __init__(self, server: grpc.aio.Server) -> None:
+        self._server = server
+        self._handlers: dict[str, Handler] = {}
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Add handlers to the server."""
+        self._server.add_generic_rpc_handlers(tuple(handlers))
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
+        """Add handlers to the server, and remember them."""
+        self._server.add_registered_method_handlers(service, handlers)
+        self._handlers |= {f"/{service}/{name}": handler for name, handler in handlers.items()}
+
+    async def handler(self, details: grpc.HandlerCallDetails) -> Handler | None:
+        """Return the handler of a method."""
+        return self._handlers.get(details.method)
+
+
+class InProcessContext:
+    """The context of a call that no connection carries: what handlers ask of it, and how they end it.
+
+    Args:
+        metadata: What the caller sends with the call.
+        seconds: How long the call may take; None: any time.
+    """
+
+    def __init__(self, metadata: Metadata, seconds: float | None = None) -> None:
+        self._metadata = metadata
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._code = grpc.StatusCode.OK
+        self._details = ""
+        self._trailing: Metadata = ()
+        self.answers: list[Any] = []
+
+    def invocation_metadata(self) -> Metadata:
+        """Return what the caller sent with the call."""
+        return self._metadata
+
+    def auth_context(self) -> Mapping[str, Sequence[bytes]]:
+        """Return nothing: there is no certificate of a connection."""
+        return {}
+
+    def time_remaining(self) -> float | None:
+        """Return how much time is left."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def code(self) -> grpc.StatusCode:
+        """Return how the call ended."""
+        return self._code
+
+    def details(self) -> str:
+        """Return the message that it ended with."""
+        return self._details
+
+    def trailing_metadata(self) -> Metadata:
+        """Return what it ended with besides."""
+        return self._trailing
+
+    async def send_initial_metadata(self, _: Metadata) -> None:
+        """Do nothing: there is nothing to begin."""
+
+    async def write(self, message: Any) -> None:
+        """Keep an answer for the caller."""
+        self.answers.append(message)
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", trailing_metadata: Metadata = ()
+    ) -> NoReturn:
+        """End the call."""
+        self._code, self._details, self._trailing = code, details, tuple(trailing_metadata)
+        raise grpc.aio.AbortError
+
+    async def abort_with_status(self, status: grpc.Status) -> NoReturn:
+        """End the call."""
+        await self.abort(status.code, status.details, tuple(status.trailing_metadata or ()))
+
+    def error(self) -> grpc.aio.AioRpcError:
+        """Return what gRPC would raise at the caller."""
+        trailing = grpc.aio.Metadata(*self._trailing)
+        return grpc.aio.AioRpcError(self._code, grpc.aio.Metadata(), trailing, details=self._details)
+
+
+class InProcessCalls:
+    """The RPCs of the gateway for one caller in its process.
+
+    Args:
+        methods: The handlers.
+        admission: What admits their calls.
+        authorization: How the caller identifies itself; it goes no further than the admission.
+    """
+
+    def __init__(
+        self, methods: RegisteredMethods, admission: GatewayAdmission, authorization: Sequence[str]
+    ) -> None:
+        self._methods = methods
+        self._admission = admission
+        self._metadata: Metadata = tuple(("authorization", value) for value in authorization)
+
+    async def Ask(self, request: Message, *, timeout: float, metadata: Metadata) -> AsyncIterator[Any]:
+        """Answer a question."""
+        for answer in await self._answers("Ask", request, timeout, metadata):
+            yield answer
+
+    async def Explain(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """Return what a question would cost."""
+        return await self._answer("Explain", request, timeout, metadata)
+
+    async def GetRemaining(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """Return what is left."""
+        return await self._answer("GetRemaining", request, timeout, metadata)
+
+    async def GetGuarantee(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """Return the guarantee of the account."""
+        return await self._answer("GetGuarantee", request, timeout, metadata)
+
+    async def GetCatalog(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """Return what may be asked."""
+        return await self._answer("GetCatalog", request, timeout, metadata)
+
+    async def ListReleases(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
+        """List what was paid for."""
+        return await self._answer("ListReleases", request, timeout, metadata)
+
+    async def _answer(self, name: str, request: Message, seconds: float, metadata: Metadata) -> Any:
+        (answer,) = await self._answers(name, request, seconds, metadata)
+        return answer
+
+    async def _answers(self, name: str, request: Message, seconds: float, metadata: Metadata) -> list[Any]:
+        """Call a method, and return its answers.
+
+        Raises:
+            AioRpcError: It ended otherwise.
+        """
+        context = InProcessContext((*metadata, *self._metadata), seconds)
+        # As gRPC does, in a task of its own: handlers set variables of its context.
+        calling = asyncio.create_task(self._called(f"/{SERVICE_NAME}/{name}", request, context))
+        try:
+            async with asyncio.timeout(seconds):
+                await calling
+        except TimeoutError:
+            context._code = grpc.StatusCode.DEADLINE_EXCEEDED
+            raise context.error() from None
+        except grpc.aio.AbortError:
+            raise context.error() from None
+        return context.answers
+
+    async def _called(self, method: str, request: Message, context: InProcessContext) -> None:
+        details = _Details(method, context.invocation_metadata())
+        handler: Any = await self._admission.intercept_service(self._methods.handler, details)  # type: ignore[arg-type]
+        await handler.stream_stream(_once(handler, request), context)
+
+
+async def _once(handler: Handler, request: Message) -> AsyncIterator[Any]:
+    """Yield a request as gRPC would: decoded by the handler itself, so that the caller's copy stays its own."""
+    content = request.SerializeToString()
+    yield content if handler.request_deserializer is None else handler.request_deserializer(content)

@@ -1,0 +1,7 @@
+"""`python -m gris_mcp`."""
+
+import sys
+
+from gris_mcp.stdio import main
+
+sys.exit(main())

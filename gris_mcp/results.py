@@ -1,0 +1,258 @@
+"""What the tools return: typed values, whose schemas a client is given.
+
+Elements, aliases and past questions were written by others. They stand in data fields alone (`columns`, `element`,
+`question`, `domain`), and no text here is made of them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from pydantic import BaseModel, Field
+
+from gris_mcp import descriptions
+from gris_mcp.accuracy import half_width
+from pinot_connector.budgets import Cost, Level, Mode, questions_left
+from pinot_connector.engines.base import ExpectedColumn
+from pinot_connector.past_results import PastResult
+from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row, Shown
+
+MOST_ROWS = 1000
+MOST_PAST_ROWS = 50
+# Of all elements together, so that one answer fits into what a model can read.
+MOST_CHARACTERS = 200_000
+
+Element = str | int | bool
+
+
+class Interval(BaseModel):
+    """Both ends included."""
+
+    lower: int | float
+    upper: int | float
+
+
+class Price(BaseModel):
+    """What a question costs, in the two units of a budget."""
+
+    information: int
+    calls: int
+
+    @classmethod
+    def of(cls, cost: Cost) -> Price:
+        """Return a cost."""
+        return cls(information=cost.information, calls=cost.calls)
+
+
+class LeftOfLevel(BaseModel):
+    """One level of the budget that pays, from the outermost on."""
+
+    account: list[str]
+    limit: Price
+    spent: Price
+    held: Price = Field(description="Held by questions that run now.")
+    left: Price
+    enforced: bool = Field(description="false: only recorded, refuses nothing.")
+    refreshes_at: str | None = Field(description="When the budget is refreshed; null: never.")
+
+
+class Value(BaseModel):
+    """A sum, an average or a quantile with its interval."""
+
+    value: float
+    interval: Interval
+
+
+class AnswerRow(BaseModel):
+    """One element of the answer. `element` is data, in the order of `columns`."""
+
+    element: list[Element]
+    count: int | float | None = Field(
+        description="The best guess; null where only the ranking was asked for."
+    )
+    interval: Interval | None = Field(
+        description="Where the true number lies, with the confidence of the answer."
+    )
+    values: list[Value | None] = Field(
+        description="In the order of value_names; null: too few for an average."
+    )
+
+
+class Answer(BaseModel):
+    """A private answer: noisy numbers with intervals."""
+
+    columns: list[str] = Field(description="Data: names of the columns that an element has.")
+    value_names: list[str] = Field(description="Data: names of sums, averages or quantiles in each row.")
+    rows: list[AnswerRow]
+    rows_left_out: int = Field(description="How many further rows the answer has.")
+    total: AnswerRow | None = Field(
+        description="How many members count in any element, where that is a part."
+    )
+    confidence: float
+    intervals_mean: str
+    rank_errors: list[float] = Field(description="Of quantiles: within how many members their ranks are.")
+    notes: list[str]
+    mechanism: str
+    k: int | None = Field(description="The most elements that could be shown.")
+    requested_k: int | None = Field(description="What was asked for, where the policy shows fewer.")
+    ended_in_bottom: bool
+    price: Price
+    charged: Price = Field(description="What it took from the budget this time; nothing for a repeat.")
+    budget: list[LeftOfLevel] = Field(description="What is left; empty for a repeat that asked nobody.")
+    release_id: str
+
+
+class PriceOfQuestion(BaseModel):
+    """What a question would cost and how exact it would be."""
+
+    price: Price = Field(description="At most.")
+    questions_left: int | None = Field(
+        description="How many such questions the budget pays for; null: no limit."
+    )
+    typical_error: int | None = Field(
+        description="With 95 % a count is off by no more, by its noise alone; null: no counts are shown."
+    )
+    mechanism: str
+    k: int | None
+    requested_k: int | None
+    how: list[str] = Field(description="What would be done, in sentences.")
+    budget: list[LeftOfLevel]
+
+
+class PastAnswer(BaseModel):
+    """An answer that was paid for before."""
+
+    asked_at: str
+    question: dict[str, Any] = Field(description="Data: what was asked.")
+    answer: Answer
+    rows_not_kept: bool
+
+
+class History(BaseModel):
+    """Answers that are paid for, newest first."""
+
+    answers: list[PastAnswer]
+
+
+class Budget(BaseModel):
+    """What is left of the budget, from the outermost level on."""
+
+    budget: list[LeftOfLevel]
+
+
+def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
+    """Return an answer with at most so many rows."""
+    rows = list(_shown_rows(result.rows[:most_rows]))
+    left_out = len(result.rows) - len(rows)
+    notes = [*map(_sentence, result.parameters.left_out)]
+    if result.ended_in_bottom:
+        notes.append(descriptions.ENDED_IN_BOTTOM)
+    if left_out:
+        notes.append(descriptions.ROWS_LEFT_OUT)
+    if not result.charged.information and not result.charged.calls and result.cost.information:
+        notes.append(descriptions.REPEATED)
+    total = result.total
+    return Answer(
+        columns=list(map(_column_name, result.columns)),
+        value_names=[each.title for each in result.parameters.values],
+        rows=rows,
+        rows_left_out=left_out,
+        total=None
+        if total is None
+        else AnswerRow(element=[], count=total.noisy_count, interval=_interval(total.interval), values=[]),
+        confidence=result.confidence,
+        intervals_mean=descriptions.INTERVALS[result.interval_kind.value],
+        rank_errors=list(map(float, result.rank_errors)),
+        notes=notes,
+        mechanism=result.mechanism.value,
+        k=result.parameters.k,
+        requested_k=result.requested_k,
+        ended_in_bottom=result.ended_in_bottom,
+        price=Price.of(result.cost),
+        charged=Price.of(result.charged),
+        budget=levels_of(result.remaining),
+        release_id=result.release_id,
+    )
+
+
+def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuestion:
+    """Return what a question would cost, and how often the budget pays for it."""
+    left = tuple(levels)
+    parameters = explanation.parameters
+    return PriceOfQuestion(
+        price=Price.of(explanation.worst_case_cost),
+        questions_left=questions_left(left, explanation.worst_case_cost),
+        typical_error=half_width(parameters),
+        mechanism=parameters.mechanism.value,
+        k=parameters.k,
+        requested_k=explanation.requested_k,
+        how=list(explanation.sentences),
+        budget=levels_of(left),
+    )
+
+
+def past_answer_of(past: PastResult) -> PastAnswer:
+    """Return an answer that was paid for."""
+    return PastAnswer(
+        asked_at=past.released_at.isoformat(),
+        question=MessageToDict(past.question, preserving_proto_field_name=True),
+        answer=answer_of(past.result, MOST_PAST_ROWS),
+        rows_not_kept=past.elements_omitted,
+    )
+
+
+def levels_of(levels: Iterable[Level]) -> list[LeftOfLevel]:
+    """Return the levels of a budget."""
+    return [
+        LeftOfLevel(
+            account=list(level.path),
+            limit=Price.of(level.limit),
+            spent=Price.of(level.spent),
+            held=Price.of(level.reserved),
+            left=Price.of(level.remaining),
+            enforced=level.mode is Mode.ENFORCE,
+            refreshes_at=None if level.window_end is None else level.window_end.isoformat(),
+        )
+        for level in levels
+    ]
+
+
+def element_of(value: Shown) -> Element:
+    """Return a value of an element; a day as YYYY-MM-DD."""
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
+    """Yield rows as long as their elements are not too long together."""
+    characters = 0
+    for row in rows:
+        characters += sum(len(value) for value in row.element if isinstance(value, str))
+        if characters > MOST_CHARACTERS:
+            return
+        yield AnswerRow(
+            element=list(map(element_of, row.element)),
+            count=row.noisy_count,
+            interval=None if row.interval is None else _interval(row.interval),
+            values=list(map(_value, row.values)),
+        )
+
+
+def _value(value: AggregateValue | None) -> Value | None:
+    return None if value is None else Value(value=float(value.value), interval=_interval(value.interval))
+
+
+def _interval(ends: tuple[int | Fraction, int | Fraction]) -> Interval:
+    lower, upper = (end if isinstance(end, int) else float(end) for end in ends)
+    return Interval(lower=lower, upper=upper)
+
+
+def _column_name(column: ExpectedColumn) -> str:
+    return column.alias or column.name
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,108 @@
+"""The five tools: what each takes, what it returns, and how it asks the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+from pydantic import BaseModel
+
+from gris_mcp import descriptions
+from gris_mcp.arguments import Arguments, CatalogArguments, HistoryArguments, Nothing, Question
+from gris_mcp.catalog_results import Tables, tables_of
+from gris_mcp.failures import failure_of
+from gris_mcp.results import (
+    Answer,
+    Budget,
+    History,
+    PriceOfQuestion,
+    answer_of,
+    levels_of,
+    past_answer_of,
+    price_of,
+)
+from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.past_results import PastResult
+
+
+async def _catalog(client: AsyncGatewayClient, arguments: CatalogArguments) -> Tables:
+    return tables_of(await client.catalog(arguments.table), with_values=bool(arguments.table))
+
+
+async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQuestion:
+    explanation = await client.explain(arguments.message())
+    return price_of(explanation, await client.remaining())
+
+
+async def _ask(client: AsyncGatewayClient, arguments: Question) -> Answer:
+    return answer_of(await client.ask(arguments.message()))
+
+
+async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:
+    answers = []
+    async for release in client.releases(page_size=arguments.most):
+        answers.append(past_answer_of(PastResult.of(release)))
+        if len(answers) == arguments.most:
+            break
+    return History(answers=answers)
+
+
+async def _budget(client: AsyncGatewayClient, arguments: Nothing) -> Budget:
+    return Budget(budget=levels_of(await client.remaining()))
+
+
+@dataclass(frozen=True)
+class PrivateTool:
+    """A tool: its texts, its schemas, and what it does."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Arguments]
+    returns: type[BaseModel]
+    run: Callable[[AsyncGatewayClient, Any], Awaitable[BaseModel]]
+    is_free: bool = True
+
+    def listed(self) -> Tool:
+        """Return what a client is shown of the tool."""
+        return Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.takes.model_json_schema(),
+            output_schema=self.returns.model_json_schema(mode="serialization"),
+            annotations=ToolAnnotations(
+                read_only_hint=self.is_free,
+                destructive_hint=False,
+                idempotent_hint=True,
+                open_world_hint=False,
+            ),
+        )
+
+    async def called(self, client: AsyncGatewayClient, arguments: Mapping[str, Any]) -> CallToolResult:
+        """Run the tool; whatever goes wrong is a result that says so."""
+        try:
+            returned = await self.run(client, self.takes.model_validate(dict(arguments)))
+        except Exception as error:
+            return failure_of(error).result()
+        content = returned.model_dump(mode="json")
+        # Clients that know no structured results read the same as text.
+        return CallToolResult(
+            content=[TextContent(text=returned.model_dump_json())], structured_content=content
+        )
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        PrivateTool("catalog", "What may be asked", descriptions.CATALOG, CatalogArguments, Tables, _catalog),
+        PrivateTool(
+            "explain", "Price of a question", descriptions.EXPLAIN, Question, PriceOfQuestion, _explain
+        ),
+        PrivateTool("ask", "Private question", descriptions.ASK, Question, Answer, _ask, is_free=False),
+        PrivateTool("history", "Paid answers", descriptions.HISTORY, HistoryArguments, History, _history),
+        PrivateTool("budget", "What is left", descriptions.BUDGET, Nothing, Budget, _budget),
+    )
+}
