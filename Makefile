@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-sums bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bounded bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-repeats bench-scale bench-sums bench-timing chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -59,6 +59,9 @@ node_modules/.site/iframe-worker.js: Makefile
 	cd $(@D) && tar -xzOf mermaid-$(MERMAID_VERSION).tgz package/dist/mermaid.min.js >mermaid.min.js
 	cd $(@D) && tar -xzOf iframe-worker-$(IFRAME_WORKER_VERSION).tgz package/shim/index.js >iframe-worker.js
 	@rm $(@D)/*.tgz
+
+console-pictures: $(VENV)/.dev ## make the pictures of docs/console.md, light, dark and on a phone; needs Chromium
+	$(BIN)/python -m tests.console.pictures docs/figures
 
 # One tool from npm, at one version; a package of its own would say no more than this line.
 node_modules/.bin/buf: Makefile
@@ -130,7 +133,7 @@ endif
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
-	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
+	$(LOCK) --extra budget --extra redis --extra postgres --extra etcd --extra telemetry --output-file deploy/locks/budget-service.txt
 	$(LOCK) --extra gateway --extra mcp --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) --extra all --output-file deploy/locks/tools.txt
 

@@ -11,14 +11,16 @@ Events are made up: elements by Zipf's law out of 100,000, members by Pareto's w
 - star-tree: the same by the copy with Pinot's star-tree;
 - private: a private top 10 from end to end, with services, budget and noise, by the best copy of the engine.
 
-Figures are medians of seconds and, in brackets, their ratio to plain in the same run. "tool" is one run of
-`gris bound --pairs`. DuckDB reads Parquet. Pinot has two servers on this machine.
+Figures are medians of seconds and, in brackets, their ratio to plain in the same run. "tool" are runs of
+`gris bound --pairs`: of both months at once, and of the second one alone, with the whole table and with
+`--new-periods-only`, from a file in the order of time. DuckDB reads Parquet. Pinot has two servers on this machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import statistics
 import subprocess
@@ -47,7 +49,7 @@ from tests.support.engine_queries import engine_query
 
 ELEMENTS, ATTRIBUTES, EVENTS_OF_A_MEMBER, ROWS_OF_A_SEGMENT = 100_000, 20, 10, 1_250_000
 MOST_SEGMENTS = 8
-UNTIL = datetime.date(2024, 3, 1)
+FEBRUARY, UNTIL = datetime.date(2024, 2, 1), datetime.date(2024, 3, 1)
 TIMEOUT_SECONDS = 300.0
 POLICY = """
 epsilon_per: 0.15
@@ -79,7 +81,7 @@ class Asked:
 
 QUESTIONS = (
     Asked("all", "", None, ()),
-    Asked("one month", "day >= {feb}", datetime.date(2024, 2, 1), ()),
+    Asked("one month", "day >= {feb}", FEBRUARY, ()),
     Asked("one attribute", "country = 'c3'", None, (In("country", ("c3",)),)),
 )
 Ways = Mapping[str, Callable[[], object]]
@@ -93,15 +95,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, nargs="+", default=[10**6, 10**7])
     parser.add_argument("--engine", nargs="+", choices=("duckdb", "pinot"), default=["duckdb", "pinot"])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tool-only", action="store_true", help="ask nothing: measure how copies are made")
     options = parser.parse_args(arguments)
     for events in options.events:
         with tempfile.TemporaryDirectory() as folder:
-            _of_size(Path(folder), events, options.engine, options.rounds)
+            _of_size(Path(folder), events, [] if options.tool_only else options.engine, options.rounds)
 
 
 def _of_size(folder: Path, events: int, engines: Sequence[str], rounds: int) -> None:
     _generate(folder / "events.parquet", events)
-    _make_copy(folder, events)
+    _make_copies(folder, events)
     (folder / "policy.yaml").write_text(POLICY)
     (folder / "budget.yaml").write_text(BUDGET)
     for name in engines:
@@ -139,23 +142,35 @@ def _generate(path: Path, events: int) -> None:
         )
 
 
-def _make_copy(folder: Path, events: int) -> None:
-    command = [sys.executable, "-m", "gris_cli", "bound", "--input", str(folder / "events.parquet")]
+def _make_copies(folder: Path, events: int) -> None:
+    """Make the copy of both months, and append the second one to copies of the first."""
+    ordered = folder / "by_day.parquet"
+    with duckdb.connect() as connection:
+        rows = f"SELECT * FROM read_parquet('{folder}/events.parquet') ORDER BY day"  # noqa: S608
+        connection.execute(f"COPY ({rows}) TO '{ordered}' (FORMAT parquet)")
+    _run_tool(folder / "events.parquet", folder / "copy", UNTIL, events, "at once")
+    for what, options in (("appending", ()), ("appending, new periods only", ("--new-periods-only",))):
+        with tempfile.TemporaryDirectory(dir=folder) as grown:
+            _run_tool(ordered, Path(grown), FEBRUARY, events, "one month")
+            _run_tool(ordered, Path(grown), UNTIL, events, what, *options)
+    ordered.unlink()
+
+
+def _run_tool(source: Path, copy: Path, until: datetime.date, events: int, what: str, *options: str) -> None:
+    command = [sys.executable, "-m", "gris_cli", "bound", "--input", str(source), "--pairs", str(copy)]
     command += ["--table", "events", "--member", "member", "--elements", "article", "--attributes", "country"]
-    command += ["--period", "day", "--calendar", "month", "--until", UNTIL.isoformat()]
+    command += ["--period", "day", "--calendar", "month", "--until", until.isoformat(), "--json", *options]
     start = time.perf_counter()
-    process = subprocess.Popen([*command, "--pairs", str(folder / "copy")], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    output = process.stdout.read() if process.stdout else b""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    with duckdb.connect() as connection:
-        files = f"read_parquet('{folder}/copy/periods/*.parquet')"
-        (pairs,) = connection.execute(f"SELECT count(*) FROM {files}").fetchone() or (0,)  # noqa: S608
     seconds, cpu = time.perf_counter() - start, used.ru_utime + used.ru_stime
     print(
-        f"{events:>12,} tool: {pairs:,} pairs, {seconds:.1f} s, {cpu:.1f} CPU s, "
-        f"{events / cpu:,.0f} events/CPU s, {used.ru_maxrss / 1024:.0f} MiB",
+        f"{events:>12,} tool, {what}: {json.loads(output)['pairs']:,} pairs written, {seconds:.1f} s, {cpu:.1f} CPU s, "
+        f"{used.ru_maxrss / 1024:.0f} MiB",
         flush=True,
     )
 

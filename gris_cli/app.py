@@ -13,6 +13,7 @@ from gris_cli import (
     ask,
     catalog,
     connection_options,
+    console,
     demo,
     explain,
     guarantee,
@@ -49,6 +50,7 @@ app.command("remaining")(remaining.remaining)
 app.command("history")(history.history)
 app.command("guarantee")(guarantee.guarantee)
 app.command("shell")(shell.shell)
+app.command("console")(console.console)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import bisect
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from dp_service.accounting.accuracy import (
     GumbelThreshold,
-    LaplaceThreshold,
     found_of_equals,
     mean_gaussian_error,
     mean_laplace_error,
 )
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
-from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
-from dp_service.mechanisms.unk_lap import threshold_shift
+from dp_service.releases.expected_accuracy import (
+    ALPHA,
+    HALF,
+    MOSTLY,
+    GaussianThreshold,
+    Threshold,
+    gumbel_gap,
+    gumbel_threshold,
+    laplace_threshold,
+)
 from pinot_connector.parameters import Contributions, CountNoise, Mechanism, Parameters
 
-HALF = Fraction(1, 2)
-MOSTLY = Fraction(19, 20)
-ALPHA = 1 - MOSTLY
-# What floats do to the logarithm of a tail.
-_ROUNDING = 1e-9
+__all__ = [
+    "ALPHA",
+    "HALF",
+    "MOSTLY",
+    "Expectation",
+    "expectation_of",
+    "gumbel_gap",
+    "gumbel_threshold",
+    "laplace_threshold",
+]
 
 
 @dataclass(frozen=True)
@@ -101,52 +110,12 @@ def _ordered_mostly(parameters: Parameters) -> int | None:
     return gumbel_gap(parameters.epsilon_per, parameters.tau)
 
 
-def gumbel_gap(epsilon_per: Fraction, tau: int) -> int:
-    """Return how far two counts must lie apart to be ranked in their true order with 95 %: the law is logistic."""
-    odds = math.log(MOSTLY / (1 - MOSTLY))
-    return math.ceil(odds * tau / float(epsilon_per))
-
-
 def _mean_error(parameters: Parameters) -> float | None:
     scale = parameters.noise_scale
     if scale is None:
         return None
     is_gaussian = parameters.count_noise is CountNoise.DISCRETE_GAUSSIAN
     return round((mean_gaussian_error if is_gaussian else mean_laplace_error)(float(scale)), 3)
-
-
-def gumbel_threshold(mechanism: UnkGumb) -> GumbelThreshold:
-    """Return the threshold of UnkGumb at its last rank."""
-    currency = mechanism.currency
-    return GumbelThreshold(currency.epsilon_per, currency.delta, mechanism.tau, mechanism.d_bar)
-
-
-def laplace_threshold(mechanism: UnkLap) -> LaplaceThreshold:
-    """Return the threshold of UnkLap."""
-    return LaplaceThreshold(mechanism.count_inverse_scale, threshold_shift(mechanism))
-
-
-@dataclass(frozen=True)
-class GaussianThreshold:
-    """The threshold of BoundGauss, and the variance parameter of the noise."""
-
-    threshold: int
-    variance: Fraction
-
-    def needed(self, probability: Fraction) -> int:
-        """Return the smallest bounded count whose element is shown with this probability."""
-        level = math.log(probability)
-        # Noise beyond ten standard deviations decides nothing here.
-        highest = self.threshold + 10 * math.isqrt(math.ceil(self.variance)) + 10
-        return bisect.bisect_left(
-            range(highest), True, key=lambda count: self._log_shown(count) >= level - _ROUNDING
-        )
-
-    def _log_shown(self, count: int) -> float:
-        return log_tail(float(self.variance), self.threshold + 1 - count)
-
-
-Threshold = GumbelThreshold | LaplaceThreshold | GaussianThreshold
 
 
 def _fixed_threshold(contributions: Contributions | None) -> GaussianThreshold | None:

@@ -108,6 +108,12 @@ class InProcessContext:
         """End the call."""
         await self.abort(status.code, status.details, tuple(status.trailing_metadata or ()))
 
+    @staticmethod
+    def out_of_time() -> grpc.aio.AioRpcError:
+        """Return what gRPC would raise at a caller whose deadline has passed."""
+        nothing = grpc.aio.Metadata()
+        return grpc.aio.AioRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, nothing, nothing)
+
     def error(self) -> grpc.aio.AioRpcError:
         """Return what gRPC would raise at the caller."""
         trailing = grpc.aio.Metadata(*self._trailing)
@@ -172,8 +178,7 @@ class InProcessCalls:
             async with asyncio.timeout(seconds):
                 await calling
         except TimeoutError:
-            context._code = grpc.StatusCode.DEADLINE_EXCEEDED
-            raise context.error() from None
+            raise InProcessContext.out_of_time() from None
         except grpc.aio.AbortError:
             raise context.error() from None
         return context.answers

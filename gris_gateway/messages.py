@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from typing import TypeVar
 
@@ -35,7 +36,16 @@ from pinot_connector.parameters import Contributions, NamesLook, Parameters, Sha
 from pinot_connector.quantile_messages import quantile_values, quantiles_message
 from pinot_connector.questions import FUNCTION_NUMBERS
 from pinot_connector.releases import write_counts
-from pinot_connector.results import AggregateValue, Alternative, Explanation, PrivateResult, Row, Shown, Total
+from pinot_connector.results import (
+    Accuracy,
+    AggregateValue,
+    Alternative,
+    Explanation,
+    PrivateResult,
+    Row,
+    Shown,
+    Total,
+)
 
 CHUNK_BYTES = 2**20
 # A noisy count, its interval and the tags around them, at most.
@@ -104,7 +114,13 @@ def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
         shares=map(share_message, explanation.shares),
         requested_k=explanation.requested_k or 0,
         alternatives=map(_alternative, explanation.alternatives),
+        accuracy=None if explanation.accuracy is None else _accuracy(explanation.accuracy),
     )
+
+
+def _accuracy(accuracy: Accuracy) -> dp_pb2.ExpectedAccuracy:
+    # What is None stays unset.
+    return dp_pb2.ExpectedAccuracy(**asdict(accuracy))
 
 
 def _alternative(alternative: Alternative) -> dp_pb2.Alternative:

@@ -165,6 +165,12 @@ class Question(Arguments):
         None, description="With bucket: in the order of counts instead of time. Default false."
     )
 
+    having: list[Name] = Field(
+        default_factory=list,
+        max_length=MAX_LISTED,
+        description='Leave out elements by what is released, for free: "count >= 100", "sum:COLUMN < 25".',
+    )
+
     def message(self) -> question_pb2.Question:
         """Return the question as it is sent.
 
@@ -192,6 +198,7 @@ class Question(Arguments):
             quantiles={each.column: each.of for each in self.quantiles},
             bucket=self.bucket,
             ranked=self.ranked is True,
+            having=self.having,
         )
 
     def _conditions(self) -> dict[str, Condition]:

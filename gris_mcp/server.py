@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -18,6 +17,7 @@ from mcp_types import (
     PaginatedRequestParams,
 )
 
+from gris_mcp import version
 from gris_mcp.descriptions import INSTRUCTIONS
 from gris_mcp.tools import TOOLS
 from pinot_connector.gateway_client import AsyncGatewayClient
@@ -51,7 +51,7 @@ def private_server(client_of: ClientOf) -> Server[Any]:
     return Server(
         NAME,
         title="Gris: private questions",
-        version=metadata.version("gris-dp"),
+        version=version(),
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

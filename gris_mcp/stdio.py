@@ -7,8 +7,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 
+from gris_mcp import version
 from pinot_connector.endpoints import Credentials
 from pinot_connector.errors import GrisError
 from pinot_connector.gateway_client import AsyncGatewayClient, gateway_address
@@ -60,7 +60,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     for option, variable, meaning in _OPTIONS:
         parser.add_argument(option, default=environment.get(variable), help=f"{meaning} [{variable}]")
-    parser.add_argument("--version", action="version", version=f"gris-mcp {metadata.version('gris-dp')}")
+    parser.add_argument("--version", action="version", version=f"gris-mcp {version()}")
     return parser
 
 

@@ -34,6 +34,7 @@ OWN_LOGGERS = (
     "budget_service",
     "pinot_connector",
     "gris_gateway",
+    "gris_console",
     "gris_mcp",
     "gris_serving",
 )

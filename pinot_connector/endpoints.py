@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,19 +18,21 @@ class Credentials:
 
     Without `ca_file`, gRPC's default authorities are trusted. `certificate_file` (a PEM chain) and `key_file` (PEM) are
     presented if the server asks for a certificate; they are read when a connection is opened. The token in `token_file`
-    is sent with every call and read again for each, so it may be renewed at any time.
+    is sent with every call and read again for each, so it may be renewed at any time. `token` returns one that is
+    held in memory instead, as by a server that passes on the token of who asks it; it is called for every call.
     """
 
     ca_file: Path | str | None = None
     certificate_file: Path | str | None = None
     key_file: Path | str | None = None
     token_file: Path | str | None = None
+    token: Callable[[], str] | None = field(default=None, repr=False)
 
     def for_channel(self) -> grpc.ChannelCredentials:
         """Returns credentials for a channel.
 
         Raises:
-            InvalidQuestion: a file cannot be read, or certificate and key are not given together.
+            InvalidQuestion: a file cannot be read, certificate and key are not given together, or there are two tokens.
         """
         if (self.certificate_file is None) != (self.key_file is None):
             raise InvalidQuestion("certificate_file", "expected certificate and key together, or neither")
@@ -39,12 +41,21 @@ class Credentials:
             private_key=_content("key_file", self.key_file),
             certificate_chain=_content("certificate_file", self.certificate_file),
         )
-        if self.token_file is None:
+        if (token := self._token()) is None:
             return tls
-        _content("token_file", self.token_file)
         return grpc.composite_channel_credentials(
-            tls, grpc.metadata_call_credentials(_Token(Path(self.token_file)), "gris-token")
+            tls, grpc.metadata_call_credentials(_Token(token), "gris-token")
         )
+
+    def _token(self) -> Callable[[], str] | None:
+        """Returns what returns the token of a call; None: none is sent."""
+        if self.token_file is None:
+            return self.token
+        if self.token is not None:
+            raise InvalidQuestion("token", "expected token_file or token, and not both")
+        _content("token_file", self.token_file)
+        path = Path(self.token_file)
+        return lambda: path.read_text(encoding="ascii").strip()
 
 
 @dataclass(frozen=True)
@@ -60,8 +71,8 @@ Address: TypeAlias = str | Endpoint
 
 
 class _Token(grpc.AuthMetadataPlugin):
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
 
     def __call__(
         self,
@@ -69,7 +80,7 @@ class _Token(grpc.AuthMetadataPlugin):
         callback: Callable[[tuple[tuple[str, str], ...], Exception | None], None],
     ) -> None:
         try:
-            token = self._path.read_text(encoding="ascii").strip()
+            token = self._token()
         except (OSError, ValueError):
             # gRPC puts the error's text into the status of the call.
             callback((), RuntimeError("the token file cannot be read"))

@@ -19,6 +19,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     Feature,
     PairsCopy,
+    PairsPeriod,
     ReadColumn,
     ReadValue,
     ValueType,
@@ -41,7 +42,7 @@ _OWN_FEATURES = frozenset(
 _FEATURES = {
     dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,
     dp_pb2.ENGINE_FEATURE_BOUNDED_COPY: Feature.BOUNDED_COPY,
-    dp_pb2.ENGINE_FEATURE_PAIRS_COPY: Feature.PAIRS_COPY,
+    dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS: Feature.PAIRS_COPY,
     dp_pb2.ENGINE_FEATURE_CLOSED_STREAM: Feature.CLOSED_STREAM,
 }
 _COMPLETE_BY = {
@@ -125,7 +126,8 @@ def _stream(message: dp_pb2.ClosedStream) -> ClosedStream:
 
 def _pairs(message: dp_pb2.PairsCopy) -> PairsCopy:
     start = message.start if message.HasField("start") else None
-    return PairsCopy(start, message.end, tuple(zip(message.periods, message.rows, strict=True)))
+    stated = zip(message.periods, message.builds, message.rows, message.check_sums, strict=True)
+    return PairsCopy(start, message.end, tuple(PairsPeriod(*each) for each in stated))
 
 
 def expected_columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:

@@ -36,6 +36,7 @@ from pinot_connector.releases import Noisy, merged
 from pinot_connector.results import (
     Explanation,
     PrivateResult,
+    accuracy_of,
     alternatives_of,
     rank_errors_of,
     require_belonging,
@@ -211,6 +212,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             shares=tuple(map(share_of, message.shares)),
             requested_k=message.requested_k or None,
             alternatives=alternatives_of(message.alternatives),
+            accuracy=accuracy_of(message),
         )
 
     async def remaining(self) -> tuple[Level, ...]:

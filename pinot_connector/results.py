@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
@@ -134,6 +135,23 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class Accuracy:
+    """How exact an answer can be expected to be, by the question's public parameters alone.
+
+    With 95 % a count lies within `half_width` of the truth, and it is off by `mean_error` on average; None without
+    counts. An element is found with 95 % if its count is `found_mostly`: that number itself if `is_fixed`, else so far
+    above the count at rank d_bar + 1; None where there is no threshold. Two counts that lie `ordered_mostly` apart are
+    ranked in their true order with 95 %; None where the noise in the counts alone decides.
+    """
+
+    half_width: int | None
+    mean_error: float | None
+    found_mostly: int | None
+    is_fixed: bool
+    ordered_mostly: int | None
+
+
+@dataclass(frozen=True)
 class Explanation(ExplanationViews):
     """What a question would cost at most and what would be done, before anything is asked or paid.
 
@@ -141,6 +159,7 @@ class Explanation(ExplanationViews):
     limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
     `requested_k` is the question's k where the policy shows at most `parameters.k` elements, which is less.
     `alternatives` are the ways of answering between which the service has chosen; empty if the policy leaves no choice.
+    `accuracy` is how exact the answer can be expected to be; None: the service is of a version that does not say.
     """
 
     worst_case_cost: Cost
@@ -150,6 +169,7 @@ class Explanation(ExplanationViews):
     shares: tuple[Share, ...] = ()
     requested_k: int | None = None
     alternatives: tuple[Alternative, ...] = ()
+    accuracy: Accuracy | None = None
 
     @property
     def narrowest(self) -> Share | None:
@@ -226,6 +246,21 @@ def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
         ),
         requested_k=message.requested_k or None,
         alternatives=alternatives_of(message.alternatives),
+        accuracy=accuracy_of(message),
+    )
+
+
+def accuracy_of(message: dp_pb2.EstimateCostResponse | app_pb2.ExplainResponse) -> Accuracy | None:
+    """Returns how exact an answer can be expected to be; None: the message does not say."""
+    if not message.HasField("accuracy"):
+        return None
+    said = message.accuracy
+    return Accuracy(
+        half_width=said.half_width if said.HasField("half_width") else None,
+        mean_error=said.mean_error if said.HasField("mean_error") else None,
+        found_mostly=said.found_mostly if said.HasField("found_mostly") else None,
+        is_fixed=said.is_fixed,
+        ordered_mostly=said.ordered_mostly if said.HasField("ordered_mostly") else None,
     )
 
 

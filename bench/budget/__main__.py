@@ -32,11 +32,14 @@ from gris_api.common.v1 import cost_pb2
 from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target
 from bench.budget.table import Figure, figure_of, print_table, print_targets
+from tests.support.etcd_cluster import etcd_cluster
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-STORES = ("sqlite", "redis", "postgres")
+STORES = ("sqlite", "redis", "postgres", "etcd")
+# A database of etcd holds 2 GB.
+MOST_ACCOUNTS = {"etcd": 10_000}
 PLENTY = 10**15
 CONFIGURATION = f"""
 create_at_first_use: true
@@ -64,7 +67,9 @@ def measure(store: str, options: argparse.Namespace) -> list[Figure]:
     with ExitStack() as stack:
         targets = [
             stack.enter_context(_target(store, accounts, uvloop))
-            for accounts in options.accounts
+            for accounts in dict.fromkeys(
+                min(each, MOST_ACCOUNTS.get(store, each)) for each in options.accounts
+            )
             for uvloop in loops
         ]
         return [
@@ -97,6 +102,11 @@ def _store(store: str, folder: Path) -> Iterator[str]:
         case "redis":
             with redis_server(folder) as redis:
                 yield redis.address
+        case "etcd":
+            home = folder / "etcd"
+            home.mkdir()
+            with etcd_cluster(home) as cluster:
+                yield cluster.address
         case _:
             with postgres_server() as postgres:
                 yield postgres.address

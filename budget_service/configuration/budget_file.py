@@ -5,6 +5,7 @@
     shared_levels: actual               # or worst_case: levels above an account count what was reserved for a charge
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
     charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
+    leases: {share_percent: 10, outstanding_percent: 50, seconds: 600}      # only if regions borrow from this ledger
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 90}
@@ -168,6 +169,20 @@ class ChargeTickets(_Strict):
     previous_key_files: list[str] = []
 
 
+class Leases(_Strict):
+    """What this ledger lends as the home of regions: percent of what a level has not spent, and for how long."""
+
+    share_percent: int = Field(10, ge=1, le=50)
+    outstanding_percent: int = Field(50, ge=1, le=90)
+    seconds: int = Field(600, ge=30, le=3600)
+
+    @model_validator(mode="after")
+    def _a_share_may_be_outstanding(self) -> Leases:
+        if self.share_percent > self.outstanding_percent:
+            raise ValueError("share_percent must not be more than outstanding_percent")
+        return self
+
+
 class Configuration(_Strict):
     """A valid `budget.yaml`."""
 
@@ -177,6 +192,7 @@ class Configuration(_Strict):
     shared_levels: Literal["actual", "worst_case"] = "actual"
     allow_volatile: bool = False
     charge_tickets: ChargeTickets | None = None
+    leases: Leases | None = None
 
     @model_validator(mode="after")
     def _paths_differ(self) -> Configuration:

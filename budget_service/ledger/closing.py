@@ -21,6 +21,7 @@ from budget_service.ledger.requests import (
     CloseAccount,
     MoveAccount,
     ReopenAccount,
+    ReportCharge,
     Reserve,
 )
 from budget_service.ledger.state import Decision, EntryKind, JournalEntry, RootRecord, Snapshot
@@ -35,7 +36,8 @@ def is_closed_to(request: BudgetRequest, limits: AppliedLimits) -> bool:
 
     What was reserved before ends as it would. Under a name that the account no longer has, nothing does.
     """
-    if limits.closed is None:
+    # What a region has charged has happened, whatever became of the account since.
+    if limits.closed is None or isinstance(request, ReportCharge):
         return False
     is_new = isinstance(request, Reserve) or (isinstance(request, Charge) and not request.reservation_id)
     return is_new or limits.is_moved

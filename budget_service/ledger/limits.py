@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
-from budget_service.ledger.windows import Period, WindowRule
+from budget_service.ledger.windows import Microseconds, Period, WindowRule
 
 # Bounds of one request and of one root account: everything that grows is bounded.
 MAX_CHANGED_AT_ONCE = 1000
@@ -43,6 +43,16 @@ class StoredLimits(Struct, frozen=True, gc=False):
         )
 
 
+class LeaseBounds(Struct, frozen=True, gc=False):
+    """Until when a region may grant from a lease, by its own clock, and when the window of the account ends.
+
+    `window_end` is None if the budget is never refreshed.
+    """
+
+    ends_at: Microseconds
+    window_end: Microseconds | None
+
+
 class AppliedLimits(Struct, frozen=True, gc=False):
     """The limits that a request is decided by, and the version of the root's stored limits that they were found with.
 
@@ -51,6 +61,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     how many limits and states of accounts a root may have stored. What an administrator asks of a root otherwise needs
     none: see NO_LIMITS. `closed` is the widest level of the account that is closed; the account itself `is_moved` if
     that is an earlier name. `paid_as` is the first name of an account that was moved: its payments are kept under it.
+    In a region the one level is a `lease`, whose share is the limit.
     """
 
     levels: tuple[LevelLimit, ...] = ()
@@ -60,6 +71,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     closed: Account | None = None
     is_moved: bool = False
     paid_as: str = ""
+    lease: LeaseBounds | None = None
 
     def payer(self, account: Account) -> str:
         """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.

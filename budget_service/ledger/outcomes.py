@@ -37,6 +37,7 @@ class Reason(Enum):
     HAS_ACCOUNTS_BELOW = "HAS_ACCOUNTS_BELOW"
     NOTHING_TO_MOVE = "NOTHING_TO_MOVE"
     MOVED_TOO_OFTEN = "MOVED_TOO_OFTEN"
+    LEASE_SPENT = "LEASE_SPENT"
 
 
 class LevelStatus(Struct, frozen=True, gc=False):

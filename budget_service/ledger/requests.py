@@ -21,9 +21,15 @@ from budget_service.ledger.windows import Microseconds
 # A few megabytes.
 _KEPT_ACCOUNTS = 10_000
 
+LEASE_PREFIX = "lease:"
+
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
-    """Reserve a worst-case cost for `ttl`. The service draws `reservation_id`, which is not part of the fingerprint."""
+    """Reserve a worst-case cost for `ttl`. The service draws `reservation_id`, which is not part of the fingerprint.
+
+    `is_lease`: a region borrows the cost to grant it itself; it is remembered as long as a charge. In a region, where
+    charges count under a lease, `asked_by` is the account that the client named.
+    """
 
     account: Account
     request_id: str
@@ -33,11 +39,13 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     ttl: Microseconds
     reservation_id: str
     forfeits: bool
+    is_lease: bool = False
+    asked_by: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         fields = ("reserve", *_cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        return _fingerprint(self.account, fields)
+        return _fingerprint(self.account, fields, self.asked_by)
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
@@ -45,7 +53,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
     `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
     `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
-    count the reserved cost.
+    count the reserved cost. `asked_by` as in `Reserve`.
     """
 
     account: Account
@@ -58,25 +66,60 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     charge_ticket: bytes = b""
     policy_statement: str = ""
     worst_case_above: bool = False
+    asked_by: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
         # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        return _fingerprint(self.account, ("charge", *_cost_fields(self.cost, self.unit_id), *ids, *stated))
+        fields = ("charge", *_cost_fields(self.cost, self.unit_id), *ids, *stated)
+        return _fingerprint(self.account, fields, self.asked_by)
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
-    """Cancel a reservation."""
+    """Cancel a reservation. `asked_by` as in `Reserve`."""
 
     account: Account
     request_id: str
     reservation_id: str
+    asked_by: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
-        return _fingerprint(self.account, ("release", self.reservation_id))
+        return _fingerprint(self.account, ("release", self.reservation_id), self.asked_by)
+
+
+class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
+    """Record what a region has charged from a lease: charge `number` of it, counted from 1.
+
+    A lease is a reservation of the home ledger, `lease_id.0`. Charge n takes its cost from `lease_id.(n-1)` and leaves
+    the rest as `lease_id.n`, so that no charge counts twice, in whatever order reports arrive.
+    """
+
+    account: Account
+    lease_id: str
+    number: int
+    cost: Cost
+    unit_id: str
+    release_id: str
+    query_id: str
+    policy_statement: str = ""
+
+    @property
+    def request_id(self) -> str:
+        """The name of this change."""
+        return lease_part(self.lease_id, self.number)
+
+    @property
+    def reservation_id(self) -> str:
+        """What was left of the lease before."""
+        return lease_part(self.lease_id, self.number - 1)
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the region sent."""
+        ids = (self.release_id, self.query_id, self.policy_statement)
+        return _fingerprint(self.account, ("report", *_cost_fields(self.cost, self.unit_id), *ids))
 
 
 class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
@@ -200,11 +243,24 @@ def parse_move(noted_reason: str) -> tuple[Account, str]:
     return Account(tuple(target.split("/"))), reason
 
 
-BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund
+BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge
 # Requests of an administrator about a root account or an account of it, which need no limits.
 AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest
 Request: TypeAlias = BudgetRequest | RootRequest
+
+
+def lease_part(lease_id: str, number: int) -> str:
+    """Return the id of the reservation that is left of a lease after so many charges.
+
+    It is also the name of the change that left it. Clients cannot guess a lease's id.
+    """
+    return f"{LEASE_PREFIX}{lease_id}.{number}"
+
+
+def is_lease(reservation_id: str) -> bool:
+    """Return whether a reservation of the home ledger is what is left of a lease."""
+    return reservation_id.startswith(LEASE_PREFIX)
 
 
 def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
@@ -223,6 +279,6 @@ def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
 
 
-def _fingerprint(account: Account, fields: Iterable[str]) -> Fingerprint:
+def _fingerprint(account: Account, fields: Iterable[str], asked_by: str = "") -> Fingerprint:
     # The account comes first, as one field: its slashes separate its segments.
-    return digest([part.encode() for part in (account.text, *fields)])
+    return digest([part.encode() for part in (asked_by or account.text, *fields)])

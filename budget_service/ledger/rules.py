@@ -19,7 +19,8 @@ from budget_service.ledger.administration import (
 )
 from budget_service.ledger.closing import change_account, is_closed_to, refuse_closed
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.lease_reports import record_report
+from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -39,6 +40,7 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     Refund,
+    ReportCharge,
     Request,
     Reserve,
     ResumeClock,
@@ -91,12 +93,18 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     if is_closed_to(request, limits):
         return refuse_closed(snapshot, request, now)
     draft = Draft(snapshot, limits.levels, now, counting_levels(request))
-    outcome = _outcome(snapshot, draft, request, limits)
+    if isinstance(request, ReportCharge):
+        outcome = record_report(snapshot, draft, request, is_paid=_release_is_paid(snapshot, draft))
+    else:
+        outcome = _outcome(snapshot, draft, request, limits)
     return _decided(snapshot, draft, outcome, _change(snapshot.root, draft, request, outcome))
 
 
 def _decided(snapshot: Snapshot, draft: Draft, outcome: Outcome, change: Change) -> Decision:
     answer = Answer(outcome, replayed=False)
+    if isinstance(outcome, Refused) and outcome.reason is Reason.LEASE_SPENT:
+        # The home ledger may grant the same request.
+        return Decision(answer, replace(change, remembered=None) if draft.ended else None)
     if not isinstance(outcome, Exhausted | Held):
         return Decision(answer, change)
     if snapshot.due_further:
@@ -128,7 +136,12 @@ def _administer(
     return change_account(snapshot, request, limits, now)
 
 
-def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest, limits: AppliedLimits) -> Outcome:
+def _outcome(
+    snapshot: Snapshot,
+    draft: Draft,
+    request: Reserve | Charge | CancelReservation | WriteOff | Refund,
+    limits: AppliedLimits,
+) -> Outcome:
     if isinstance(request, CancelReservation):
         return _cancel(snapshot, draft, request)
     if isinstance(request, WriteOff):
@@ -139,14 +152,16 @@ def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest, limits: A
     if draft.currency.unit_id not in ("", request.unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     if isinstance(request, Reserve):
-        return _reserve(snapshot, draft, request)
-    return _charge(snapshot, draft, request)
+        return _reserve(snapshot, draft, request, limits.lease)
+    return _charge(snapshot, draft, request, limits.lease)
 
 
-def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve) -> Outcome:
+def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve, lease: LeaseBounds | None) -> Outcome:
     recorded = _recorded_release(snapshot, draft)
+    if not recorded and lease is not None and draft.now + request.ttl > lease.ends_at:
+        return Refused(Reason.LEASE_SPENT)
     if not recorded and (refusal := _admission(draft, request.max_cost, request.account)):
-        return refusal
+        return refusal if lease is None else Refused(Reason.LEASE_SPENT)
     reservation = Reservation(
         reservation_id=request.reservation_id,
         account=request.account,
@@ -163,22 +178,24 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve) -> Outcome:
     return Reserved(request.reservation_id, reservation.held, reservation.expires_at, bool(recorded))
 
 
-def _charge(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
+def _charge(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBounds | None) -> Outcome:
     if request.reservation_id:
-        return _settle(snapshot, draft, request)
+        return _settle(snapshot, draft, request, lease)
     if _contradicts(request, _recorded_release(snapshot, draft)):
         return Refused(Reason.RELEASE_MISMATCH)
     if _release_is_paid(snapshot, draft):
         return Charged(NOTHING, True, draft.statuses())
+    if lease is not None and draft.now >= lease.ends_at:
+        return Refused(Reason.LEASE_SPENT)
     if refusal := _admission(draft, request.cost, request.account):
-        return refusal
+        return refusal if lease is None else Refused(Reason.LEASE_SPENT)
     holds = draft.holds()
     if draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds)):
-        _note_payment(draft, request, request.query_id, draft.leaf.day.start)
+        _note_payment(draft, request, request.query_id, draft.leaf.day.start, lease)
     return Charged(request.cost, False, draft.statuses())
 
 
-def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
+def _settle(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBounds | None) -> Outcome:
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
@@ -199,7 +216,7 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     entry = replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry
     span = draft.payment_span(reservation.account, reservation.holds)
     if draft.spend(entry) and span is not None:
-        _note_payment(draft, request, reservation.query_id, span)
+        _note_payment(draft, request, reservation.query_id, span, lease)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -334,9 +351,11 @@ def _entry(
     )
 
 
-def _note_payment(draft: Draft, request: Charge, query_id: str, span: Microseconds) -> None:
+def _note_payment(
+    draft: Draft, request: Charge, query_id: str, span: Microseconds, lease: LeaseBounds | None
+) -> None:
     if request.release_id:
-        end = draft.leaf.last_end
+        end = draft.leaf.last_end if lease is None else lease.window_end
         keep_until = None if end is None else end + RETENTION
         draft.payment = Payment(request.release_id, query_id, span, keep_until)
 
@@ -357,7 +376,8 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
 
 def _kept_until(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Microseconds:
     if isinstance(outcome, Reserved):
-        return outcome.expires_at + SHORT_RETENTION
+        is_lease = isinstance(request, Reserve) and request.is_lease
+        return outcome.expires_at + (RETENTION if is_lease else SHORT_RETENTION)
     if isinstance(outcome, Refused | Exhausted) or not _takes_budget(draft, request):
         return draft.now + SHORT_RETENTION
     # A budget that is never refreshed has no end of a window: the time counts from now.
@@ -366,7 +386,7 @@ def _kept_until(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Micro
 
 def _takes_budget(draft: Draft, request: BudgetRequest) -> bool:
     """Return whether a budget bounds how many such requests there are; any number of others would fill the store."""
-    if isinstance(request, WriteOff | Refund):
+    if isinstance(request, WriteOff | Refund | ReportCharge):
         return True
     # What has lapsed may be in the journal too, but not as a charge by a client.
     return any(each.kind in (EntryKind.SETTLED, EntryKind.DIRECT) for each in draft.journal)

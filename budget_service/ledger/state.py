@@ -158,6 +158,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     whose limits may change, needed only to change some; `states` are those of the levels of an account that is closed,
     opened or moved, and of its new name, and `occupied` which of its two names have accounts below them; `clock` is the
     store's, needed only to let the time of the root go on. A change of the currency needs `due` and its balances too.
+    `lease_granted` is the remembered answer that granted the lease of a `ReportCharge`, whose `reservation` may be that
+    of any account of the root.
     """
 
     root: RootRecord = RootRecord()
@@ -175,6 +177,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     states: Mapping[Account, AccountState] = field(default_factory=dict)
     occupied: frozenset[Account] = frozenset()
     clock: Microseconds = 0
+    lease_granted: Remembered | None = None
 
 
 class Payment(Struct, frozen=True, gc=False):

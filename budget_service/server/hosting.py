@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 import grpc
-from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
+from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc, regions_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.regions.upkeep import Upkeep
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
 from budget_service.server.damage import ReportingStore
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
+from budget_service.server.home_client import Caller
+from budget_service.server.lending_service import SERVICE_NAME as LENDING_NAME
+from budget_service.server.lending_service import RegionService
+from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
 from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
@@ -87,12 +94,26 @@ _ADMIN = (
 METHODS = Methods(
     DOMAIN,
     {
+        # A region may spend whatever it likes: it can do no more with what it borrows.
+        **methods_of(LENDING_NAME, ("BorrowBudget", "ReportCharges", "ReturnBudget"), Role.SPEND),
         **methods_of(SERVICE_NAME, _SPEND, Role.SPEND),
         **methods_of(SERVICE_NAME, ("CheckBudget", "GetBudget"), Role.READ),
         **methods_of(ADMIN_SERVICE_NAME, _ADMIN, Role.ADMIN),
     },
 )
 OPEN = Security(SecurityOptions(), METHODS)
+
+
+class RegionParts(Protocol):
+    """What makes a server one of a region."""
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """The region, with its background work."""
+
+    @property
+    def home(self) -> Caller:
+        """Its connection to the home."""
 
 
 class ListenError(Exception):
@@ -148,6 +169,8 @@ async def serving(
     detector: FailureDetector | None = None,
     health_service: health.Health | None = None,
     tuning: Tuning = DEFAULTS,
+    region: RegionParts | None = None,
+    lending_counts: Counter[str] | None = None,
 ) -> AsyncIterator[str]:
     """Serve the budget service, its health and, if wanted, reflection.
 
@@ -167,6 +190,8 @@ async def serving(
         detector: The failure detector of the store, if others use it too. It runs as long as the server.
         health_service: The health, if others serve it too.
         tuning: Bounds of the service.
+        region: The leases of a region, if this is one; else this may be the home of regions.
+        lending_counts: Counts what is lent.
 
     Yields:
         The address it listens on.
@@ -177,8 +202,14 @@ async def serving(
     server = server or new_server()
     detector = detector or FailureDetector(store)
     calls = RequestRunner(detector, tuning)
-    service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
+    service: BudgetService
+    if region is not None:
+        service = RegionalBudgetService(region.upkeep, region.home, settings, calls, tuning)
+    else:
+        service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
+        lending = RegionService(service.limits, settings, calls, lending_counts)
+        regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
     health_service = health_service or health.Health()
     _add_health(server, health_service, with_reflection=with_reflection)

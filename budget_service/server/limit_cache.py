@@ -14,7 +14,14 @@ from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
-from budget_service.ledger.requests import CancelReservation, ChangeCurrency, Charge, Refund, Reserve
+from budget_service.ledger.requests import (
+    CancelReservation,
+    ChangeCurrency,
+    Charge,
+    Refund,
+    ReportCharge,
+    Reserve,
+)
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
 from budget_service.server.settings import LiveSettings
@@ -25,7 +32,7 @@ KNOWN_ACCOUNTS = 50_000
 MAX_ATTEMPTS = 5
 
 # What accounts are asked for; a restored ledger is written off without the cache.
-CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund
+CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund | ReportCharge
 
 
 PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
@@ -93,6 +100,23 @@ class LimitCache:
                 return statement if found.closed is None else replace(statement, closed=found.closed)
             await self._look_up(account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
+
+    async def apply_anyway(self, request: CachedRequest) -> Answer:
+        """Apply a request that grants nothing, even if its account has no limit any more; see `Store.apply`."""
+        try:
+            return await self._applied(request)
+        except AccountUnknownError:
+            stored = await self._store.limits(request.account)
+            levels = (LevelLimit(request.account, PLACEHOLDER_LIMIT),)
+            return await self._store.apply(request, stored.applied_to(request.account, levels))
+
+    async def applied_to(self, account: Account) -> AppliedLimits:
+        """Return the limits of an account, as they were looked up last.
+
+        Raises:
+            AccountUnknownError: There is no such account.
+        """
+        return self._kept(account) or await self._look_up(account)
 
     async def change_currency(self, request: ChangeCurrency) -> Answer:
         """Apply a change of currency by the windows of its root; see `Store.apply`.

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
@@ -56,9 +57,9 @@ def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_cas
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         request_id=parse_id(message.request_id, "request_id"),
-        reservation_id=_optional_id(message.reservation_id, "reservation_id"),
-        release_id=_optional_id(message.release_id, "release_id"),
-        query_id=_optional_id(message.query_id, "query_id"),
+        reservation_id=parse_optional_id(message.reservation_id, "reservation_id"),
+        release_id=parse_optional_id(message.release_id, "release_id"),
+        query_id=parse_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
         policy_statement=parse_statement(message.policy_statement, "policy_statement"),
         worst_case_above=worst_case_above,
@@ -141,7 +142,13 @@ def parse_id(text: str, field: str) -> str:
     return text
 
 
-def _optional_id(text: str, field: str) -> str:
+def microseconds(message: Timestamp) -> Microseconds:
+    """Return a time as the ledger has it, exactly for those that it made."""
+    return message.seconds * SECOND + message.nanos // 1000
+
+
+def parse_optional_id(text: str, field: str) -> str:
+    """Return an id that may be empty, or raise InvalidFieldError."""
     if len(text) > MAX_ID_CHARACTERS:
         raise InvalidFieldError(field, f"must have at most {MAX_ID_CHARACTERS} characters")
     return text

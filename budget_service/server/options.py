@@ -41,6 +41,11 @@ def parser() -> argparse.ArgumentParser:
         type=address_option,
         help="HOST:PORT for the administrator's service; without it there is none",
     )
+    options.add_argument(
+        "--region",
+        type=Path,
+        help="region.yaml: this is the service of a region, which borrows from a home ledger",
+    )
     options.add_argument("--archive", type=Path, help="the folder for archived journals")
     marks = options.add_mutually_exclusive_group()
     marks.add_argument(

@@ -19,14 +19,16 @@ import asyncio
 import json
 import signal
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import grpc
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
+from budget_service.configuration.region_file import RegionConfiguration, load_region
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
@@ -40,6 +42,7 @@ from budget_service.server.hosting import (
     spare_the_collector,
 )
 from budget_service.server.options import parser, store_address, worker_arguments
+from budget_service.server.regional_process import RegionParts, demand_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
@@ -84,6 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
+        options.region = None if options.region is None else _region_of(options, settings, store)
+        if settings.current.configuration.leases is not None and store.startswith("redis"):
+            raise StoreUnusableError("a ledger in Redis lends nothing to regions: take SQLite or PostgreSQL")
         demand_readable(store)
         for listen in filter(None, (options.listen, options.admin_listen)):
             security.demand_safe(listen)
@@ -109,6 +115,16 @@ def main(arguments: list[str] | None = None) -> int:
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
     return 0
+
+
+def _region_of(options: argparse.Namespace, settings: LiveSettings, store: str) -> RegionConfiguration:
+    """Return the configuration of the region that this is, or raise why it cannot be one."""
+    demand_possible(settings.current.configuration, store)
+    if options.admin_listen is not None or options.archive is not None:
+        raise ConfigurationError(
+            "--admin-listen and --archive are for the home ledger: a region keeps no balances"
+        )
+    return load_region(options.region)
 
 
 async def _confirm_restored(options: argparse.Namespace, address: str, configuration: Configuration) -> int:
@@ -140,11 +156,18 @@ async def _run(
         stop_with_supervisor(stop)
     metrics = ledger_metrics(seen.registry)
     program = _Program(options, settings, security, seen, metrics)
+    if seen.registry is not None:
+        count_regions(seen.registry, program)
     deferred = DeferredStore()
     async with program.opening(address, deferred) as opened:
         # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
         await _finished(opened, stop, timeout_seconds=QUIET_START_SECONDS)
-        async with program.followed(deferred.store), AsyncExitStack() as servers:
+        async with AsyncExitStack() as stack, program.followed(deferred.store), AsyncExitStack() as servers:
+            if options.region is not None:
+                path = demand_possible(settings.current.configuration, address)
+                program.region = await stack.enter_async_context(
+                    running(options.region, deferred.store, path)
+                )
             spare_the_collector()
             addresses = await program.started(deferred.store, servers)
             if await _finished(opened, stop):
@@ -167,7 +190,7 @@ async def _finished(
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Program:
     """The parts of one process, put together."""
 
@@ -177,6 +200,8 @@ class _Program:
     telemetry: Telemetry
     metrics: LedgerMetrics | None
     tuning: Tuning = DEFAULTS
+    region: RegionParts | None = None
+    lending_counts: Counter[str] = field(default_factory=Counter)
 
     @asynccontextmanager
     async def opening(self, address: str, deferred: DeferredStore) -> AsyncIterator[asyncio.Task[None]]:
@@ -258,6 +283,8 @@ class _Program:
             detector=detector,
             health_service=health_service,
             tuning=self.tuning,
+            region=self.region,
+            lending_counts=self.lending_counts,
         )
         addresses["address"] = await servers.enter_async_context(serving_)
         return addresses
@@ -286,6 +313,16 @@ def ledger_metrics(registry: CollectorRegistry | None) -> LedgerMetrics | None:
     from budget_service.server.metrics import LedgerMetrics  # noqa: PLC0415 - see above
 
     return LedgerMetrics(registry)
+
+
+def count_regions(registry: CollectorRegistry, program: _Program) -> None:
+    """Show what is lent and borrowed among the metrics."""
+    from budget_service.server.region_metrics import LendingMetrics, RegionMetrics  # noqa: PLC0415 - see above
+
+    if program.options.region is None:
+        LendingMetrics(registry, program.lending_counts)
+    else:
+        RegionMetrics(registry, lambda: None if program.region is None else program.region.upkeep.region)
 
 
 async def _supervise(

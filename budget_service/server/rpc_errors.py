@@ -9,7 +9,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
-                     MOVED_TOO_OFTEN
+                     MOVED_TOO_OFTEN, LEASE_SPENT, NOT_LENDING, REGION_TAKEN
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with RetryInfo),
@@ -63,6 +63,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.HAS_ACCOUNTS_BELOW: "there are accounts below it: only an account without any can be moved",
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
+    Reason.LEASE_SPENT: "the region's share of the budget does not hold this: the home ledger has to be asked",
 }
 
 _FIELDS: Mapping[Reason, tuple[str, str]] = {
@@ -141,6 +142,28 @@ def ticket_not_authentic() -> Status:
     """Report that a charge does not carry dp_service's ticket for it."""
     message = "the charge ticket is missing or is not dp_service's for this charge"
     return _status(code_pb2.PERMISSION_DENIED, message, _info("TICKET_NOT_AUTHENTIC"))
+
+
+def not_lending() -> Status:
+    """Report that the ledger has no regions."""
+    message = "the configuration of this ledger has no `leases`: it lends nothing to regions"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("NOT_LENDING"))
+
+
+def region_taken(name: str) -> Status:
+    """Report that another region has the same name."""
+    message = f"another region is called {name}: give each region's ledger a name of its own"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("REGION_TAKEN"))
+
+
+def home_unavailable() -> Status:
+    """Report that what this region holds is not enough, and the home does not answer."""
+    return _status(
+        code_pb2.UNAVAILABLE,
+        "the home ledger does not answer, and this region holds too little of the budget: repeat the request with "
+        "the same request_id",
+        _info("OUTCOME_UNKNOWN"),
+    )
 
 
 def no_archive() -> Status:

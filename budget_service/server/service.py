@@ -8,7 +8,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
@@ -30,7 +30,7 @@ from budget_service.ledger.outcomes import (
     Reserved,
 )
 from budget_service.ledger.reading import Statement, check
-from budget_service.ledger.requests import Charge, Request
+from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve, is_lease
 from budget_service.ledger.values import Account, Mode
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
@@ -56,17 +56,48 @@ Success = TypeVar("Success", Reserved, Charged, Cancelled, LimitsSet, CurrencyCh
 log = logging.getLogger(__name__)
 
 
+class Limits(Protocol):
+    """Applies requests by the limits that are in force; see `LimitCache`."""
+
+    def forget(self) -> None:
+        """Drop what is cached."""
+
+    async def apply(self, request: Reserve | Charge | CancelReservation) -> Answer:
+        """Apply a request."""
+
+    async def recalled(self, request: Charge) -> Answer | None:
+        """Return the earlier answer to the same request."""
+
+    async def read(self, account: Account) -> Statement:
+        """Return the state of an account."""
+
+
 class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, settings: LiveSettings, calls: RequestRunner, tuning: Tuning) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: LiveSettings,
+        calls: RequestRunner,
+        tuning: Tuning,
+        *,
+        limits: Limits | None = None,
+    ) -> None:
         self._store = store
         self._settings = settings
-        self._limits = LimitCache(store, settings)
+        self._limits = limits or LimitCache(store, settings)
         self._runner = calls
         self._tuning = tuning
         self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charged_forms = responses.ChargedForms()
+
+    @property
+    def limits(self) -> LimitCache:
+        """The ledger by the limits in force; not in a region."""
+        if not isinstance(self._limits, LimitCache):
+            raise TypeError("a region has no limits of its own")
+        return self._limits
 
     def forget_limits(self) -> None:
         """Drop cached limits; to be called when the store may have been replaced or set back."""
@@ -119,7 +150,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
         account = messages.parse_account(message.account)
         request = messages.parse_reserve(message, account, secrets.token_hex(16), forfeits=forfeits)
-        answer = await self._limits.apply(request)
+        return self._reserved(await self._limits.apply(request), request)
+
+    @staticmethod
+    def _reserved(answer: Answer, request: Reserve) -> pb.ReserveBudgetResponse:
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
             reservation_id=outcome.reservation_id,
@@ -133,9 +167,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(message.account)
         worst = self._settings.current.configuration.counts_worst_cases
         request = messages.parse_charge(message, account, worst_case_above=worst)
-        answer = await self._charged(request)
+        return self._updated(await self._charged(request), request)
+
+    def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
         outcome = success(answer, Charged, request)
-        return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
+        return self._charged_forms.filled(outcome, request.account, request.unit_id, replayed=answer.replayed)
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
@@ -151,7 +187,20 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         message = responses.budget_message(found, account)
         if request.with_policy_statements:
             await self._add_statements(message, account, found)
+        if request.with_region_shares:
+            await self._add_region_shares(message, account)
         return message
+
+    async def _add_region_shares(self, message: pb.GetBudgetResponse, account: Account) -> None:
+        page = await self._store.balances(account.root, "", 1)
+        shares = (each for each in page.reservations if is_lease(each.reservation_id))
+        for each in sorted(shares, key=lambda share: (share.query_id, share.expires_at)):
+            if each.account == account:
+                message.region_shares.add(
+                    region=each.query_id,
+                    held=responses.cost_message(each.held, each.unit_id),
+                    ends_at=responses.timestamp(each.expires_at),
+                )
 
     async def _add_statements(
         self, message: pb.GetBudgetResponse, account: Account, found: Statement

@@ -18,17 +18,20 @@ from budget_service.ledger.requests import (
     Charge,
     MoveAccount,
     Refund,
+    ReportCharge,
     Request,
     Reserve,
     ResumeClock,
     RootRequest,
     SetLimits,
     counting_levels,
+    lease_part,
 )
 from budget_service.ledger.state import (
     Change,
     DayChange,
     PaidQuery,
+    Remembered,
     Reservation,
     RootRecord,
     Snapshot,
@@ -43,6 +46,9 @@ Asked: TypeAlias = tuple[Request, AppliedLimits]
 _UNUSED = RootRecord()
 # What changes the stored limits, or the states of accounts that are counted with them.
 _STORED = SetLimits | AccountRequest
+# What names a reservation, and what names a release.
+_NAMING = Charge | CancelReservation | ReportCharge
+_RELEASED = Charge | Refund | ReportCharge
 
 
 class NotLoadedError(Exception):
@@ -94,6 +100,7 @@ class View:
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,
+            lease_granted=self._lease_granted(request),
             query_paid=self._query_paid(request, limits, reservation),
             release_paid_in=self._release_paid(request, limits),
         )
@@ -157,10 +164,17 @@ class View:
 
     def _named(self, request: BudgetRequest) -> Reservation | None:
         """Return the reservation that a request names, if it is of this account; it may have lapsed."""
-        if not (isinstance(request, Charge | CancelReservation) and request.reservation_id):
+        if not (isinstance(request, _NAMING) and request.reservation_id):
             return None
         found = self._loaded.reservations.get((request.account.root, request.reservation_id))
-        return found if found is not None and found.account == request.account else None
+        # A lease goes with its account to another name.
+        is_own = found is not None and (isinstance(request, ReportCharge) or found.account == request.account)
+        return found if is_own else None
+
+    def _lease_granted(self, request: BudgetRequest) -> Remembered | None:
+        if not isinstance(request, ReportCharge):
+            return None
+        return self._loaded.outcomes.get(_grant_of(request))
 
     def _due(self, root: str) -> tuple[Reservation, ...]:
         due = self._loaded.due.get(root, ())
@@ -183,13 +197,15 @@ class View:
     def _query_paid(
         self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None
     ) -> PaidQuery | None:
+        if isinstance(request, ReportCharge):
+            return None
         if isinstance(request, Reserve | Charge | Refund):
             query_id = request.query_id if reservation is None else reservation.query_id
             return self._payment(limits.payer(request.account), "query", query_id) if query_id else None
         return None
 
     def _release_paid(self, request: BudgetRequest, limits: AppliedLimits) -> Microseconds | None:
-        if isinstance(request, Charge | Refund) and request.release_id:
+        if isinstance(request, _RELEASED) and request.release_id:
             paid = self._payment(limits.payer(request.account), "release", request.release_id)
             return paid.window_start if paid else None
         return None
@@ -248,7 +264,7 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
     return Wanted(
         roots=frozenset([request.account.root for request, _ in batch]),
         levels=[level for asked in batch for level in _levels(asked[0])],
-        outcomes=[(request.account.root, request.request_id) for request, _ in batch],
+        outcomes=[key for request, _ in batch for key in _outcomes(request)],
         payments=[key for asked in batch for key in _payments(*asked)],
         reservations=[key for asked in batch for key in _reservations(*asked)],
         counted=frozenset([request.account.root for request, _ in batch if isinstance(request, _STORED)]),
@@ -298,13 +314,23 @@ def _stated(request: AccountRequest) -> tuple[Account, ...]:
     return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)
 
 
+def _outcomes(request: Request) -> Iterator[RootKey]:
+    yield request.account.root, request.request_id
+    if isinstance(request, ReportCharge):
+        yield _grant_of(request)
+
+
+def _grant_of(request: ReportCharge) -> RootKey:
+    return request.account.root, lease_part(request.lease_id, 0)
+
+
 def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:
-    if isinstance(request, Charge | Refund) and request.release_id:
+    if isinstance(request, _RELEASED) and request.release_id:
         yield limits.payer(request.account), "release", request.release_id
     if isinstance(request, Charge | Reserve | Refund) and request.query_id:
         yield limits.payer(request.account), "query", request.query_id
 
 
 def _reservations(request: Request, limits: AppliedLimits) -> Iterator[tuple[RootKey, str]]:
-    if isinstance(request, Charge | CancelReservation) and request.reservation_id:
+    if isinstance(request, _NAMING) and request.reservation_id:
         yield (request.account.root, request.reservation_id), limits.payer(request.account)

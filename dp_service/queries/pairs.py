@@ -24,7 +24,7 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction
 from dp_service.queries.elements import date_of, days_of, timestamp_of
 from dp_service.queries.intervals import Interval
-from dp_service.queries.pairs_manifest import PairsManifest
+from dp_service.queries.pairs_manifest import CopiedPeriod, PairsManifest
 from dp_service.queries.structured import Measure
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit, first_day, start_of_day
@@ -40,16 +40,18 @@ class PairsRange:
         start: The first period that counts, as a number of days since 1970-01-01; None: all before `end` do.
         end: The first one that does not count any more.
         calendar: How long a period is.
-        rows: Period and number of rows of each period that counts, by the copy's manifest.
+        periods: What the copy's manifest says of each period that counts.
         version: Names the rows that count, by the checksums of their files.
+        first_attributes: The question has a condition on an attribute, of which the copy keeps members' first values.
     """
 
     asked_table: str
     start: int | None
     end: int
     calendar: Refresh
-    rows: tuple[tuple[int, int], ...]
+    periods: tuple[CopiedPeriod, ...]
     version: str
+    first_attributes: bool = False
 
 
 def pairs_range(table: Table, query: CanonicalQuery) -> PairsRange | None:
@@ -111,8 +113,12 @@ def _range(prepared: PreparedPairs, time: TimeColumn, query: CanonicalQuery) -> 
             *(part.encode() for each in counting for part in (each.start.isoformat(), each.checksum)),
         )
     ).hexdigest()
-    rows = tuple((days_of(each.start), each.rows) for each in counting)
-    return PairsRange(query.table, start, end, manifest.calendar, rows, f"pairs:{version}")
+    is_of_first = manifest.first_attributes and any(
+        each.column.name in manifest.attributes for each in query.restrictions
+    )
+    return PairsRange(
+        query.table, start, end, manifest.calendar, tuple(counting), f"pairs:{version}", is_of_first
+    )
 
 
 def _is_from_the_beginning(interval: Interval, stated: OrdinalRestriction) -> bool:

@@ -3,16 +3,24 @@
 A pairs copy has one row for each member, element and period, and in each row `PREVIOUS_COLUMN`: the last earlier period
 in which the same member had the same element. Of the rows whose period is in [from, to) exactly one for each member and
 element has a previous one before `from`. So COUNT(*) of these counts each member once, whatever the range is.
+
+That holds for the rows of one copy. Of two copies of a table, one made before and one after rows came late, periods may
+have as many rows and other previous ones, and a member could count twice in parts of both. So every row carries
+`BUILD_COLUMN`, which names the content of its period, and `CHECK_COLUMN`, whose sum over the period shows rows that are
+there twice while as many others are missing. The manifest states both for each period, and chains the periods.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.times import Refresh, first_day
 
 PERIOD_COLUMN = "gris_period"
@@ -24,7 +32,23 @@ PREVIOUS_COLUMN = "gris_previous"
 NO_PERIOD = -(2**31)
 """Before all periods. It is also what Pinot stores in such a column where a value is missing."""
 
-FORMAT = "gris-pairs/1"
+BUILD_COLUMN = "gris_build"
+"""What names the content of a row's period: the same number in all of its rows, and in no other copy's, unless that one
+has exactly the same rows there."""
+
+CHECK_COLUMN = "gris_check"
+"""A number for each row, from 0 to below `CHECKS`."""
+
+CHECKS = 2**20
+LARGEST_BUILD = 2**52 - 1
+MOST_ROWS = 2**33
+"""Of a period: up to there, sums of `CHECK_COLUMN` are exact in doubles, by which Pinot adds."""
+
+OWN_COLUMNS = (PERIOD_COLUMN, PREVIOUS_COLUMN, BUILD_COLUMN, CHECK_COLUMN)
+"""The columns that a copy has and its table does not."""
+
+FORMAT = "gris-pairs/2"
+_WITHOUT_BUILDS = "gris-pairs/1"
 MOST_PERIODS = 100_000
 LARGEST_MANIFEST_BYTES = 64 * 2**20
 
@@ -44,12 +68,16 @@ class CopiedPeriod:
         file: Its file, relative to the manifest; all its rows are there.
         checksum: `sha256:` and the hash of the file.
         rows: How many rows it has. It is a true count, for the owner of the data and what they trust.
+        build: What `BUILD_COLUMN` is in each of them.
+        check_sum: The sum of `CHECK_COLUMN` over them.
     """
 
     start: datetime.date
     file: str
     checksum: str
     rows: int
+    build: int
+    check_sum: int
 
 
 @dataclass(frozen=True)
@@ -71,6 +99,7 @@ class PairsManifest:
         null_member: The value that stands for no member, besides NULL; None: no other does.
         elements: The columns that make up an element together.
         attributes: The columns of which every member has one value, in all rows.
+        first_attributes: Members whose value changed keep the first one; else their rows were refused.
         time: The column of days or timestamps that rows were put into periods by.
         zone: The zone in which days begin; empty: the column holds days.
         calendar: How long a period is.
@@ -90,16 +119,29 @@ class PairsManifest:
     end: datetime.date
     left_out: LeftOut
     periods: tuple[CopiedPeriod, ...]
+    first_attributes: bool = False
+
+    @property
+    def identity(self) -> bytes:
+        """What tells this copy from those of other tables, or by other columns."""
+        return _identity(self._content())
 
     def to_json(self) -> str:
         """Return the content of the manifest's file."""
-        content = {
+        content = self._content()
+        for period, link in zip(content["periods"], chain(content), strict=True):
+            period["chain"] = link
+        return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+    def _content(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "table": self.table,
             "member": self.member,
             "null_member": self.null_member,
             "elements": list(self.elements),
             "attributes": list(self.attributes),
+            "first_attributes": self.first_attributes,
             "time": self.time,
             "zone": self.zone,
             "calendar": self.calendar.value,
@@ -115,11 +157,36 @@ class PairsManifest:
                     "file": each.file,
                     "checksum": each.checksum,
                     "rows": each.rows,
+                    "build": each.build,
+                    "check_sum": each.check_sum,
                 }
                 for each in self.periods
             ],
         }
-        return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def chain(content: dict[str, Any]) -> Iterator[str]:
+    """Yield for each period of a manifest's content the hash of all that is said of it and of those before.
+
+    So periods of two manifests make no third one: what was appended to one copy does not follow in another.
+    """
+    link = _identity(content).hex()
+    for period in content["periods"]:
+        stated = {name: value for name, value in period.items() if name != "chain"}
+        link = hashlib.sha256(
+            length_prefixed(b"gris/pairs-chain/v1", link.encode(), _canonical(stated))
+        ).hexdigest()
+        yield f"sha256:{link}"
+
+
+def _identity(content: dict[str, Any]) -> bytes:
+    names = ("table", "member", "null_member", "elements", "attributes", "time", "zone", "calendar")
+    stated = _canonical({name: content[name] for name in names})
+    return hashlib.sha256(length_prefixed(b"gris/pairs-copy/v1", stated)).digest()
+
+
+def _canonical(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def read_manifest(content: bytes) -> PairsManifest:
@@ -128,14 +195,24 @@ def read_manifest(content: bytes) -> PairsManifest:
     Raises:
         ManifestError: It is none, or what it says cannot be true of a copy.
     """
+    raw, manifest, is_chained = None, None, False
     try:
         raw = json.loads(content)
-        manifest = _manifest(raw) if isinstance(raw, dict) and raw.get("format") == FORMAT else None
+        if isinstance(raw, dict) and raw.get("format") == FORMAT:
+            manifest = _manifest(raw)
+            is_chained = [each["chain"] for each in raw["periods"]] == list(chain(raw))
     except (ValueError, LookupError, TypeError, AttributeError):
         manifest = None
+    if isinstance(raw, dict) and raw.get("format") == _WITHOUT_BUILDS:
+        raise ManifestError(
+            f"expected a manifest of the form {FORMAT}: this copy's rows do not say which build wrote them, so parts "
+            "of two copies could not be kept apart. Make it anew with gris bound --pairs, in another directory"
+        )
     if manifest is None:
         raise ManifestError(f"expected a manifest of the form {FORMAT}, as gris bound --pairs writes it")
     _check(manifest)
+    if not is_chained:
+        raise ManifestError("expected periods of one copy only: a period does not follow the one before it")
     return manifest
 
 
@@ -156,6 +233,7 @@ def _manifest(raw: dict[str, Any]) -> PairsManifest:
         end=datetime.date.fromisoformat(raw["end"]),
         left_out=LeftOut(*(_count(left_out[name]) for name in ("member", "time", "element"))),
         periods=tuple(map(_period, raw["periods"])),
+        first_attributes=_truth(raw["first_attributes"]),
     )
 
 
@@ -165,6 +243,8 @@ def _period(raw: dict[str, Any]) -> CopiedPeriod:
         file=_text(raw["file"]),
         checksum=_text(raw["checksum"]),
         rows=_count(raw["rows"]),
+        build=_count(raw["build"]),
+        check_sum=_count(raw["check_sum"]),
     )
 
 
@@ -176,6 +256,12 @@ def _text(value: object) -> str:
 
 def _count(value: object) -> int:
     if type(value) is not int or value < 0:
+        raise TypeError
+    return value
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
         raise TypeError
     return value
 
@@ -201,3 +287,5 @@ def _check(manifest: PairsManifest) -> None:
         raise ManifestError("expected one file for each period, with its checksum")
     if not manifest.periods:
         raise ManifestError("expected at least one period; it may have no rows")
+    if any(each.rows > MOST_ROWS or each.build > LARGEST_BUILD for each in manifest.periods):
+        raise ManifestError(f"expected builds of at most {LARGEST_BUILD}, and {MOST_ROWS} rows of a period")

@@ -91,14 +91,15 @@ class _Faults:
 
     document: Document
     problems: list[Problem]
+    reads_files: bool = True
 
     def __call__(self, path: KeyPath, message: str) -> None:
         self.problems.append(self.document.problem(path, message))
 
     @property
-    def directory(self) -> Path:
-        """The directory that relative file names in the policy refer to."""
-        return Path(self.document.source).parent
+    def directory(self) -> Path | None:
+        """The directory that relative file names in the policy refer to; None: no file may be read."""
+        return Path(self.document.source).parent if self.reads_files else None
 
 
 @dataclass(frozen=True)
@@ -119,12 +120,14 @@ def parse_policy(text: str) -> Policy:
     return read_policy(text.encode(), source="policy").policy
 
 
-def read_policy(content: bytes, source: str) -> PolicyFile:
+def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> PolicyFile:
     """Read the content of a policy file.
 
     Args:
         content: The content, YAML in UTF-8.
         source: The name of the file in errors; relative names in the policy refer to its directory.
+        reads_files: Whether files that the policy names are read. Where a stranger sends the text, they are not: each
+            is a fault.
 
     Raises:
         PolicyError: The policy has faults; the error has line, key and what was expected for each.
@@ -138,7 +141,7 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
         schema = PolicySchema.model_validate(document.content)
     except ValidationError as error:
         raise PolicyError(tuple(_shape_problems(document, error))) from None
-    fault = _Faults(document, [])
+    fault = _Faults(document, [], reads_files)
     _refuse_equal_names(schema.tables, ("tables",), fault)
     tables = tuple(
         _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)

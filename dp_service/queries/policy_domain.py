@@ -11,6 +11,8 @@ from dp_service.queries.published import LARGEST_FILE_BYTES, DomainFileError, in
 from dp_service.queries.structured import Value
 from dp_service.terms import ColumnType
 
+NOT_READ = "names a file, which a check of the text alone does not read: `gris policy check` reads it beside the policy"
+
 
 @dataclass(frozen=True)
 class PublishedDomain:
@@ -21,14 +23,16 @@ class PublishedDomain:
 
 
 def published_domain(
-    named: PublishedSchema, directory: Path, *, table: str, column: str, kind: ColumnType
+    named: PublishedSchema, directory: Path | None, *, table: str, column: str, kind: ColumnType
 ) -> PublishedDomain:
-    """Return the domain that a file holds; its name is relative to `directory`.
+    """Return the domain that a file holds; its name is relative to `directory`, None: no file may be read.
 
     Raises:
         DomainFileError: The file cannot be read, is not the one that the policy names, is about another column, has no
             elements or more than a policy may list, or states an impossible price.
     """
+    if directory is None:
+        raise DomainFileError(NOT_READ)
     content = _content(directory / named.published)
     if integrity_of(content) != named.integrity:
         raise DomainFileError(f"expected {named.published} with the integrity that the policy states")

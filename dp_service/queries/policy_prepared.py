@@ -8,13 +8,13 @@ from pathlib import Path
 
 from dp_service.queries.pairs_manifest import (
     LARGEST_MANIFEST_BYTES,
-    PERIOD_COLUMN,
-    PREVIOUS_COLUMN,
+    OWN_COLUMNS,
     ManifestError,
     PairsManifest,
     read_manifest,
 )
 from dp_service.queries.policy_document import KeyPath
+from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.tables import Column, Nulls, PreparedPairs, Table
 from dp_service.queries.times import TimeUnit
@@ -24,14 +24,14 @@ _Found = Iterator[tuple[str, str]]
 
 
 def with_prepared(
-    tables: Sequence[Table], schema: PolicySchema, directory: Path, fault: _Fault
+    tables: Sequence[Table], schema: PolicySchema, directory: Path | None, fault: _Fault
 ) -> tuple[Table, ...]:
     """Return the tables with their pairs copies, and report what is wrong with these.
 
     Args:
         tables: The tables, without copies.
         schema: What the file says.
-        directory: What names of manifests are relative to.
+        directory: What names of manifests are relative to; None: none may be read, and each is a fault.
         fault: Takes each fault.
     """
     names = [table.name.casefold() for table in tables]
@@ -39,7 +39,9 @@ def with_prepared(
     return tuple(_with_copy(table, schema, names, directory, fault) for table in tables)
 
 
-def _with_copy(table: Table, schema: PolicySchema, names: list[str], directory: Path, fault: _Fault) -> Table:
+def _with_copy(
+    table: Table, schema: PolicySchema, names: list[str], directory: Path | None, fault: _Fault
+) -> Table:
     named = schema.tables[table.name].prepared
     if named is None:
         return table
@@ -47,9 +49,9 @@ def _with_copy(table: Table, schema: PolicySchema, names: list[str], directory: 
     found = list(_of_table(table))
     if names.count(named.table.casefold()) > 1:
         found.append(("table", "expected a name that no other table or copy of this policy has"))
-    file = directory / named.manifest
+    file = Path(named.manifest) if directory is None else directory / named.manifest
     try:
-        manifest = read_manifest(_content(file))
+        manifest = read_manifest(_content(file, may_be_read=directory is not None))
     except ManifestError as error:
         found.append(("manifest", str(error)))
     else:
@@ -59,7 +61,9 @@ def _with_copy(table: Table, schema: PolicySchema, names: list[str], directory: 
     return table if found else replace(table, prepared=PreparedPairs(named.table, manifest, file))
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, *, may_be_read: bool) -> bytes:
+    if not may_be_read:
+        raise ManifestError(NOT_READ)
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_MANIFEST_BYTES + 1)
@@ -80,9 +84,8 @@ def _of_table(table: Table) -> _Found:
         yield "", "expected a time column: a pairs copy has periods"
     if table.member_column() is None:
         yield "", f"expected {table.member} among the columns: its null_value says which rows have no member"
-    reserved = {PERIOD_COLUMN, PREVIOUS_COLUMN}
     for column in table.columns:
-        if column.name.casefold() in reserved:
+        if column.name.casefold() in OWN_COLUMNS:
             yield "", f"expected no column {column.name}: a pairs copy gives the name to one of its own"
 
 

@@ -151,6 +151,8 @@ def _copy(resolution: Resolution) -> Iterator[str]:
             f"The prepared copy {resolution.query.table} answers for {resolution.pairs.asked_table}: the question sees "
             f"whole {_PERIODS[resolution.pairs.calendar]}, of which the copy has one row for each member and element."
         )
+        if resolution.pairs.first_attributes:
+            yield "Members whose attribute changed are counted by the value that they had first, in all periods."
 
 
 def _clipping(parameters: ReleaseParameters) -> Iterator[str]:

@@ -97,7 +97,7 @@ _VALUE_TYPES = {
 _FEATURES = {
     Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
     Feature.BOUNDED_COPY: dp_pb2.ENGINE_FEATURE_BOUNDED_COPY,
-    Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY,
+    Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS,
     Feature.FIRST_COUNTS: dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
     Feature.CLOSED_STREAM: dp_pb2.ENGINE_FEATURE_CLOSED_STREAM,
 }
@@ -324,8 +324,10 @@ def pairs_copy(pairs: PairsRange | None) -> dp_pb2.PairsCopy | None:
         asked_table=pairs.asked_table,
         start=pairs.start,
         end=pairs.end,
-        periods=[period for period, _ in pairs.rows],
-        rows=[rows for _, rows in pairs.rows],
+        periods=[days_of(each.start) for each in pairs.periods],
+        rows=[each.rows for each in pairs.periods],
+        builds=[each.build for each in pairs.periods],
+        check_sums=[each.check_sum for each in pairs.periods],
     )
 
 

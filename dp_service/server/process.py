@@ -66,7 +66,7 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 EXIT_USAGE = 2
 # What releasing a histogram takes. Only the application's server, which sees true counts anyway, has this role.
 _SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary", "ShowRelease")
-_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
+_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog", "CheckPolicy")
 METHODS = Methods(
     DOMAIN,
     {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.choosing import Chosen
+from dp_service.releases.expected_accuracy import expected_accuracy
 from dp_service.releases.identity import keyed_data_version, names_tag
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import count_noise_scale, two_looks_of
@@ -43,6 +46,12 @@ def element_chunks(plan: Plan, released: Released) -> Iterator[dp_pb2.ReleasedEl
 def all_elements(plan: Plan, released: Released) -> dp_pb2.ReleasedElements:
     """Return the released elements in one message."""
     return _elements(plan, released, slice(None))
+
+
+def accuracy(parameters: ReleaseParameters) -> dp_pb2.ExpectedAccuracy:
+    """Return how exact an answer with these parameters can be expected to be."""
+    # What is None stays unset.
+    return dp_pb2.ExpectedAccuracy(**asdict(expected_accuracy(parameters)))
 
 
 def release_message(plan: Plan, released: Released, confidence: float, key: NoiseKey) -> dp_pb2.Release:

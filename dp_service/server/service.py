@@ -54,6 +54,7 @@ from dp_service.server.messages import (
     structured_question,
 )
 from dp_service.server.parsed_texts import ParsedTexts
+from dp_service.server.policy_check import check_policy
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.sharpening import SharpeningRequest
 from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
@@ -202,6 +203,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         content, now = self._served.content, self._environment.now()
         return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
 
+    async def CheckPolicy(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.CheckPolicyRequest, context: Context
+    ) -> dp_pb2.CheckPolicyResponse:
+        """Return what is wrong with the text of a policy."""
+        currency = self._served.content.policy.currency
+        return await self._in_thread(context, lambda: check_policy(request, currency))
+
     def _table(self) -> EpsilonTable | None:
         return None if self._tables is None else self._tables.table
 
@@ -286,6 +294,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             engine_queries=_all_queries(resolution),
             requested_k=resolution.requested_k or 0,
             alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
+            accuracy=responses.accuracy(parameters),
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:

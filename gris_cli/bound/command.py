@@ -86,6 +86,20 @@ def bound(
             help="With --pairs: the member column's null_value in the policy, if it states one.",
         ),
     ] = None,
+    first_attributes: Annotated[
+        bool,
+        typer.Option(
+            "--first-attributes",
+            help="With --pairs: members whose attribute changed keep the first value, instead of being refused.",
+        ),
+    ] = False,
+    new_periods_only: Annotated[
+        bool,
+        typer.Option(
+            "--new-periods-only",
+            help="With --pairs: read no rows of periods that the copy holds; those that came late go unnoticed.",
+        ),
+    ] = False,
     until: Annotated[
         datetime.datetime | None,
         typer.Option(
@@ -145,18 +159,27 @@ def bound(
         raise typer.BadParameter("expected an IANA zone, with --calendar", param_hint="--zone")
     columns = Columns(member, tuple(elements.split(",")), period, calendar or "", zone)
     if pairs is not None:
-        if delta_0 is not None or drop_nulls or engine is BoundingEngine.SPARK or not calendar:
+        if delta_0 is not None or drop_nulls or not calendar:
             raise typer.BadParameter(
-                "expected --calendar, and neither --delta0, --drop-nulls nor --engine spark, with --pairs"
+                "expected --calendar, and neither --delta0 nor --drop-nulls, with --pairs"
             )
-        options = PairsOptions(attributes, null_member, None if until is None else until.date())
-        make_pairs(Path(source), pairs, table, columns, options, memory=memory, as_json=as_json)
+        options = PairsOptions(
+            attributes,
+            null_member,
+            None if until is None else until.date(),
+            first_attributes=first_attributes,
+            new_only=new_periods_only,
+            spark=spark if engine is BoundingEngine.SPARK else None,
+        )
+        make_pairs(source, pairs, table, columns, options, memory=_memory(memory, engine), as_json=as_json)
         return
     if delta_0 is None:
         raise typer.BadParameter("expected a number, with --out", param_hint="--delta0")
-    if attributes or null_member is not None or until is not None:
-        raise typer.BadParameter("expected --attributes, --null-member and --until only with --pairs")
-    asked = Bounding(table, columns, delta_0, drop_nulls, memory)
+    if attributes or null_member is not None or until is not None or first_attributes or new_periods_only:
+        raise typer.BadParameter(
+            "expected --attributes, --null-member, --first-attributes, --new-periods-only and --until only with --pairs"
+        )
+    asked = Bounding(table, columns, delta_0, drop_nulls, _memory(memory, engine))
     try:
         if engine is BoundingEngine.SPARK:
             made = _on_spark(source, out, asked, spark)
@@ -165,6 +188,12 @@ def bound(
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="--input") from None
     _print(made, asked, out, as_json=as_json)
+
+
+def _memory(stated: str, engine: BoundingEngine) -> str:
+    if engine is BoundingEngine.SPARK and stated != MEMORY:
+        raise typer.BadParameter("--memory is of --engine duckdb; Spark has settings of its own")
+    return stated
 
 
 def _is_zone(zone: str) -> bool:
@@ -191,8 +220,6 @@ def _on_spark(source: str, out: str, asked: Bounding, url: str) -> Bounded:
         from gris_cli.bound.on_spark import bounded_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
-    if asked.memory != MEMORY:
-        raise typer.BadParameter("--memory is of --engine duckdb; Spark has settings of its own")
     return bounded_copy_on_spark(source, out, asked, url)
 
 

@@ -11,32 +11,29 @@ column; so the statement is with the member's column. `read_bounded_copy` looks 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from dp_service.bounding.order import salt_prefix
-from dp_service.partitions.spark import SparkFailedError, guarded
 from gris_cli.bound.copying import Bounded, Bounding
-from gris_cli.bound.source import Columns, InputError, require_calendar, require_different
+from gris_cli.bound.source import Columns, InputError
+from gris_cli.bound.spark_source import (
+    TIMESTAMP_TYPES,
+    column,
+    ended_well,
+    first_day,
+    is_no_utf8,
+    opened,
+    quoted,
+)
 from pinot_connector.engines.bounded_copy import METADATA_KEY, ONE_PERIOD
 from pinot_connector.engines.spark.sessions import own_session, started
-from pinot_connector.engines.spark.sources import require_plain_texts, source_of
-from pinot_connector.errors import EngineRefused, EngineUnavailable
+from pinot_connector.engines.spark.sources import source_of
 
-_TYPES = frozenset(("string", "boolean", "date", "tinyint", "smallint", "int", "bigint"))
-_TIMESTAMP_TYPES = frozenset(("timestamp", "timestamp_ntz"))
 _DAYS = ("0001-01-01", "9999-12-31")
-_SETTINGS = {
-    # Points in time as the standard has them, not as Impala had them.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-}
-_Done = TypeVar("_Done")
 
 
 def bounded_copy_on_spark(source: str, out: str, asked: Bounding, url: str) -> Bounded:
@@ -60,7 +57,7 @@ def bounded_copy_on_spark(source: str, out: str, asked: Bounding, url: str) -> B
     session = started(url)
     try:
         with own_session(session) as own:
-            return _on_spark(lambda: copied(own, source, out, asked))
+            return ended_well(lambda: copied(own, source, out, asked))
     finally:
         session.stop()
 
@@ -71,57 +68,18 @@ def copied(session: SparkSession, source: str, out: str, asked: Bounding) -> Bou
     Raises:
         InputError: See `bounded_copy_on_spark`.
     """
-    for name, value in _SETTINGS.items():
-        session.conf.set(name, value)
-    rows, version = _read(session, source, asked.columns)
+    rows, version = opened(session, source, asked.columns)
     complete, number = _complete(rows, asked)
     ranked = _ranked(complete, asked)
     made = _counted(ranked, number, asked)
     statement = asked.statement(made.rows_kept, made.rows_without_values).to_json()
-    kept = ranked.where(sf.col(_rank(rows)) <= asked.delta_0).select(*map(_quoted, rows.columns))
+    kept = ranked.where(sf.col(_rank(rows)) <= asked.delta_0).select(*map(quoted, rows.columns))
     with _complete_or_nothing(session, out) as unfinished:
         _stating(kept, asked.columns.member, statement).write.parquet(unfinished)
         is_whole = session.read.parquet(unfinished).count() == made.rows_kept
         if not is_whole or source_of(source).version(session) != version:
             raise InputError("the input changed while it was read")
     return made
-
-
-def _read(session: SparkSession, source: str, columns: Columns) -> tuple[DataFrame, str]:
-    """Return all rows, checked, and the version of the data.
-
-    CSV is refused: Spark reads on where a quote is broken and replaces bytes that are no UTF-8, so that one member's
-    row could change what the rows of others mean.
-    """
-    require_different(columns)
-    if source.lower().endswith((".csv", ".tsv")):
-        raise InputError("expected Parquet or catalog:NAME on Spark; CSV is read on one machine only")
-    failure = f"there is nothing to read at {source}, or it is not what its name says"
-    try:
-        named = source_of(source)
-        version = named.version(session)
-        rows = named.open(session)
-        require_plain_texts(rows)
-        _check_types({field.name: field.dataType.simpleString() for field in rows.schema.fields}, columns)
-    except EngineRefused as error:
-        failure = str(error)
-    except AnalysisException:
-        # What Spark says may quote the file's content.
-        pass
-    else:
-        return rows, version
-    raise InputError(failure)
-
-
-def _check_types(types: dict[str, str], columns: Columns) -> None:
-    for name in columns.needed:
-        if name not in types:
-            raise InputError(f"there is no column {name}")
-        if types[name] not in _TYPES and not (columns.calendar and name == columns.period):
-            raise InputError(f"column {name}: expected texts, integers, truth values or days")
-    if columns.calendar:
-        kind = types[columns.period]
-        require_calendar(columns, is_day=kind == "date", is_timestamp=kind in _TIMESTAMP_TYPES)
 
 
 def _complete(rows: DataFrame, asked: Bounding) -> tuple[DataFrame, int]:
@@ -131,13 +89,13 @@ def _complete(rows: DataFrame, asked: Bounding) -> tuple[DataFrame, int]:
     """
     needed = asked.columns.needed
     texts = [field.name for field in rows.schema.fields if field.dataType.simpleString() == "string"]
-    of_days = {"date", *_TIMESTAMP_TYPES}
+    of_days = {"date", *TIMESTAMP_TYPES}
     days = [name for name in needed if rows.schema[name].dataType.simpleString() in of_days]
     wrong = {
-        **{("null", name): _column(name).isNull() for name in needed},
-        **{("text", name): _is_no_utf8(name) for name in texts},
+        **{("null", name): column(name).isNull() for name in needed},
+        **{("text", name): is_no_utf8(name) for name in texts},
         **{
-            ("day", name): ~_column(name).between(*(sf.lit(day).cast("date") for day in _DAYS))
+            ("day", name): ~column(name).between(*(sf.lit(day).cast("date") for day in _DAYS))
             for name in days
         },
     }
@@ -147,7 +105,7 @@ def _complete(rows: DataFrame, asked: Bounding) -> tuple[DataFrame, int]:
         if not count or (kind == "null" and asked.drops_nulls):
             continue
         raise InputError(f"column {name}: {count} rows {_REASONS[kind]}")
-    return rows.dropna(subset=[_quoted(name) for name in needed]), number
+    return rows.dropna(subset=[quoted(name) for name in needed]), number
 
 
 _REASONS = {
@@ -155,10 +113,6 @@ _REASONS = {
     "text": "hold a text that is not UTF-8",
     "day": "hold a day outside of the years 1 to 9999, which is written alike on one machine only",
 }
-
-
-def _is_no_utf8(name: str) -> Column:
-    return sf.coalesce(sf.encode(_column(name), "UTF-8") != _column(name).cast("binary"), sf.lit(False))
 
 
 def _ranked(rows: DataFrame, asked: Bounding) -> DataFrame:
@@ -236,22 +190,11 @@ def _period(columns: Columns) -> Column:
         return sf.lit(ONE_PERIOD)
     if not columns.calendar:
         return _text(columns.period)
-    day = _column(columns.period)
-    if columns.zone:
-        day = sf.from_utc_timestamp(day.cast("timestamp"), columns.zone)
-    return sf.date_trunc(columns.calendar, day).cast("date").cast("string")
+    return first_day(columns).cast("string")
 
 
 def _text(name: str) -> Column:
-    return _column(name).cast("string")
-
-
-def _column(name: str) -> Column:
-    return sf.col(_quoted(name))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return column(name).cast("string")
 
 
 @contextmanager
@@ -274,11 +217,3 @@ def _complete_or_nothing(session: SparkSession, out: str) -> Iterator[str]:
             raise InputError("the output could not be put in its place")
     finally:
         files.delete(unfinished, True)
-
-
-def _on_spark(work: Callable[[], _Done]) -> _Done:
-    try:
-        return guarded(work)
-    except SparkFailedError:
-        problem = "Spark could not complete the copy"
-    raise EngineUnavailable(problem)

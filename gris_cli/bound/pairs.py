@@ -1,55 +1,52 @@
 """Pairs copies, made by DuckDB in limited memory: one row for each member, element and closed period.
 
 Each run appends the periods that have closed since the last one, each as a file of its own, and then puts a new
-manifest in the place of the old one; until then the copy is what it was. The rows that are there are read again: they
-say which period came before, and whether an attribute is the same as it was.
+manifest in the place of the old one; until then the copy is what it was. Of the rows that are there only those are
+looked for that say which period came before a new row, and which attributes a member of a new row had.
 
 A row of a period that was copied before would change `gris_previous` of the next row of its member and element, so an
-input that has other pairs in such a period is refused.
+input that has other pairs in such a period is refused. With `new_only` these periods of the input are not read.
 """
 
 from __future__ import annotations
 
-import datetime
-import hashlib
-import os
-from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
 import duckdb
 
 from dp_service.queries.pairs_manifest import (
+    BUILD_COLUMN,
+    CHECK_COLUMN,
     NO_PERIOD,
     PERIOD_COLUMN,
     PREVIOUS_COLUMN,
     CopiedPeriod,
-    LeftOut,
-    ManifestError,
     PairsManifest,
-    read_manifest,
 )
-from dp_service.queries.times import Refresh, first_day
 from gris_cli.bound.copying import Work, complete_or_nothing
-from gris_cli.bound.pairs_pinot import pinot_schema, pinot_table
-from gris_cli.bound.pairs_source import FRESH, Copying, open_pairs, quoted_list
+from gris_cli.bound.pairs_attributes import keep_first_attributes, require_one_value
+from gris_cli.bound.pairs_folder import (
+    PERIODS,
+    PairsMade,
+    asked_manifest,
+    copied,
+    day_of,
+    file_of,
+    last_before,
+    number_of,
+    present,
+    put,
+    stamp,
+)
+from gris_cli.bound.pairs_rows import DIGITS, NO_TEXT, PeriodContent
+from gris_cli.bound.pairs_source import FRESH, PRESENT, Copying, open_pairs, quoted_list
 from gris_cli.bound.source import InputError
 from gris_cli.bound.spilling import OWN_MISTAKES, spilling
 from pinot_connector.engines.parquet import literal, quoted
 
-MANIFEST = "manifest.json"
-_FIRST_DAY = datetime.date(1970, 1, 1)
-
-
-@dataclass(frozen=True)
-class PairsMade:
-    """What was read and written. These are true counts, for the owner of the data."""
-
-    rows: int
-    left_out: LeftOut
-    rows_of_open_periods: int
-    periods: int
-    pairs: int
+_ADDED = "added"
+_NUMBERS = ("first_number", "second_number", CHECK_COLUMN)
 
 
 def pairs_copy(source: Path, folder: Path, asked: Copying, *, work: Work) -> PairsMade:
@@ -74,21 +71,6 @@ def pairs_copy(source: Path, folder: Path, asked: Copying, *, work: Work) -> Pai
     raise failure
 
 
-def _present(folder: Path) -> PairsManifest | None:
-    """Return the manifest of the copy that is there, all of whose files are as they were written."""
-    try:
-        found = read_manifest((folder / MANIFEST).read_bytes())
-    except FileNotFoundError:
-        return None
-    except ManifestError as error:
-        raise InputError(f"{MANIFEST} of the copy: {error}") from None
-    for each in found.periods:
-        path = folder / each.file
-        if not path.is_file() or _checksum(path) != each.checksum:
-            raise InputError(f"{each.file} of the copy is not the file that its manifest names")
-    return found
-
-
 def _made(
     connection: duckdb.DuckDBPyConnection,
     source: Path,
@@ -96,38 +78,24 @@ def _made(
     asked: Copying,
     work: Work,
 ) -> PairsMade:
-    before = _present(folder)
-    opened = open_pairs(connection, source, asked)
-    stamp = _stamp(source)
-    manifest = PairsManifest(
-        table=asked.table,
-        member=asked.columns.member,
-        null_member=opened.null_member,
-        elements=asked.columns.elements,
-        attributes=asked.attributes,
-        time=asked.columns.period,
-        zone=asked.columns.zone,
-        calendar=Refresh(asked.columns.calendar),
-        end=asked.until,
-        left_out=opened.left_out,
-        periods=(),
-    )
-    if before is not None:
-        _require_same(before, manifest)
+    before = present(folder)
+    opened = open_pairs(connection, source, asked, None if before is None else before.end)
+    begun = stamp(source)
+    manifest = asked_manifest(asked, opened.null_member, opened.left_out, before)
     work(connection, opened.statement, "reading pairs")
-    if _stamp(source) != stamp:
+    if stamp(source) != begun:
         raise InputError("the input changed while it was read")
     _view_present(connection, folder, before, manifest)
     _require_same_types(connection, manifest)
-    _require_no_backfill(connection, before, manifest)
-    _require_attributes(connection, manifest)
-    work(connection, _chained(before, manifest), "finding earlier periods")
-    _require_chained(connection)
+    if not asked.new_only:
+        _require_no_backfill(connection, before, manifest)
+    if asked.first_attributes:
+        keep_first_attributes(connection, manifest)
+    else:
+        require_one_value(connection, manifest)
+    work(connection, _added(connection, before, manifest), "finding earlier periods")
     added = _written(connection, folder, before, manifest, work)
-    periods = (*(() if before is None else before.periods), *added)
-    _put(folder / MANIFEST, replace(manifest, periods=periods).to_json())
-    _put(folder / "pinot-schema.json", pinot_schema(manifest, opened.types))
-    _put(folder / "pinot-table.json", pinot_table(manifest))
+    put(folder, manifest, (*(() if before is None else before.periods), *added), opened.types)
     return PairsMade(
         rows=opened.rows,
         left_out=opened.left_out,
@@ -137,17 +105,6 @@ def _made(
     )
 
 
-def _require_same(before: PairsManifest, manifest: PairsManifest) -> None:
-    """Refuse to append to another copy than the one that is asked for."""
-    for name in ("table", "member", "null_member", "elements", "attributes", "time", "zone", "calendar"):
-        if getattr(before, name) != getattr(manifest, name):
-            raise InputError(
-                f"the copy that is there was made with another {name}: name another directory, or state the same"
-            )
-    if manifest.end < before.end:
-        raise InputError(f"--until: the copy that is there holds all periods before {before.end} already")
-
-
 def _keys(manifest: PairsManifest) -> tuple[str, ...]:
     return (manifest.member, *manifest.elements)
 
@@ -155,28 +112,26 @@ def _keys(manifest: PairsManifest) -> tuple[str, ...]:
 def _view_present(
     connection: duckdb.DuckDBPyConnection, folder: Path, before: PairsManifest | None, manifest: PairsManifest
 ) -> None:
-    """Make the view `present` of the rows that are there."""
-    columns = (*_keys(manifest), *manifest.attributes, PERIOD_COLUMN, PREVIOUS_COLUMN)
+    """Make the view of the rows that are there."""
+    columns = quoted_list((*_keys(manifest), *manifest.attributes, PERIOD_COLUMN))
     if before is None:
-        rows = f"SELECT *, 0::INTEGER AS {PREVIOUS_COLUMN} FROM {FRESH} WHERE false"  # noqa: S608
+        rows = f"SELECT * FROM {FRESH} WHERE false"  # noqa: S608
     else:
         files = ", ".join(literal(escape(str(folder / each.file))) for each in before.periods)
         rows = f"SELECT * FROM read_parquet([{files}], hive_partitioning = false)"  # noqa: S608
-    connection.execute(
-        f"CREATE TEMP VIEW present AS SELECT {quoted_list(columns)} FROM ({rows})"  # noqa: S608
-    )
+    connection.execute(f"CREATE TEMP VIEW {PRESENT} AS SELECT {columns} FROM ({rows})")  # noqa: S608
 
 
 def _require_same_types(connection: duckdb.DuckDBPyConnection, manifest: PairsManifest) -> None:
     """Refuse texts beside numbers: read together, '1' and '01' would be one element, and a member count there twice."""
-    present, fresh = (
+    held, fresh = (
         {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {each}").fetchall()}
-        for each in ("present", FRESH)
+        for each in (PRESENT, FRESH)
     )
     for name in (*_keys(manifest), *manifest.attributes):
-        if present[name] != fresh[name]:
+        if held[name] != fresh[name]:
             raise InputError(
-                f"column {name}: expected {present[name]}, as in the copy that is there, and not {fresh[name]}: give "
+                f"column {name}: expected {held[name]}, as in the copy that is there, and not {fresh[name]}: give "
                 "it that type, or name another directory"
             )
 
@@ -188,12 +143,12 @@ def _require_no_backfill(
     if before is None:
         return
     keys = quoted_list((*_keys(manifest), PERIOD_COLUMN))
-    held = f"{PERIOD_COLUMN} < {_number(before.end)}"
+    held = f"{PERIOD_COLUMN} < {number_of(before.end)}"
     found = connection.execute(
-        f"SELECT count(*), min(first_row) FROM {FRESH} ANTI JOIN present USING ({keys}) WHERE {held}"  # noqa: S608
+        f"SELECT count(*), min(first_row) FROM {FRESH} ANTI JOIN {PRESENT} USING ({keys}) WHERE {held}"  # noqa: S608
     ).fetchone()
     lost = connection.execute(
-        f"SELECT count(*) FROM present ANTI JOIN {FRESH} USING ({keys}) "  # noqa: S608
+        f"SELECT count(*) FROM {PRESENT} ANTI JOIN {FRESH} USING ({keys}) "  # noqa: S608
         f"WHERE {PERIOD_COLUMN} IN (SELECT DISTINCT {PERIOD_COLUMN} FROM {FRESH} WHERE {held})"
     ).fetchone()
     if found is not None and found[0]:
@@ -208,53 +163,45 @@ def _require_no_backfill(
         )
 
 
-def _require_attributes(connection: duckdb.DuckDBPyConnection, manifest: PairsManifest) -> None:
-    """Refuse an attribute of which a member has two values, NULL among them, whenever it had them."""
-    member = quoted(manifest.member)
-    for name in manifest.attributes:
-        values = (
-            f"SELECT {member} AS member, {quoted(name)} AS value, first_row FROM {FRESH} UNION ALL "  # noqa: S608
-            f"SELECT {member}, {quoted(name)}, -1 FROM present"
-        )
-        found = connection.execute(
-            "SELECT count(DISTINCT member), min(first_row) FILTER (place = 2) FROM (SELECT member, first_row, "  # noqa: S608
-            "row_number() OVER of_member AS place, count(*) OVER (PARTITION BY member) AS number FROM "
-            f"(SELECT member, value, min(first_row) AS first_row FROM ({values}) GROUP BY member, value) "
-            "WINDOW of_member AS (PARTITION BY member ORDER BY first_row)) WHERE number > 1"
-        ).fetchone()
-        if found is not None and found[0]:
-            raise InputError(
-                f"row {found[1] + 1}, column {name}: {found[0]} members have more than one value; expected one for "
-                "each member, in all periods, of an attribute"
-            )
-
-
-def _chained(before: PairsManifest | None, manifest: PairsManifest) -> str:
-    """Return SQL for all rows, new and old, with the period before; `stated` is what an old row says of it."""
+def _added(
+    connection: duckdb.DuckDBPyConnection, before: PairsManifest | None, manifest: PairsManifest
+) -> str:
+    """Return SQL for the table of new rows, each with the period before and its numbers."""
+    keys = quoted_list(_keys(manifest))
+    is_new = "true" if before is None else f"{PERIOD_COLUMN} >= {number_of(before.end)}"
     columns = quoted_list((*_keys(manifest), *manifest.attributes, PERIOD_COLUMN))
-    is_new = "true" if before is None else f"{PERIOD_COLUMN} >= {_number(before.end)}"
-    rows = (
-        f"SELECT {columns}, NULL::INTEGER AS stated FROM {FRESH} WHERE {is_new} "  # noqa: S608
-        f"UNION ALL SELECT {columns}, {PREVIOUS_COLUMN} AS stated FROM present"
-    )
-    earlier = (
-        f"lag({PERIOD_COLUMN}) OVER (PARTITION BY {quoted_list(_keys(manifest))} ORDER BY {PERIOD_COLUMN})"
+    new = f"SELECT {columns} FROM {FRESH} WHERE {is_new}"  # noqa: S608
+    # Of one period no row comes before another, and nothing has to be sorted.
+    of_new = f"lag({PERIOD_COLUMN}) OVER (PARTITION BY {keys} ORDER BY {PERIOD_COLUMN})"
+    several = connection.execute(f"SELECT count(DISTINCT {PERIOD_COLUMN}) > 1 FROM ({new})").fetchone()  # noqa: S608
+    earlier = [of_new] if several and several[0] else []
+    last = ""
+    if before is not None:
+        earlier.append("last_period")
+        last = (
+            f"LEFT JOIN (SELECT {keys}, max({PERIOD_COLUMN}) AS last_period FROM {PRESENT} "  # noqa: S608
+            f"SEMI JOIN new USING ({keys}) GROUP BY {keys}) USING ({keys})"
+        )
+    previous = f"coalesce({', '.join([*earlier, str(NO_PERIOD)])})::INTEGER AS {PREVIOUS_COLUMN}"
+    chained = f"SELECT {columns}, {previous} FROM new {last}"  # noqa: S608
+    hashed = f"SELECT *, sha256({_text_of_row(manifest)}) AS digest FROM ({chained})"  # noqa: S608
+    numbers = ", ".join(
+        f"('0x' || substr(digest, {start}, {length}))::BIGINT AS {name}"
+        for name, (start, length) in zip(_NUMBERS, DIGITS, strict=True)
     )
     return (
-        f"CREATE TEMP TABLE chained AS SELECT *, coalesce({earlier}, {NO_PERIOD})::INTEGER AS {PREVIOUS_COLUMN} "  # noqa: S608
-        f"FROM ({rows})"
+        f"CREATE TEMP TABLE {_ADDED} AS WITH new AS MATERIALIZED ({new}) "  # noqa: S608
+        f"SELECT * EXCLUDE (digest), {numbers} FROM ({hashed})"
     )
 
 
-def _require_chained(connection: duckdb.DuckDBPyConnection) -> None:
-    found = connection.execute(
-        f"SELECT count(*) FROM chained WHERE stated <> {PREVIOUS_COLUMN}"  # noqa: S608
-    ).fetchone()
-    if found is not None and found[0]:
-        raise InputError(
-            f"the copy that is there has {found[0]} rows whose {PREVIOUS_COLUMN} is wrong: make it anew in another "
-            "directory"
-        )
+def _text_of_row(manifest: PairsManifest) -> str:
+    """Write the text that is hashed of a row."""
+    names = (*_keys(manifest), *manifest.attributes, PERIOD_COLUMN, PREVIOUS_COLUMN)
+    texts = (f"{quoted(name)}::VARCHAR" for name in names)
+    return " || ".join(
+        f"coalesce(strlen({text}) || ':' || {text} || ',', {literal(NO_TEXT)})" for text in texts
+    )
 
 
 def _written(
@@ -265,62 +212,36 @@ def _written(
     work: Work,
 ) -> tuple[CopiedPeriod, ...]:
     """Write the file of each new period."""
-    (folder / "periods").mkdir(exist_ok=True)
+    (folder / PERIODS).mkdir(exist_ok=True)
+    sums = ", ".join(f"sum({name})" for name in _NUMBERS)
     found = connection.execute(
-        f"SELECT DISTINCT {PERIOD_COLUMN} FROM chained WHERE stated IS NULL ORDER BY 1"  # noqa: S608
+        f"SELECT {PERIOD_COLUMN}, count(*), {sums} FROM {_ADDED} GROUP BY ALL ORDER BY 1"  # noqa: S608
     ).fetchall()
-    periods = [_FIRST_DAY + datetime.timedelta(days=number) for (number,) in found]
-    if not periods and before is None:
+    contents = [PeriodContent(period, rows, (one, two), check) for period, rows, one, two, check in found]
+    if not contents and before is None:
         # A copy without rows has its columns all the same.
-        periods = [_last_before(manifest)]
-    return tuple(_period_file(connection, folder, manifest, start, work) for start in periods)
-
-
-def _last_before(manifest: PairsManifest) -> datetime.date:
-    return first_day(manifest.end - datetime.timedelta(days=1), manifest.calendar)
+        contents = [PeriodContent(number_of(last_before(manifest)), 0, (0, 0), 0)]
+    return tuple(_period_file(connection, folder, manifest, each, work) for each in contents)
 
 
 def _period_file(
     connection: duckdb.DuckDBPyConnection,
     folder: Path,
     manifest: PairsManifest,
-    start: datetime.date,
+    content: PeriodContent,
     work: Work,
 ) -> CopiedPeriod:
-    name = f"periods/{start.isoformat()}.parquet"
+    """Write the file of a period. Members of one attribute are together, so that a condition on it skips the others."""
+    start = day_of(content.period)
     shown = (*manifest.elements, *manifest.attributes)
-    columns = quoted_list((*shown, manifest.member, PERIOD_COLUMN, PREVIOUS_COLUMN))
-    rows = (
-        f"SELECT {columns} FROM chained WHERE {PERIOD_COLUMN} = {_number(start)} "  # noqa: S608
-        f"ORDER BY {quoted_list((*shown, manifest.member))}"
-    )
-    with complete_or_nothing(folder / name) as unfinished:
+    own = f"{PERIOD_COLUMN}, {PREVIOUS_COLUMN}, {content.build(manifest.identity)}::BIGINT AS {BUILD_COLUMN}"
+    columns = f"{quoted_list((*shown, manifest.member))}, {own}, {CHECK_COLUMN}::INTEGER AS {CHECK_COLUMN}"
+    order = quoted_list((*manifest.attributes, *manifest.elements, manifest.member))
+    rows = f"SELECT {columns} FROM {_ADDED} WHERE {PERIOD_COLUMN} = {content.period} ORDER BY {order}"  # noqa: S608
+    with complete_or_nothing(folder / file_of(start)) as unfinished:
         work(
             connection,
             f"COPY ({rows}) TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd)",
             f"writing {start}",
         )
-        counted = connection.execute(
-            "SELECT num_rows FROM parquet_file_metadata(?)", [escape(str(unfinished))]
-        ).fetchone()
-        checksum = _checksum(unfinished)
-    return CopiedPeriod(start, name, checksum, counted[0] if counted else 0)
-
-
-def _put(path: Path, content: str) -> None:
-    with complete_or_nothing(path) as unfinished:
-        unfinished.write_text(content, encoding="utf-8")
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    found = os.stat(path)  # noqa: PTH116
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _number(day: datetime.date) -> int:
-    return (day - _FIRST_DAY).days
+    return copied(folder, manifest, content)

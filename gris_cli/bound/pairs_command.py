@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 import typer
 
 from dp_service.queries.times import Refresh, first_day
-from gris_cli.bound.pairs import PairsMade, pairs_copy
+from gris_cli.bound.pairs import pairs_copy
+from gris_cli.bound.pairs_folder import PairsMade
 from gris_cli.bound.pairs_source import Copying
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.bound.source import Columns, InputError
@@ -25,10 +26,14 @@ class PairsOptions:
     attributes: str
     null_member: str | None
     until: datetime.date | None
+    first_attributes: bool = False
+    new_only: bool = False
+    spark: str | None = None
+    """The URL of the Spark that makes the copy; None: DuckDB does, on this machine."""
 
 
 def make_pairs(
-    source: Path,
+    source: str,
     folder: Path,
     table: str,
     columns: Columns,
@@ -46,15 +51,34 @@ def make_pairs(
             f"expected the first day of a {calendar} that is not ahead", param_hint="--until"
         )
     attributes = tuple(options.attributes.split(",")) if options.attributes else ()
-    asked = Copying(table, columns, attributes, options.null_member, until, memory)
+    asked = Copying(
+        table,
+        columns,
+        attributes,
+        options.null_member,
+        until,
+        memory,
+        first_attributes=options.first_attributes,
+        new_only=options.new_only,
+    )
     try:
-        with query_progress() as work:
-            made = pairs_copy(source, folder, asked, work=work)
+        made = _made(source, folder, asked, options.spark)
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="--input") from None
     except OSError as error:
         raise typer.BadParameter(f"{folder}: {error.strerror}", param_hint="--pairs") from None
     _print(made, folder, until, as_json=as_json)
+
+
+def _made(source: str, folder: Path, asked: Copying, spark: str | None) -> PairsMade:
+    if spark is None:
+        with query_progress() as work:
+            return pairs_copy(Path(source), folder, asked, work=work)
+    try:
+        from gris_cli.bound.pairs_on_spark import pairs_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    return pairs_copy_on_spark(source, folder, asked, spark)
 
 
 def _print(made: PairsMade, folder: Path, until: datetime.date, *, as_json: bool) -> None:

@@ -1,8 +1,9 @@
 """What Pinot needs for a pairs copy: a schema, and a table configuration with a star-tree.
 
 A star-tree answers GROUP BY with COUNT(*) where each filter is on a column of `dimensionsSplitOrder`. First come the
-columns that every question filters by, then attributes, then elements. Star nodes of the first two would never be read.
-The member is not in the schema: no question names it.
+columns that every question filters by, then attributes, then elements. Star nodes of the first ones would never be
+read. `gris_build` is in the tree, and so are sums of `gris_check`, so that what the copy holds is compared with its
+manifest without reading rows. The member is not in the schema: no question names it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dp_service.queries.pairs_manifest import PERIOD_COLUMN, PREVIOUS_COLUMN, PairsManifest
+from dp_service.queries.pairs_manifest import (
+    BUILD_COLUMN,
+    CHECK_COLUMN,
+    PERIOD_COLUMN,
+    PREVIOUS_COLUMN,
+    PairsManifest,
+)
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 
 MAX_LEAF_RECORDS = 10_000
@@ -35,16 +42,24 @@ def pinot_schema(manifest: PairsManifest, types: Mapping[str, str]) -> str:
         else:
             dimensions.append({"name": name, "dataType": "BOOLEAN" if kind == "BOOLEAN" else "LONG"})
     dimensions.append({"name": PREVIOUS_COLUMN, "dataType": "INT"})
-    return _json({"schemaName": "TABLE", "dimensionFieldSpecs": dimensions, "dateTimeFieldSpecs": days})
+    dimensions.append({"name": BUILD_COLUMN, "dataType": "LONG"})
+    return _json(
+        {
+            "schemaName": "TABLE",
+            "dimensionFieldSpecs": dimensions,
+            "metricFieldSpecs": [{"name": CHECK_COLUMN, "dataType": "INT"}],
+            "dateTimeFieldSpecs": days,
+        }
+    )
 
 
 def pinot_table(manifest: PairsManifest) -> str:
     """Return the configuration of a copy's table; put the table's name in the place of `TABLE`."""
-    own = [PERIOD_COLUMN, PREVIOUS_COLUMN]
+    own = [PERIOD_COLUMN, BUILD_COLUMN, PREVIOUS_COLUMN]
     tree = {
         "dimensionsSplitOrder": [*own, *manifest.attributes, *manifest.elements],
         "skipStarNodeCreationForDimensions": own,
-        "functionColumnPairs": ["COUNT__*"],
+        "functionColumnPairs": ["COUNT__*", f"SUM__{CHECK_COLUMN}"],
         "maxLeafRecords": MAX_LEAF_RECORDS,
     }
     return _json(
@@ -53,7 +68,12 @@ def pinot_table(manifest: PairsManifest) -> str:
             "tableType": "OFFLINE",
             "segmentsConfig": {"schemaName": "TABLE", "replication": "1"},
             "tenants": {},
-            "tableIndexConfig": {"loadMode": "MMAP", "starTreeIndexConfigs": [tree]},
+            "tableIndexConfig": {
+                "loadMode": "MMAP",
+                # A dictionary of check numbers would be as long as the column.
+                "noDictionaryColumns": [CHECK_COLUMN],
+                "starTreeIndexConfigs": [tree],
+            },
             "query": {"timeoutMs": QUERY_TIMEOUT_MS},
             "metadata": {},
         }

@@ -8,7 +8,7 @@ out as well: Pinot cuts it there, and two elements of a member would become one 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -17,13 +17,29 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
-from dp_service.queries.pairs_manifest import PERIOD_COLUMN, PREVIOUS_COLUMN, LeftOut
+from dp_service.queries.pairs_manifest import OWN_COLUMNS, PERIOD_COLUMN, LeftOut
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
-from gris_cli.bound.source import ELEMENT_TYPES, Columns, InputError, open_rows
+from dp_service.queries.times import start_of_day
+from gris_cli.bound.source import ELEMENT_TYPES, TIMESTAMP_TYPES, Columns, InputError, open_rows
 from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, literal, quoted
 
 FRESH = "fresh"
 """The table of the input's pairs, with the number of the first row of each."""
+PRESENT = "present"
+"""The view of the rows that a copy has already."""
+FIRST_TIME = "first_time"
+"""When a member was first seen with an element and attributes, in `FRESH`, if first attributes are kept."""
+# What the tool's own tables call their columns.
+RESERVED = (
+    *OWN_COLUMNS,
+    FIRST_TIME,
+    "first_row",
+    "last_period",
+    "digest",
+    "first_number",
+    "second_number",
+    "is_new",
+)
 
 _TEXT = "VARCHAR"
 _NULL_TEXT = "null"
@@ -41,6 +57,8 @@ class Copying:
         null_member: What stands for no member, besides NULL; None: the default of the member column's type.
         until: The first day that is not copied yet: the beginning of a period.
         memory: How much memory DuckDB may use, as it writes sizes: 2GB.
+        first_attributes: Members whose attribute changed keep the first value; else such an input is refused.
+        new_only: Rows of periods that the copy holds are not read, so those that came late are not noticed.
     """
 
     table: str
@@ -49,6 +67,8 @@ class Copying:
     null_member: str | None
     until: datetime.date
     memory: str = "2GB"
+    first_attributes: bool = False
+    new_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,8 +96,16 @@ def quoted_list(names: Iterable[str]) -> str:
     return ", ".join(map(quoted, names))
 
 
-def open_pairs(connection: duckdb.DuckDBPyConnection, source: Path, asked: Copying) -> Opened:
+def open_pairs(
+    connection: duckdb.DuckDBPyConnection, source: Path, asked: Copying, held_before: datetime.date | None
+) -> Opened:
     """Check the input, count what lacks something, and return the statement for its pairs.
+
+    Args:
+        connection: Where the statement will run.
+        source: The input.
+        asked: What is to be made.
+        held_before: The first day after what the copy holds, None: there is none yet.
 
     Raises:
         InputError: See `open_rows`; or an attribute cannot be one, or the input is not Parquet.
@@ -85,13 +113,15 @@ def open_pairs(connection: duckdb.DuckDBPyConnection, source: Path, asked: Copyi
     if source.suffix.lower() != ".parquet":
         raise InputError("expected a Parquet file: the days of a CSV file are texts")
     columns, attributes, until = asked.columns, asked.attributes, asked.until
-    open_rows(connection, source, columns)
+    since = held_before if asked.new_only else None
+    open_rows(connection, source, columns, lambda types: _since(types, columns, since))
     types = columns_of(connection, source)
-    _check(types, columns, attributes)
-    _require_plain_midnights(columns, until)
-    missing = _null_member(types[columns.member], asked.null_member)
+    check_columns(types, columns, attributes)
+    require_plain_midnights(columns, until)
+    missing = null_member(types[columns.member], asked.null_member)
     conditions = _conditions(types, columns, missing, until)
-    rows = f"read_parquet({literal(escape(str(source)))}, hive_partitioning = false, file_row_number = true)"
+    read = f"read_parquet({literal(escape(str(source)))}, hive_partitioning = false, file_row_number = true)"
+    rows = f"(SELECT rows.* FROM {read} AS rows WHERE {_since(types, columns, since)})"  # noqa: S608
     counts = connection.execute(
         f"SELECT count(*), {_left_out(conditions)} FROM {rows} AS given"  # noqa: S608 - names are quoted
     ).fetchone()
@@ -100,30 +130,58 @@ def open_pairs(connection: duckdb.DuckDBPyConnection, source: Path, asked: Copyi
     held = quoted_list((columns.member, *columns.elements, *attributes))
     period = f"({_first_day(columns)} - DATE '1970-01-01')::INTEGER AS {PERIOD_COLUMN}"
     whole = f"{conditions.member} AND {conditions.time} AND {conditions.element} AND {conditions.closed}"
+    first = f", min({quoted(columns.period)}) AS {FIRST_TIME}" if asked.first_attributes else ""
     statement = (
-        f"CREATE TEMP TABLE {FRESH} AS SELECT {held}, {period}, min({ROW_NUMBER}) AS first_row "  # noqa: S608
+        f"CREATE TEMP TABLE {FRESH} AS SELECT {held}, {period}, min({ROW_NUMBER}) AS first_row{first} "  # noqa: S608
         f"FROM {rows} AS given WHERE {whole} GROUP BY ALL"
     )
     number, *missing_counts, still_open = counts
     return Opened(statement, types, missing, number, LeftOut(*missing_counts), still_open)
 
 
-def _check(types: dict[str, str], columns: Columns, attributes: tuple[str, ...]) -> None:
+def _since(types: dict[str, str], columns: Columns, since: datetime.date | None) -> str:
+    """Write the condition that a row is not before a day, as it can be compared with what a file says of its parts."""
+    time, kind = f"rows.{quoted(columns.period)}", types.get(columns.period)
+    if since is None or (kind != "DATE" and kind not in TIMESTAMP_TYPES):
+        # What is of another type is refused before a row is read.
+        return "true"
+    if kind == "DATE":
+        return f"{time} >= DATE '{since.isoformat()}'"
+    midnight = start_of_day(since, columns.zone or "UTC").astimezone(datetime.UTC)
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"{time} >= TIMESTAMPTZ '{midnight.isoformat()}'"
+    return f"{time} >= TIMESTAMP '{midnight.replace(tzinfo=None).isoformat()}'"
+
+
+def check_columns(
+    types: Mapping[str, str],
+    columns: Columns,
+    attributes: tuple[str, ...],
+    accepted: frozenset[str] = ELEMENT_TYPES,
+) -> None:
+    """Raise InputError if a column is two things, is called as one of the tool's own, or cannot be an attribute.
+
+    `accepted` are the types of attributes, by the names of the engine that `types` are of.
+    """
     named = (*columns.needed, *attributes)
     if len({name.casefold() for name in named}) < len(named):
         raise InputError("member, elements, period and attributes must be different columns")
     for name in named:
-        if name.casefold() in (PERIOD_COLUMN, PREVIOUS_COLUMN, "first_row", "stated"):
+        if name.casefold() in RESERVED:
             raise InputError(f"a column must not be called {name}: rename it")
     for name in attributes:
         if name not in types:
             raise InputError(f"there is no column {name}")
-        if types[name] not in ELEMENT_TYPES:
+        if types[name] not in accepted:
             raise InputError(f"column {name}: expected texts, integers, truth values or days")
 
 
-def _null_member(kind: str, stated: str | None) -> str | int | None:
-    """Return what stands for no member: what Pinot stores there, unless something else is stated."""
+def null_member(kind: str, stated: str | None) -> str | int | None:
+    """Return what stands for no member: what Pinot stores there, unless something else is stated.
+
+    Raises:
+        InputError: What is stated is no value of that type, which is called by DuckDB's name.
+    """
     if kind == _TEXT:
         return _NULL_TEXT if stated is None else stated
     if kind in ("DATE", "UUID", "BOOLEAN"):
@@ -194,8 +252,8 @@ def _first_day(columns: Columns) -> str:
     return f"date_trunc({literal(columns.calendar)}, {column})::DATE"
 
 
-def _require_plain_midnights(columns: Columns, until: datetime.date) -> None:
-    """Refuse a zone whose clocks were set back over a midnight since 1970: that hour belongs to two days."""
+def require_plain_midnights(columns: Columns, until: datetime.date) -> None:
+    """Raise InputError if a zone set its clocks back over a midnight since 1970: that hour belongs to two days."""
     if not columns.zone:
         return
     zone = ZoneInfo(columns.zone)

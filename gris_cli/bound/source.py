@@ -7,6 +7,7 @@ repeated in a message.
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -40,7 +41,7 @@ ELEMENT_TYPES = frozenset(
 """DuckDB's types of columns that can be part of an element, or an attribute."""
 
 _MEMBER_TYPES = ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
-_TIMESTAMP_TYPES = frozenset(
+TIMESTAMP_TYPES = frozenset(
     ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
 )
 _REASONS = {
@@ -83,8 +84,20 @@ class Columns:
         return (self.member, *self.elements, *((self.period,) if self.period else ()))
 
 
-def open_rows(connection: duckdb.DuckDBPyConnection, path: Path, columns: Columns) -> None:
+def open_rows(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    columns: Columns,
+    which: Callable[[dict[str, str]], str] | None = None,
+) -> None:
     """Make the view `ROWS` of all rows of a file.
+
+    Args:
+        connection: Where to make it.
+        path: The file.
+        columns: What its columns are.
+        which: Writes from the types of a Parquet file's columns the condition which `rows` are checked for texts that
+            are not UTF-8, since no others will be read; None: all.
 
     Raises:
         InputError: There is no such file, it is neither Parquet nor CSV, a column is missing, named twice or of a
@@ -99,7 +112,7 @@ def open_rows(connection: duckdb.DuckDBPyConnection, path: Path, columns: Column
         raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
     failure = None
     try:
-        types = _parquet(connection, path) if suffix == ".parquet" else _separated(connection, path)
+        types = _parquet(connection, path, which) if suffix == ".parquet" else _separated(connection, path)
     except duckdb.Error:
         # What DuckDB says may quote the file's content.
         failure = InputError("expected a file that can be read to its end")
@@ -124,11 +137,13 @@ def require_different(columns: Columns) -> None:
         )
 
 
-def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+def _parquet(
+    connection: duckdb.DuckDBPyConnection, path: Path, which: Callable[[dict[str, str]], str] | None
+) -> dict[str, str]:
     types = columns_of(connection, path)
     if ROW_NUMBER in map(str.casefold, types):
         raise InputError(f"the file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
-    _, odd = count_unreadable(connection, path)
+    _, odd = count_unreadable(connection, path, "true" if which is None else which(types))
     for name, rows in odd.items():
         if rows:
             raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
@@ -174,7 +189,7 @@ def _check_types(types: dict[str, str], columns: Columns) -> None:
         if types[name] not in ELEMENT_TYPES:
             raise InputError(f"column {name}: expected texts, integers, truth values or days")
     if columns.calendar:
-        is_timestamp = types[columns.period] in _TIMESTAMP_TYPES
+        is_timestamp = types[columns.period] in TIMESTAMP_TYPES
         require_calendar(columns, is_day=types[columns.period] == "DATE", is_timestamp=is_timestamp)
 
 

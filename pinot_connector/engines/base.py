@@ -146,16 +146,29 @@ class BoundedCopy:
 
 
 @dataclass(frozen=True)
+class PairsPeriod:
+    """What a pairs copy has to hold in one period (days since 1970-01-01).
+
+    `build` names the content; every row carries it. `check_sum` is the sum of the rows' `gris_check`.
+    """
+
+    period: int
+    build: int
+    rows: int
+    check_sum: int
+
+
+@dataclass(frozen=True)
 class PairsCopy:
     """What a pairs copy has to hold in the periods that a question counts.
 
-    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `rows` has each one that has a
-    file, with the number of its rows.
+    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `periods` has each one that
+    has a file.
     """
 
     start: int | None
     end: int
-    rows: tuple[tuple[int, int], ...]
+    periods: tuple[PairsPeriod, ...]
 
 
 class CompleteBy(Enum):
@@ -193,8 +206,9 @@ class EngineQuery:
     `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
-    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the
-    column whose quantiles are asked for, None: there is none; `columns` then end with a `CellColumn`. With
+    `own_counts` columns with the counts of those that have one of their own. `quantiles` is the column whose quantiles
+    are asked for, None: there is none; `columns` then end with a `CellColumn`. With `double_sums` the engine may answer
+    with its sums as doubles: they are whole and small enough to be exact. With
     `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
     """
 
@@ -209,6 +223,7 @@ class EngineQuery:
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
+    double_sums: bool = False
     own_counts: int = 0
     stream: ClosedStream | None = None
 
@@ -216,6 +231,13 @@ class EngineQuery:
     def read_values(self) -> tuple[ReadValue, ...]:
         """The columns of numbers that it reads, to be checked as `reads` are."""
         return self.sums if self.quantiles is None else (*self.sums, self.quantiles)
+
+    @property
+    def doubles(self) -> tuple[int, ...]:
+        """The places among `numbers` of those that may be doubles."""
+        return tuple(
+            self.numbers.index(sum_column(each)) for each in range(len(self.sums) * self.double_sums)
+        )
 
     @property
     def numbers(self) -> tuple[str, ...]:

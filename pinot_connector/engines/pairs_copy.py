@@ -1,17 +1,21 @@
 """Whether a pairs copy holds what its manifest says, in the periods that a question counts.
 
-COUNT(*) of such a copy is the number of members only while each of its rows is there once. A copy that was loaded
-twice, in part or from other periods has other numbers of rows in its periods, and nothing is asked of it. Which numbers
-are right is said by the manifest, and both change with any member's rows alike: whether there is an answer depends on
-how the copy was loaded, and on nobody's rows.
+COUNT(*) of such a copy is the number of members only while each of its rows is there once, and all are of one copy. So
+the engine is asked, on the version of the data that then answers, for what each period holds: which builds, how many
+rows of each, and the sum of their check numbers. Anything else than the manifest says is refused:
 
-It does not find parts of two copies that differ in `gris_previous` alone: they have as many rows.
+- rows of another copy of the same table carry another build, unless that copy has exactly the same rows in the period;
+- rows that are there twice, or missing, change their number, or if as many are missing as are there twice, the sum of
+  their check numbers: two rows have the same one with probability 2^-20, and two sets of many rows hardly ever.
+
+What is right is said by the manifest, and both sides change with any member's rows alike: whether there is an answer
+depends on how the copy was loaded, on nobody's rows and on no account.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from fractions import Fraction
 
 from pinot_connector.engines.base import (
     ColumnType,
@@ -20,35 +24,51 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     Feature,
     PairsCopy,
+    PairsPeriod,
     ReadColumn,
+    ReadValue,
+    ValueType,
+    sum_column,
 )
 from pinot_connector.errors import EngineRefused
 
 PERIOD_COLUMN = "gris_period"
 PREVIOUS_COLUMN = "gris_previous"
+BUILD_COLUMN = "gris_build"
+CHECK_COLUMN = "gris_check"
+# What an engine without NULL stores where a value is missing, by the schema that gris bound writes.
 NO_PERIOD = -(2**31)
-_MOST_PERIODS = 100_000
+NO_BUILD = -(2**63)
+# One more than a copy has periods, each of which has one build. What has more builds is cut off here, and refused.
+_MOST_BUILDS = 100_001
 _OTHER_ROWS = (
     "the prepared copy {table} does not hold what its manifest says of the periods that the question counts: it was "
-    "loaded twice, in part or from another copy, or the policy names another manifest"
+    "loaded twice or in part, parts of another copy are among it, or the policy names another manifest. Load the whole "
+    "copy as gris bound wrote it, under a name of its own"
 )
 
 
 class PairsCopies:
-    """The numbers of rows in the periods of an engine's pairs copies, counted once for each version. Thread-safe.
+    """What the periods of an engine's pairs copies hold, asked once for each version. Thread-safe.
 
     Args:
-        engine: The engine, whose promises hold for these counts as for all others.
+        engine: The engine, whose promises hold for these answers as for all others.
         quote: The quote around a name in its SQL.
         prefix: What precedes a query there.
+        adds_doubles: It adds integers up as doubles, and has no way to make integers of these that it calls so. The
+            sums stay below 2^53, up to where doubles are exact: check numbers are below 2^20, and a period has at most
+            2^33 rows.
     """
 
-    def __init__(self, engine: Engine, *, quote: str = '"', prefix: str = "") -> None:
+    def __init__(
+        self, engine: Engine, *, quote: str = '"', prefix: str = "", adds_doubles: bool = False
+    ) -> None:
         self._engine = engine
         self._quote = quote
         self._prefix = prefix
+        self._adds_doubles = adds_doubles
         self._lock = threading.Lock()
-        self._counted: dict[str, tuple[str, Mapping[int, int]]] = {}
+        self._held: dict[str, tuple[str, frozenset[PairsPeriod]]] = {}
 
     def require(self, query: EngineQuery, data_version: str) -> None:
         """Returns if the query needs no pairs copy, or this version of its table is the one that it needs.
@@ -61,44 +81,50 @@ class PairsCopies:
         if Feature.PAIRS_COPY not in query.requires:
             return
         expected = query.pairs_copy
-        if expected is None or not _is_as_stated(self._rows(query.table, data_version), expected):
+        if expected is None or not _is_as_stated(self._periods(query.table, data_version), expected):
             raise EngineRefused(_OTHER_ROWS.format(table=query.table))
 
-    def _rows(self, table: str, data_version: str) -> Mapping[int, int]:
+    def _periods(self, table: str, data_version: str) -> frozenset[PairsPeriod]:
         with self._lock:
-            version, rows = self._counted.get(table, ("", {}))
+            version, held = self._held.get(table, ("", frozenset()))
         if version == data_version:
-            return rows
-        query = self._count(table)
+            return held
+        query = self._query(table)
         answer = self._engine.run(query, data_version)
         self._engine.confirm(query, answer)
-        # Whatever type the column has, these are integers: `run` has checked it.
-        rows = {int(period): count for period, count in zip(answer.elements[0], answer.counts, strict=True)}
+        # Whatever type the columns have, these are integers: `run` has checked it.
+        numbers = zip(*answer.elements, answer.counts, *answer.sums, strict=True)
+        held = frozenset(PairsPeriod(*map(int, each)) for each in numbers)
         with self._lock:
-            self._counted[table] = (data_version, rows)
-        return rows
+            self._held[table] = (data_version, held)
+        return held
 
-    def _count(self, table: str) -> EngineQuery:
-        named, column = (f"{self._quote}{name}{self._quote}" for name in (table, PERIOD_COLUMN))
+    def _query(self, table: str) -> EngineQuery:
+        named, period, build, check, count, total = (
+            f"{self._quote}{name}{self._quote}"
+            for name in (table, PERIOD_COLUMN, BUILD_COLUMN, CHECK_COLUMN, "gris_count", sum_column(0))
+        )
+        added = f"SUM({check})" if self._adds_doubles else f"CAST(SUM({check}) AS BIGINT)"
         clauses = [
-            f"SELECT {column}, COUNT(*) AS {self._quote}gris_count{self._quote} FROM {named}",  # noqa: S608
-            f"GROUP BY {column} ORDER BY {column} ASC LIMIT {_MOST_PERIODS}",
+            f"SELECT {period}, {build}, COUNT(*) AS {count}, {added} AS {total} FROM {named}",  # noqa: S608
+            f"GROUP BY {period}, {build} ORDER BY {period} ASC, {build} ASC LIMIT {_MOST_BUILDS}",
         ]
+        own = ((PERIOD_COLUMN, NO_PERIOD), (PREVIOUS_COLUMN, NO_PERIOD), (BUILD_COLUMN, NO_BUILD))
         return EngineQuery(
             table=table,
             sql=self._prefix + " ".join(clauses),
-            columns=(ExpectedColumn(PERIOD_COLUMN, ColumnType.INT64),),
-            row_limit=_MOST_PERIODS,
-            reads=tuple(
-                ReadColumn(name, ColumnType.INT64, NO_PERIOD) for name in (PERIOD_COLUMN, PREVIOUS_COLUMN)
-            ),
+            columns=tuple(ExpectedColumn(name, ColumnType.INT64) for name in (PERIOD_COLUMN, BUILD_COLUMN)),
+            row_limit=_MOST_BUILDS,
+            reads=tuple(ReadColumn(name, ColumnType.INT64, missing) for name, missing in own),
+            sums=(ReadValue(CHECK_COLUMN, ValueType.INT64, Fraction(0)),),
+            double_sums=self._adds_doubles,
         )
 
 
-def _is_as_stated(rows: Mapping[int, int], expected: PairsCopy) -> bool:
+def _is_as_stated(held: frozenset[PairsPeriod], expected: PairsCopy) -> bool:
     counting = {
-        period: count
-        for period, count in rows.items()
-        if period < expected.end and (expected.start is None or period >= expected.start)
+        each
+        for each in held
+        if each.period < expected.end and (expected.start is None or each.period >= expected.start)
     }
-    return counting == {period: count for period, count in expected.rows if count}
+    return counting == {each for each in expected.periods if each.rows}

@@ -115,24 +115,29 @@ def list_unreadable(connection: duckdb.DuckDBPyConnection, path: Path, table: st
             cursor.execute(f"INSERT INTO {table} SELECT odd_rows.number FROM odd_rows")  # noqa: S608
 
 
-def count_unreadable(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, dict[str, int]]:
+def count_unreadable(
+    connection: duckdb.DuckDBPyConnection, path: Path, which: str = "true"
+) -> tuple[int, dict[str, int]]:
     """Returns how many rows hold a text which is not UTF-8, and how many have one in each column of texts.
 
-    These are true counts: they are for the owner of the data alone.
+    These are true counts: they are for the owner of the data alone. `which` is a condition on `rows`, of which others
+    are not looked at.
 
     Raises:
         duckdb.Error: the file cannot be read to its end.
     """
     with connection.cursor() as cursor:
         texts = text_columns(columns_of(cursor, path))
-        if not texts or not _find_odd(cursor, path, texts):
+        if not texts or not _find_odd(cursor, path, texts, which):
             return 0, dict.fromkeys(texts, 0)
         each = ", ".join(f"count(*) FILTER (WHERE odd_rows.is_odd{i})" for i in range(len(texts)))
         counts = cursor.execute(f"SELECT count(*), {each} FROM odd_rows").fetchone() or ()  # noqa: S608
         return counts[0], dict(zip(texts, counts[1:], strict=True))
 
 
-def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str]) -> bool:
+def _find_odd(
+    connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str], which: str = "true"
+) -> bool:
     """Makes the temporary table `odd_rows` of the rows with such a text, if there are any; returns whether there are.
 
     Of each byte that is no UTF-8 one reading has a question mark and the other one nothing. So there is such a text
@@ -145,7 +150,7 @@ def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str
     for table, validation in _READINGS.items():
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {_STRETCH} AS stretch, "  # noqa: S608
-            f"sum({' + '.join(lengths)}) AS length FROM {_rows(path, validation)} AS rows GROUP BY 1"
+            f"sum({' + '.join(lengths)}) AS length FROM {_rows(path, validation)} AS rows WHERE {which} GROUP BY 1"
         )
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE odd_stretches AS SELECT longer.stretch FROM longer "

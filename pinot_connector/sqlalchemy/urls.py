@@ -61,7 +61,9 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
     host = f"[{url.host}]" if ":" in url.host else url.host
     gateway = f"gris://{host}:{url.port}"
     require_gateway(gateway, environment)
-    return GatewayUrl(gateway, Credentials(**files), options.get("account") or None, intervals)
+    ca, certificate, key, token = map(files.get, FILES)
+    credentials = Credentials(ca, certificate, key, token)
+    return GatewayUrl(gateway, credentials, options.get("account") or None, intervals)
 
 
 def require_gateway(url: str, environment: Mapping[str, str] = os.environ) -> None:

@@ -22,6 +22,7 @@ from budget_service.ledger.requests import (
     MoveAccount,
     Refund,
     ReopenAccount,
+    ReportCharge,
     Request,
     Reserve,
     ResumeClock,
@@ -396,6 +397,8 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
         case WriteOff() | ResumeClock():
             # They say nothing else.
             return replace(request, account=Account((*request.account.path, "x")))
+        case ReportCharge():
+            return replace(request, release_id=request.release_id + "'")
         case Refund():
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from budget_service.stores.etcd import pending
 from budget_service.stores.etcd.address import parse_address
 from budget_service.stores.etcd.clocks import Bounds, Sample, Verdict, bounds_of, judge
 from budget_service.stores.etcd.layout import Layout
-from budget_service.stores.etcd.members import Members
+from budget_service.stores.etcd.members import Members, range_of
 from budget_service.stores.etcd.purge import COMPACT_SECONDS, Purge
 from budget_service.stores.etcd.store import EtcdStore
 from budget_service.stores.etcd.transaction import EtcdTransaction
@@ -181,6 +181,35 @@ async def test_a_stale_member_tells_nothing(own_etcd: EtcdCluster) -> None:
     finally:
         for each in others:
             each.go_on()
+
+
+async def test_services_that_charge_one_account_at_once_spend_each_unit_once(
+    shared_etcd: EtcdCluster, clock: SteppedClock
+) -> None:
+    """Three services want twice what is left: as many charges are made as fit, and all are in the journal."""
+    address, on = shared_etcd.new_ledger(), levels(ACCOUNT, own=limit(30, 30))
+    async with AsyncExitStack() as stack:
+        stores = [
+            await stack.enter_async_context(
+                closing(await EtcdStore.open(address, clock=clock, tuning=UNHURRIED))
+            )
+            for _ in range(3)
+        ]
+
+        async def insist(number: int) -> Answer:
+            answers: list[Answer] = []
+
+            async def ask() -> None:
+                asked = charge(f"c{number}", Cost(1, 1), account=ACCOUNT, on=on)
+                answers.append(await stores[number % 3].apply(*asked))
+
+            await insisted(ask)
+            return answers[0]
+
+        answers = await asyncio.gather(*(insist(number) for number in range(60)))
+        assert sum(isinstance(each.outcome, Charged) for each in answers) == 30
+        assert len(await stores[0].journal(ACCOUNT.root, "", "", 100)) == 30
+        assert Cost(30, 30) == (await stores[1].read(ACCOUNT, on)).levels[-1].spent
 
 
 async def test_an_answer_that_is_lost_leaves_the_outcome_unknown_and_a_repeat_settles_it(
@@ -345,6 +374,15 @@ async def test_a_cluster_with_tls_and_authentication_serves_whoever_may(tmp_path
             await insisted(store.check)
             await insisted(lambda: store.apply(*charge("b", account=ACCOUNT, on=ON)))
             assert Cost(8, 2) == await spent(store)
+        own = authority.client(file="ledger")
+        by_name = f"?ca={authority.ca_file}&cert={own.certificate_file}&key={own.key_file}"
+        async with opened(cluster.address.replace(query, by_name)) as store:
+            assert Cost(8, 2) == await spent(store)
+        members = Members(parse_address(with_password), UNHURRIED)
+        # The history of the whole database, which this user may forget although it may not read all of it.
+        found = await members.read([range_of(b"gris/ledger")])
+        await members.compact(found.revision)
+        await members.close()
         with pytest.raises(StoreUnusableError, match="does not accept the user and password"):
             await EtcdStore.open(with_password.replace("se%23cret", "other"))
         with pytest.raises(StoreUnavailableError, match="refused"):

@@ -400,7 +400,7 @@ def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> N
     assert [0, 0] == [writer.returncode for writer in writers]
 
 
-async def until_checked(store: RedisStore | PostgresStore) -> None:
+async def until_checked(store: RedisStore | PostgresStore | EtcdStore) -> None:
     """Check a store, again if its connections broke with the server."""
     async with asyncio.timeout(20):
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from dp_service.queries.pairs_manifest import NO_PERIOD, LeftOut, read_manifest
 from gris_cli.__main__ import main
+from gris_cli.bound.pairs_rows import PeriodContent, numbers_of
 from gris_cli.bound.source import InputError
 from tests.support.pairs_copies import UNTIL, Row, asked, make, random_rows, rows_of, write
 
@@ -136,7 +138,7 @@ def test_a_column_that_has_another_type_by_now_is_not_appended(copy: Path, tmp_p
 
 
 def test_a_copy_that_is_not_what_its_manifest_says_is_not_appended_to(copy: Path, tmp_path: Path) -> None:
-    """A file was replaced; or a row says another period before than the rows do, under a manifest of its own."""
+    """A file was replaced; or a period of the manifest is another one than was appended to those before it."""
     source = write(tmp_path / "more.parquet", [("ada", "x", "FR", day(3))])
     april = asked(until=datetime.date(2024, 4, 1))
     february = copy / "periods" / "2024-02-01.parquet"
@@ -151,10 +153,89 @@ def test_a_copy_that_is_not_what_its_manifest_says_is_not_appended_to(copy: Path
     february.write_bytes((copy / january["file"]).read_bytes())
     stated["periods"][1] |= {"checksum": january["checksum"], "rows": january["rows"]}
     (copy / "manifest.json").write_text(json.dumps(stated))
-    with pytest.raises(InputError, match="2 rows whose gris_previous is wrong"):
+    with pytest.raises(InputError, match="expected periods of one copy only"):
         make(source, copy, april)
+
+
+def test_a_copy_of_something_else_is_not_appended_to(copy: Path, tmp_path: Path) -> None:
+    """By what it was made with; and one of an earlier form is to be made anew."""
+    source = write(tmp_path / "more.parquet", [("ada", "x", "FR", day(3))])
     with pytest.raises(InputError, match="made with another calendar"):
         make(source, copy, asked("week", until=datetime.date(2024, 4, 1)))
+    manifest = copy / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b"gris-pairs/2", b"gris-pairs/1"))
+    with pytest.raises(InputError, match="Make it anew with gris bound --pairs"):
+        make(source, copy, asked(until=datetime.date(2024, 4, 1)))
+
+
+def test_rows_carry_what_tells_two_copies_apart(tmp_path: Path) -> None:
+    """All rows of a period have the build that the reference names, and check numbers whose sum the manifest states."""
+    rows: list[Row] = [*random_rows(400, seed=11), ("m77", "\N{GRINNING FACE} x", None, day(2))]
+    make(write(tmp_path / "visits.parquet", rows), tmp_path / "copy")
+    manifest = read_manifest((tmp_path / "copy" / "manifest.json").read_bytes())
+    held = rows_of(tmp_path / "copy", numbers=True)
+    for each in manifest.periods:
+        of_period = [row for row in held if row[3] == number(each.start)]
+        numbers = [
+            numbers_of([None if value is None else str(value) for value in row[:5]]) for row in of_period
+        ]
+        first, second, check = (sum(column) for column in zip(*numbers, strict=True))
+        content = PeriodContent(number(each.start), len(of_period), (first, second), check)
+        assert {row[5] for row in of_period} == {each.build} == {content.build(manifest.identity)}
+        assert [row[6] for row in of_period] == [row[2] for row in numbers]
+        assert (each.rows, each.check_sum) == (len(of_period), check)
+
+
+CHANGED: list[Row] = [
+    ("ada", "x", "FR", day(1)),
+    ("ada", "y", "DE", day(2)),
+    ("ada", "y", "FR", day(3)),
+    ("eve", "x", "US", day(3)),
+    ("eve", "x", "DE", day(3)),
+    ("eve", "x", None, day(3)),
+]
+
+
+def test_members_whose_attribute_changed_may_keep_the_first_one(tmp_path: Path) -> None:
+    """Each then has one row in an element and period, however many runs there were; the copy stays of that kind."""
+    whole = write(tmp_path / "visits.parquet", CHANGED)
+    first = replace(asked(), first_attributes=True)
+    make(whole, tmp_path / "at_once", first)
+    for until in (datetime.date(2024, 2, 1), datetime.date(2024, 3, 1)):
+        make(whole, tmp_path / "grown", replace(first, until=until))
+    with pytest.raises(InputError, match="state --first-attributes again"):
+        make(whole, tmp_path / "grown")
+    make(whole, tmp_path / "grown", first)
+    january, march = (number(datetime.date(2024, month, 1)) for month in (1, 3))
+    february = number(datetime.date(2024, 2, 1))
+    assert rows_of(tmp_path / "grown") == rows_of(tmp_path / "at_once")
+    assert rows_of(tmp_path / "grown") == sorted(
+        [
+            ("ada", "x", "FR", january, NO_PERIOD),
+            ("ada", "y", "FR", february, NO_PERIOD),
+            ("ada", "y", "FR", march, february),
+            ("eve", "x", "DE", march, NO_PERIOD),
+        ],
+        key=repr,
+    )
+
+
+def test_older_periods_need_not_be_read(tmp_path: Path) -> None:
+    """The copy is the same; what came late to them is not looked for, and what they lack is no fault."""
+    rows = random_rows(1500, seed=2)
+    make(write(tmp_path / "visits.parquet", rows), tmp_path / "whole")
+    june = datetime.date(2024, 6, 1)
+    make(tmp_path / "visits.parquet", tmp_path / "quick", asked(until=june))
+    late: list[Row] = [("m00", "late", "FR", day(1)), (None, "x", "FR", day(1))]
+    source = write(tmp_path / "late.parquet", [*rows, *late])
+    with pytest.raises(InputError, match="1 pairs are of periods before 2024-06-01"):
+        make(source, tmp_path / "quick")
+    made = make(source, tmp_path / "quick", replace(asked(), new_only=True))
+    assert rows_of(tmp_path / "quick", numbers=True) == rows_of(tmp_path / "whole", numbers=True)
+    assert (made.rows, made.left_out.member) == (
+        sum(row[3] is not None and row[3] >= june for row in rows),
+        0,
+    )
 
 
 def test_the_command_makes_a_copy_and_appends_to_it(
@@ -171,9 +252,9 @@ def test_the_command_makes_a_copy_and_appends_to_it(
     assert (first["pairs"], second["pairs"], second["periods"]) == (2, 1, 1)
     table = json.loads((tmp_path / "copy" / "pinot-table.json").read_bytes())
     (tree,) = table["tableIndexConfig"]["starTreeIndexConfigs"]
-    assert tree["dimensionsSplitOrder"] == ["gris_period", "gris_previous", "country", "what"]
+    assert tree["dimensionsSplitOrder"] == ["gris_period", "gris_build", "gris_previous", "country", "what"]
     schema = json.loads((tmp_path / "copy" / "pinot-schema.json").read_bytes())
-    named = {each["name"] for key in ("dimensionFieldSpecs", "dateTimeFieldSpecs") for each in schema[key]}
-    assert named == {"gris_period", "gris_previous", "country", "what"}
+    named = {each["name"] for key, fields in schema.items() if key.endswith("Specs") for each in fields}
+    assert named == {"gris_period", "gris_previous", "gris_build", "gris_check", "country", "what"}
     assert main([*options, "--until", "2024-03-02"]) == 2
     assert "expected the first day of a month" in capsys.readouterr().out

@@ -28,7 +28,7 @@ from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused
 from tests.support.engine_queries import engine_query
-from tests.support.pairs_copies import START, UNTIL, asked, make, policy_text, random_rows, write
+from tests.support.pairs_copies import START, UNTIL, asked, make, mixed, policy_text, random_rows, write
 from tests.support.rings import needs
 from tests.support.world import new_account
 
@@ -112,8 +112,7 @@ def test_a_copy_has_the_counts_of_the_table_for_any_range(
 @needs("process")
 def services(tmp_path: Path) -> Iterator[EmbeddedServices]:
     """Both services, whose policy names a copy of the table in this folder."""
-    write(tmp_path / "visits.parquet", random_rows(2000, seed=5))
-    make(tmp_path / "visits.parquet", tmp_path / "copy")
+    mixed(tmp_path, random_rows(2000, seed=5))
     (tmp_path / "policy.yaml").write_text(policy_text("copy/manifest.json", what=DOMAIN))
     (tmp_path / "budget.yaml").write_text(BUDGET)
     with EmbeddedServices(
@@ -162,8 +161,24 @@ def elsewhere(folder: Path) -> Path:
     return _table(folder, "SELECT * REPLACE (gris_period - 365 AS gris_period) FROM copy")
 
 
-def _table(folder: Path, rows: str) -> Path:
-    files = f"read_parquet('{folder}/copy/periods/*.parquet')"
+def of_two_builds(folder: Path) -> Path:
+    """Return a table with one period of a copy that was made earlier; each period has as many rows as it should."""
+    return _table(folder, "SELECT * FROM copy", "mixed")
+
+
+def one_for_another(folder: Path) -> Path:
+    """Return a table in which a row is missing and another one of the same period is there twice."""
+    numbered = "SELECT *, row_number() OVER (PARTITION BY gris_period) AS place FROM copy"
+    places = "(SELECT unnest([1, 2]) AS time)"
+    return _table(
+        folder,
+        f"SELECT * EXCLUDE (place, time) FROM ({numbered}) CROSS JOIN {places} "
+        "WHERE (time = 1 AND place <> 2) OR (time = 2 AND place = 1)",
+    )
+
+
+def _table(folder: Path, rows: str, copy: str = "copy") -> Path:
+    files = f"read_parquet('{folder}/{copy}/periods/*.parquet')"
     with duckdb.connect() as connection:
         connection.execute(f"COPY (WITH copy AS (SELECT * FROM {files}) {rows}) TO '{folder}/other.parquet'")
     return folder / "other.parquet"
@@ -184,11 +199,31 @@ def an_older_manifest(folder: Path) -> Path:
     return folder / "before" / "manifest.json"
 
 
-@pytest.mark.parametrize("wrong", [doubled, older, elsewhere, exchanged, an_older_manifest])
+def test_parts_of_two_builds_would_count_a_member_twice(tmp_path: Path) -> None:
+    """What is refused is no formality: each period has as many rows as it should, and the count is wrong."""
+    mixed(tmp_path, random_rows(300, seed=5))
+    counted = []
+    for copy in ("copy", "mixed"):
+        with duckdb.connect() as connection:
+            (count,) = connection.execute(
+                f"SELECT count(*) FROM read_parquet('{tmp_path}/{copy}/periods/*.parquet') "
+                f"WHERE who = 'm99' AND what = 'e0' AND gris_period >= 19723 AND gris_previous < 19723"
+            ).fetchone() or (0,)
+            counted.append(count)
+    assert counted == [1, 2]
+
+
+WRONG = [doubled, older, elsewhere, exchanged, an_older_manifest, of_two_builds, one_for_another]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_another_copy_than_the_manifests_answers_nothing(
     services: EmbeddedServices, tmp_path: Path, wrong: Callable[[Path], Path]
 ) -> None:
-    """Nothing is charged, and no count is in the message; a range that it holds as it should is answered."""
+    """Nothing is charged, and no count is in the message; a range that it holds as it should is answered.
+
+    Numbers of rows alone show neither parts of two builds nor one row in the place of another.
+    """
     with client_of(services, visits=tmp_path / "visits.parquet", visits_pairs=wrong(tmp_path)) as client:
         before = client.remaining()
         with pytest.raises(EngineRefused, match="manifest") as refused:

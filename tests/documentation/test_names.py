@@ -21,6 +21,7 @@ PACKAGES = (
     "budget_service",
     "pinot_connector",
     "gris_gateway",
+    "gris_console",
     "gris_serving",
     "gris_mcp",
     "gris_cli",

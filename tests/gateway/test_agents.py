@@ -99,6 +99,11 @@ async def test_every_form_of_a_structured_question_means_what_it_says(gateway: G
                 "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE day >= '2020-01-01' GROUP BY app",
             ),
             (
+                {"by": ["app"], "having": ["count >= 2000"]},
+                "SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app "
+                "HAVING COUNT(DISTINCT member_id) >= 2000",
+            ),
+            (
                 {"where": [{"column": "app", "none_of": ["WEBSITE"]}]},
                 "SELECT COUNT(DISTINCT member_id) FROM feedback WHERE app <> 'WEBSITE'",
             ),
@@ -181,6 +186,7 @@ async def test_bad_arguments_are_named_and_never_repeated(gateway: GatewayWorld)
         ("ask", {"table": "feedback", mark: mark}, None),
         ("ask", {"sql": f'SELECT "{mark}", COUNT(DISTINCT member_id) FROM feedback GROUP BY "{mark}"'}, None),
         ("ask", {"sql": f"SELECT COUNT(DISTINCT member_id) FROM feedback WHERE app = {mark}"}, None),
+        ("ask", {"table": "feedback", "by": ["app"], "having": [mark]}, "having"),
         ("catalog", {"table": mark}, None),
     ]
     async with connected(gateway, "clumsy") as agent:

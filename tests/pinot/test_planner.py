@@ -204,6 +204,7 @@ SUMMED = {
     "dropped": policy(table="dropped"),
     "kept": policy(whole=WHOLES[1], number=NUMBERS[1], delta_0=3, table="kept"),
     "doubled": policy(whole=WHOLES[2], number=NUMBERS[2], min_count=2, table="doubled"),
+    "apart": policy(whole=WHOLES[3], number=NUMBERS[3], table="apart"),
 }
 SUMS = tuple(
     summing.asked(*columns, by=by, table=table, measure=measure)

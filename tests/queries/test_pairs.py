@@ -12,6 +12,7 @@ import pytest
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.errors import PolicyError
+from dp_service.queries.pairs_manifest import chain
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
@@ -20,12 +21,13 @@ from dp_service.server.explanations import explanation
 from tests.support.pairs_copies import policy_text
 
 MANIFEST: dict[str, Any] = {
-    "format": "gris-pairs/1",
+    "format": "gris-pairs/2",
     "table": "visits",
     "member": "who",
     "null_member": "null",
     "elements": ["what"],
     "attributes": ["country"],
+    "first_attributes": False,
     "time": "day",
     "zone": "",
     "calendar": "month",
@@ -37,6 +39,8 @@ MANIFEST: dict[str, Any] = {
             "file": f"{month}.parquet",
             "checksum": f"sha256:{month:064}",
             "rows": month,
+            "build": 10 + month,
+            "check_sum": 20 + month,
         }
         for month in (1, 2, 3)
     ],
@@ -44,8 +48,11 @@ MANIFEST: dict[str, Any] = {
 
 
 def read(folder: Path, text: str = "", /, **changed: object) -> Policy:
-    """Return a policy whose copy has this manifest, with changes."""
-    (folder / "manifest.json").write_text(json.dumps(MANIFEST | changed))
+    """Return a policy whose copy has this manifest, with changes, chained as its periods are then."""
+    content = MANIFEST | changed
+    links = zip(content["periods"], chain(content), strict=True)
+    content["periods"] = [{"chain": link} | each for each, link in links]
+    (folder / "manifest.json").write_text(json.dumps(content))
     return read_policy((text or policy_text("manifest.json")).encode(), str(folder / "policy.yaml")).policy
 
 
@@ -145,7 +152,12 @@ FAULTS: dict[str, tuple[dict[str, object], str]] = {
         "kind is part of the copy's elements",
     ),
     "an attribute that is none": ({"attributes": ["what2"]}, "expected attribute: true"),
-    "no manifest": ({"format": "gris-pairs/2"}, "expected a manifest of the form gris-pairs/1"),
+    "no manifest": ({"format": "gris-pairs/3"}, "expected a manifest of the form gris-pairs/2"),
+    "rows that name no build": ({"format": "gris-pairs/1"}, "Make it anew with gris bound --pairs"),
+    "a period of another copy": (
+        {"periods": [MANIFEST["periods"][0] | {"chain": f"sha256:{7:064}"}, *MANIFEST["periods"][1:]]},
+        "a period does not follow the one before it",
+    ),
     "a period twice": ({"periods": [MANIFEST["periods"][0]] * 2}, "expected each period once"),
     "a period beyond the end": ({"end": "2024-03-01"}, "expected periods before the end"),
     "a period that is none": ({"end": "2024-04-02"}, "expected first days of a month"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -12,12 +13,13 @@ from pyspark.sql import SparkSession
 
 from dp_service.queries.policy import read_policy
 from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineRefused
-from tests.campaigns.sensitivity.test_pairs import questions
+from tests.campaigns.sensitivity.test_pairs import MONTHS, questions
 from tests.support.engine_queries import engine_query
-from tests.support.pairs_copies import make, policy_text, random_rows, write
+from tests.support.pairs_copies import make, mixed, policy_text, random_rows, write
 
 
 def test_spark_counts_a_pairs_copy_that_is_its_manifests(spark: SparkSession, tmp_path: Path) -> None:
@@ -42,3 +44,18 @@ def test_spark_counts_a_pairs_copy_that_is_its_manifests(spark: SparkSession, tm
         engine.check(engine_query(resolve(asked[0], policy, now=0), "spark"))
     engine.close()
     duck.close()
+
+
+def test_spark_asks_nothing_of_parts_of_two_builds(spark: SparkSession, tmp_path: Path) -> None:
+    """A period of an earlier build took the place of one that has as many rows; without it, the copy answers."""
+    other = mixed(tmp_path, random_rows(200, seed=9))
+    policy = read_policy(policy_text("copy/manifest.json").encode(), str(tmp_path / "policy.yaml")).policy
+    whole = HistogramQuery(
+        "visits", ("what",), Measure.DISTINCT_MEMBERS, (), TimeRange(None, MONTHS[-1]), k=3
+    )
+    query = engine_query(resolve(whole, policy, now=0), "spark")
+    for copy, is_whole in ((tmp_path / "copy", True), (other, False)):
+        engine = SparkEngine(spark, {"visits_pairs": str(copy / "periods")})
+        with nullcontext() if is_whole else pytest.raises(EngineRefused, match="parts of another copy"):
+            engine.check(query)
+        engine.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gris_api.dp.v1 import dp_pb2
+
 from dp_service.queries.read_columns import ReadColumn, ReadValue, quantiles_read, values_read
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.server.messages import read_column
+from dp_service.server.messages import pairs_copy, read_column
 from pinot_connector.engines import base
 from pinot_connector.parameter_messages import COLUMN_TYPES, TIME_UNITS
 
@@ -28,13 +30,19 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         bounded_copy=None
         if copy is None
         else base.BoundedCopy(copy.table, copy.member, copy.elements, copy.delta_0, copy.period),
-        pairs_copy=None
-        if resolution.pairs is None
-        else base.PairsCopy(resolution.pairs.start, resolution.pairs.end, resolution.pairs.rows),
+        pairs_copy=_pairs(pairs_copy(resolution.pairs)),
         first_counts=Feature.FIRST_COUNTS in features,
         sums=tuple(map(_read_value, values_read(resolution.query))),
         quantiles=quantiles,
     )
+
+
+def _pairs(message: dp_pb2.PairsCopy | None) -> base.PairsCopy | None:
+    if message is None:
+        return None
+    stated = zip(message.periods, message.builds, message.rows, message.check_sums, strict=True)
+    start = message.start if message.HasField("start") else None
+    return base.PairsCopy(start, message.end, tuple(base.PairsPeriod(*each) for each in stated))
 
 
 def _read_value(value: ReadValue) -> base.ReadValue:

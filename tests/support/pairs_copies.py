@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -14,7 +15,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gris_cli.bound.pairs import PairsMade, pairs_copy
+from gris_cli.bound.pairs import pairs_copy
+from gris_cli.bound.pairs_folder import PairsMade
 from gris_cli.bound.pairs_source import Copying
 from gris_cli.bound.source import Columns
 
@@ -71,16 +73,39 @@ def make(source: Path, folder: Path, what: Copying | None = None) -> PairsMade:
     return pairs_copy(source, folder, what or asked(), work=work)
 
 
-def rows_of(folder: Path) -> list[tuple[Any, ...]]:
-    """Return the rows of a copy."""
+def rows_of(folder: Path, *, numbers: bool = False) -> list[tuple[Any, ...]]:
+    """Return the rows of a copy, with what tells them apart if that is asked for."""
+    own = ", gris_build, gris_check" if numbers else ""
     files = [
         str(folder / each["file"]) for each in json.loads((folder / "manifest.json").read_bytes())["periods"]
     ]
     with duckdb.connect() as connection:
         rows = connection.execute(
-            f"SELECT who, what, country, gris_period, gris_previous FROM read_parquet({files})"
+            f"SELECT who, what, country, gris_period, gris_previous{own} FROM read_parquet({files})"
         ).fetchall()
     return sorted(rows, key=repr)
+
+
+LATE: list[Row] = [
+    ("m99", "e0", "FR", datetime.date(2024, 2, 5)),
+    ("m99", "e0", "FR", datetime.date(2024, 3, 5)),
+]
+"""Rows of a member who came back: without the first one, the second would be their first."""
+
+
+def mixed(folder: Path, rows: Sequence[Row]) -> Path:
+    """Return a copy of these rows and of `LATE` whose March was made before February's row had come.
+
+    March has as many rows in both. The copy as it should be is `copy` in the folder.
+    """
+    make(write(folder / "early.parquet", [*rows, *LATE[1:]]), folder / "early")
+    make(write(folder / "visits.parquet", [*rows, *LATE]), folder / "copy")
+    shutil.copytree(folder / "copy", folder / "mixed")
+    march = "periods/2024-03-01.parquet"
+    shutil.copy(folder / "early" / march, folder / "mixed" / march)
+    counts = [pq.read_metadata(folder / each / march).num_rows for each in ("copy", "mixed")]
+    assert counts[0] == counts[1]
+    return folder / "mixed"
 
 
 POLICY = """

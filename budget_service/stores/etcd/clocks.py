@@ -34,7 +34,7 @@ MAX_HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A member's time in whole seconds, and between which times of this clock it told it."""
+    """A member's time in whole seconds, and between which times of this clock it was asked."""
 
     sent: Microseconds
     received: Microseconds
@@ -158,20 +158,24 @@ class ClockGuard:
                 rested = 0.0
 
     async def _round(self) -> None:
-        await asyncio.gather(*(self._ask(each) for each in self._address.endpoints))
+        answers = await asyncio.gather(*(self._ask(each) for each in self._address.endpoints))
         if abs(self._ahead_now() - self._ahead) > LARGEST_JUMP:
             self._begin_anew()
             return
-        # What a clock gains between two rounds is followed.
-        self._ahead = self._ahead_now()
         self._rounds += 1
+        if sum(answers) > len(answers) // 2:
+            # What a clock gains between two rounds is followed. While the majority tells nothing it adds up.
+            self._ahead = self._ahead_now()
         bounds = [bounds_of(each) for each in self._samples.values()]
         self._verdict = judge(bounds, self._address.max_clock_skew)
 
-    async def _ask(self, endpoint: Endpoint) -> None:
+    async def _ask(self, endpoint: Endpoint) -> bool:
+        """Ask one member, and return whether it has answered."""
         with suppress(OSError, ValueError, TimeoutError, EOFError, asyncio.LimitOverrunError):
             async with asyncio.timeout(QUESTION_SECONDS):
                 self._samples[endpoint].append(await self._asked(endpoint))
+                return True
+        return False
 
     async def _asked(self, endpoint: Endpoint) -> Sample:
         host = endpoint.host.strip("[]")

@@ -120,6 +120,7 @@ class Members:
         credentials = address.credentials()
         self._members = [Member(each, _channel(each, credentials)) for each in address.endpoints]
         self._token: str | None = None
+        self._renewing = asyncio.Lock()
         self._cluster_id: int | None = None
 
     async def read(self, ranges: Sequence[Range], *, revision: int = 0) -> Found:
@@ -296,15 +297,22 @@ class Members:
 
     async def _with_token(self, member: Member, method: Any, request: Any, seconds: float) -> Any:
         if self._user and self._token is None:
-            await self._authenticate(member, seconds)
+            await self._renew_token(member, None, seconds)
+        token = self._token
         try:
             return await method(request, timeout=seconds, metadata=self._metadata())
         except grpc.aio.AioRpcError as error:
             if not (self._user and any(each in (error.details() or "") for each in _OLD_TOKENS)):
                 raise
         # Nothing was done for a token that etcd does not know (any more).
-        await self._authenticate(member, seconds)
+        await self._renew_token(member, token, seconds)
         return await method(request, timeout=seconds, metadata=self._metadata())
+
+    async def _renew_token(self, member: Member, old: str | None, seconds: float) -> None:
+        """Get another token than the old one; of many that need one, the first one does."""
+        async with self._renewing:
+            if self._token == old:
+                await self._authenticate(member, seconds)
 
     async def _authenticate(self, member: Member, seconds: float) -> None:
         request = rpc_pb2.AuthenticateRequest(name=self._user, password=self._password)

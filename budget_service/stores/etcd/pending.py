@@ -1,7 +1,7 @@
 """Changes that are larger than a transaction: written down whole first, and carried out after that.
 
 Writing down is a transaction as any other, which decides that the change is made. Carrying it out takes several, and is
-the affair of whoever reads anything of the root next; until it is finished nobody is shown anything of it.
+the affair of the next one who reads anything of the root; until it is finished nobody is shown anything of it.
 """
 
 from __future__ import annotations

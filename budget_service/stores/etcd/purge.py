@@ -1,7 +1,7 @@
 """Keeps the database small: removes answers and payments that are out of date, and the history of keys.
 
 They are out of date by the time recorded for their own root: that never goes back, so nobody who decides by it needs
-them. Whoever removes one compares its own revision, so that a new one under the same key stays.
+them. A removal compares the row's own revision, so that a new one under the same key stays.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class EtcdTransaction:
         self._noted(changes)
         committed()
         if is_large:
-            # Whoever reads next would do it too.
+            # The next one who reads would do it too.
             with suppress(StoreError):
                 await carry_out(self._at)
         return True

@@ -27,6 +27,7 @@ from budget_service.ledger.requests import (
     MoveAccount,
     Refund,
     ReopenAccount,
+    ReportCharge,
     Request,
     Reserve,
     ResumeClock,
@@ -181,6 +182,8 @@ def _others(
 
 def _own_fields(request: BudgetRequest) -> dict[str, Any]:
     match request:
+        case ReportCharge():
+            raise TypeError("a ledger in Redis lends nothing to regions, so none reports to it")
         case Reserve():
             own = {
                 "ttl": str(request.ttl),

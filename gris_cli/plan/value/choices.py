@@ -12,7 +12,7 @@ from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.mechanisms.parameters import Currency
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
-from gris_cli.plan.sheets import Column, Sheet, percent
+from gris_cli.plan.sheets import Cell, Column, Sheet, percent, plainly
 from gris_cli.plan.value.spread import Spread
 
 CELLS = (100, 500, 2000)
@@ -82,16 +82,21 @@ def bounds_sheet(spread: Spread, uppers: Sequence[Fraction], price: Price) -> Sh
             Column("upper", "upper"),
             Column("members_cut_least", "members cut", percent),
             Column("members_cut_most", "at most", percent),
-            Column("sum_cut_least", "sum is less by"),
-            Column("sum_cut_most", "at most"),
-            Column("sum_noise", "noise of sum"),
-            Column("average_noise", "of average"),
-            Column("sum_error_most", "error at most"),
+            Column("sum_cut_least", "sum is less by", _roughly),
+            Column("sum_cut_most", "at most", _roughly),
+            Column("sum_noise", "noise of sum", _roughly),
+            Column("average_noise", "of average", _roughly),
+            Column("sum_error_most", "error at most", _roughly),
             Column("best", "best"),
         ),
         [(*row, place == best) for place, row in enumerate(rows)],
         (("bounds", note),),
     )
+
+
+def _roughly(value: Cell) -> str:
+    """Return a number of a planned release with four digits, so that all of them fit into a line."""
+    return f"{float(value):.4g}" if isinstance(value, float | Fraction) else plainly(value)
 
 
 _BoundRow = tuple[Fraction, float, float, Fraction, Fraction | None, float, float, float | None]

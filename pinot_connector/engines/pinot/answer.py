@@ -58,6 +58,8 @@ SUMMED_TYPES: Mapping[ValueType, frozenset[str]] = {
     ValueType.INT64: PINOT_TYPES[ColumnType.INT64],
     ValueType.DECIMAL: frozenset({"FLOAT", "DOUBLE", "BIG_DECIMAL"}),
 }
+_DOUBLES = frozenset({"DOUBLE"})
+_FIRST_ROUNDED = 2**53
 _VALUE_TYPES: Mapping[ColumnType, type] = {
     ColumnType.STRING: str,
     ColumnType.INT64: int,
@@ -109,6 +111,8 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
         raise IncompleteAnswer("Pinot's answer holds elements of no data")
     width = len(query.columns)
     numbers = [[row[width + place] for row in rows] for place in range(len(query.numbers))]
+    for place in query.doubles:
+        numbers[place] = list(map(_exact, numbers[place]))
     answer = query.answer(elements, numbers, data_version, coverage)
     _require_whole_numbers(answer)
     if any(answer.counts) and not coverage.segments_queried:
@@ -116,6 +120,13 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
     if query.columns and _distinct(elements) != len(rows):
         raise IncompleteAnswer("Pinot's answer names an element twice")
     return answer
+
+
+def _exact(number: object) -> object:
+    """Returns a double that is a whole number, and that no rounding can have led to, as an integer."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < _FIRST_ROUNDED:
+        return int(number)
+    return number
 
 
 def _require_whole_numbers(answer: EngineAnswer) -> None:
@@ -281,6 +292,8 @@ def _rows(response: Mapping[str, Any], query: EngineQuery, coverage: Coverage) -
 
 def _require_types(types: Sequence[object], query: EngineQuery) -> None:
     numbers = [PINOT_TYPES[ColumnType.INT64]] * len(query.numbers)
+    for place in query.doubles:
+        numbers[place] = _DOUBLES
     allowed = [*(PINOT_TYPES[column.type] for column in query.columns), *numbers]
     if len(types) != len(allowed) or any(
         not isinstance(kind, str) or kind not in kinds for kind, kinds in zip(types, allowed, strict=True)

@@ -94,7 +94,7 @@ class PinotEngine:
         self._controller = Controller(self._controller_http, options, timings)
         self._broker = Broker(broker_url, authorization=authorization, tls=tls)
         self._limits = LimitsInForce(timings)
-        self._pairs = PairsCopies(self, prefix=_PAIRS_PREFIX)
+        self._pairs = PairsCopies(self, prefix=_PAIRS_PREFIX, adds_doubles=True)
         self._routes = Routes(self._broker.ask)
         self._real_time = RealTime(self._controller, self._controller_http, self._broker, timings)
         self._timeout_seconds = timeout_seconds

@@ -108,7 +108,9 @@ def _changes(one: Met, other: Met) -> Iterator[str]:
 
 def _public(resolution: Resolution) -> Resolution:
     assert resolution.pairs is not None
-    return replace(resolution, fixed_data_version=None, pairs=replace(resolution.pairs, rows=(), version=""))
+    return replace(
+        resolution, fixed_data_version=None, pairs=replace(resolution.pairs, periods=(), version="")
+    )
 
 
 @pytest.mark.parametrize("seed", long_but(lambda seed: seed < 3, range(40)))

@@ -91,20 +91,22 @@ class ExplainRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "shares", "requested_k", "alternatives")
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "shares", "requested_k", "alternatives", "accuracy")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    ACCURACY_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: _dp_pb2.MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
     shares: _containers.RepeatedCompositeFieldContainer[BudgetShare]
     requested_k: int
     alternatives: _containers.RepeatedCompositeFieldContainer[_dp_pb2.Alternative]
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[_dp_pb2.Alternative, _Mapping]]] = ...) -> None: ...
+    accuracy: _dp_pb2.ExpectedAccuracy
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[_dp_pb2.Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[_dp_pb2.ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class BudgetShare(_message.Message):
     __slots__ = ("path", "unit", "cost", "limit", "remaining", "mode")

@@ -170,25 +170,39 @@ class ReleaseReservationResponse(_message.Message):
     def __init__(self, returned: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., replayed: bool = ...) -> None: ...
 
 class GetBudgetRequest(_message.Message):
-    __slots__ = ("account", "with_policy_statements")
+    __slots__ = ("account", "with_policy_statements", "with_region_shares")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     WITH_POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    WITH_REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
     account: Account
     with_policy_statements: bool
-    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ...) -> None: ...
+    with_region_shares: bool
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level")
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_BEGINS_AT_FIELD_NUMBER: _ClassVar[int]
     CLOCK_AHEAD_FIELD_NUMBER: _ClassVar[int]
     CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
     unit_id: str
     next_unit_id: str
     next_unit_begins_at: _timestamp_pb2.Timestamp
     clock_ahead: _duration_pb2.Duration
     closed_level: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ...) -> None: ...
+    region_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ...) -> None: ...
+
+class RegionShare(_message.Message):
+    __slots__ = ("region", "held", "ends_at")
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    ENDS_AT_FIELD_NUMBER: _ClassVar[int]
+    region: str
+    held: _cost_pb2.Cost
+    ends_at: _timestamp_pb2.Timestamp
+    def __init__(self, region: _Optional[str] = ..., held: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -56,6 +56,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_PAIRS_COPY_BUILDS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
@@ -156,6 +157,7 @@ ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
 ENGINE_FEATURE_TWO_LOOKS: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
 ENGINE_FEATURE_PAIRS_COPY: EngineFeature
+ENGINE_FEATURE_PAIRS_COPY_BUILDS: EngineFeature
 ENGINE_FEATURE_SUMS: EngineFeature
 ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 ENGINE_FEATURE_QUANTILES: EngineFeature
@@ -405,18 +407,22 @@ class BoundedCopy(_message.Message):
     def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
 
 class PairsCopy(_message.Message):
-    __slots__ = ("asked_table", "start", "end", "periods", "rows")
+    __slots__ = ("asked_table", "start", "end", "periods", "rows", "builds", "check_sums")
     ASKED_TABLE_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    BUILDS_FIELD_NUMBER: _ClassVar[int]
+    CHECK_SUMS_FIELD_NUMBER: _ClassVar[int]
     asked_table: str
     start: int
     end: int
     periods: _containers.RepeatedScalarFieldContainer[int]
     rows: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ...) -> None: ...
+    builds: _containers.RepeatedScalarFieldContainer[int]
+    check_sums: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ..., builds: _Optional[_Iterable[int]] = ..., check_sums: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires", "look")
@@ -521,20 +527,36 @@ class EstimateCostRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
 
 class EstimateCostResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries", "requested_k", "alternatives")
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries", "requested_k", "alternatives", "accuracy")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    ACCURACY_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
     requested_k: int
     alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ...) -> None: ...
+    accuracy: ExpectedAccuracy
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
+
+class ExpectedAccuracy(_message.Message):
+    __slots__ = ("half_width", "mean_error", "found_mostly", "is_fixed", "ordered_mostly")
+    HALF_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    MEAN_ERROR_FIELD_NUMBER: _ClassVar[int]
+    FOUND_MOSTLY_FIELD_NUMBER: _ClassVar[int]
+    IS_FIXED_FIELD_NUMBER: _ClassVar[int]
+    ORDERED_MOSTLY_FIELD_NUMBER: _ClassVar[int]
+    half_width: int
+    mean_error: float
+    found_mostly: int
+    is_fixed: bool
+    ordered_mostly: int
+    def __init__(self, half_width: _Optional[int] = ..., mean_error: _Optional[float] = ..., found_mostly: _Optional[int] = ..., is_fixed: bool = ..., ordered_mostly: _Optional[int] = ...) -> None: ...
 
 class Alternative(_message.Message):
     __slots__ = ("parameters", "worst_case_cost", "chosen", "finds_all")
@@ -1059,3 +1081,41 @@ class ChosenCells(_message.Message):
     CELLS_FIELD_NUMBER: _ClassVar[int]
     cells: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, cells: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CheckPolicyRequest(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    def __init__(self, text: _Optional[str] = ...) -> None: ...
+
+class PolicyProblem(_message.Message):
+    __slots__ = ("line", "key", "message")
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    line: int
+    key: str
+    message: str
+    def __init__(self, line: _Optional[int] = ..., key: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+
+class PolicyDefault(_message.Message):
+    __slots__ = ("key", "value")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    value: str
+    def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class CheckPolicyResponse(_message.Message):
+    __slots__ = ("faults", "tables", "warnings", "defaults", "keeps_currency")
+    FAULTS_FIELD_NUMBER: _ClassVar[int]
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    DEFAULTS_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_CURRENCY_FIELD_NUMBER: _ClassVar[int]
+    faults: _containers.RepeatedCompositeFieldContainer[PolicyProblem]
+    tables: _containers.RepeatedScalarFieldContainer[str]
+    warnings: _containers.RepeatedCompositeFieldContainer[PolicyProblem]
+    defaults: _containers.RepeatedCompositeFieldContainer[PolicyDefault]
+    keeps_currency: bool
+    def __init__(self, faults: _Optional[_Iterable[_Union[PolicyProblem, _Mapping]]] = ..., tables: _Optional[_Iterable[str]] = ..., warnings: _Optional[_Iterable[_Union[PolicyProblem, _Mapping]]] = ..., defaults: _Optional[_Iterable[_Union[PolicyDefault, _Mapping]]] = ..., keeps_currency: bool = ...) -> None: ...

@@ -87,6 +87,11 @@ class DpServiceStub(object):
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.FromString,
                 _registered_method=True)
+        self.CheckPolicy = channel.unary_unary(
+                '/gris.dp.v1.DpService/CheckPolicy',
+                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyRequest.SerializeToString,
+                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyResponse.FromString,
+                _registered_method=True)
 
 
 class DpServiceServicer(object):
@@ -168,6 +173,14 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CheckPolicy(self, request, context):
+        """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
+        It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DpServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -215,6 +228,11 @@ def add_DpServiceServicer_to_server(servicer, server):
                     servicer.GetCatalog,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.SerializeToString,
+            ),
+            'CheckPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckPolicy,
+                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyRequest.FromString,
+                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -468,6 +486,33 @@ class DpService(object):
             '/gris.dp.v1.DpService/GetCatalog',
             gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.SerializeToString,
             gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.dp.v1.DpService/CheckPolicy',
+            gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyRequest.SerializeToString,
+            gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -92,6 +92,14 @@ class DpServiceStub:
     pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
     """
 
+    CheckPolicy: grpc.UnaryUnaryMultiCallable[
+        gris_api.dp.v1.dp_pb2.CheckPolicyRequest,
+        gris_api.dp.v1.dp_pb2.CheckPolicyResponse,
+    ]
+    """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
+    It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
+    """
+
 class DpServiceAsyncStub:
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
@@ -164,6 +172,14 @@ class DpServiceAsyncStub:
     ]
     """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
     pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
+    """
+
+    CheckPolicy: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.dp.v1.dp_pb2.CheckPolicyRequest,
+        gris_api.dp.v1.dp_pb2.CheckPolicyResponse,
+    ]
+    """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
+    It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
     """
 
 class DpServiceServicer(metaclass=abc.ABCMeta):
@@ -256,6 +272,16 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.GetCatalogResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.GetCatalogResponse]]:
         """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
         pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
+        """
+
+    @abc.abstractmethod
+    def CheckPolicy(
+        self,
+        request: gris_api.dp.v1.dp_pb2.CheckPolicyRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.CheckPolicyResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.CheckPolicyResponse]]:
+        """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
+        It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
         """
 
 def add_DpServiceServicer_to_server(servicer: DpServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,54 @@
+"""What a region and its home say to each other, and how the region reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from budget_service.ledger.outcomes import LevelStatus
+from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.windows import Microseconds
+from budget_service.regions.lease import Lease, NotLent, Own
+
+
+class HomeUnavailableError(Exception):
+    """The home did not answer; what was sent may have arrived."""
+
+
+class HomeRefusedError(Exception):
+    """The home refused, and will again: the text is its reason."""
+
+
+class Granted(Struct, frozen=True, kw_only=True):
+    """A lease as the home has granted it; the times are the home's."""
+
+    share: Cost
+    granted_at: Microseconds
+    ends_at: Microseconds
+    window_start: Microseconds
+    window_end: Microseconds | None
+    is_sole: bool
+    levels: tuple[LevelStatus, ...]
+
+
+class Reported(Struct, frozen=True):
+    """A charge that the home has recorded, for `charged`; `is_known`: it came out of its lease, or counted already."""
+
+    charged: Cost
+    is_known: bool
+
+
+class Home(Protocol):
+    """The home ledger as a region asks it. Every method raises HomeUnavailableError and HomeRefusedError."""
+
+    async def borrow(self, lease: Lease, wanted: Cost, own: Own) -> Granted | NotLent:
+        """Ask for a lease from which `wanted` can be granted."""
+
+    async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:
+        """Have charges recorded, those of a lease in their order. A charge that is sent again counts once."""
+
+    async def give_back(self, account: Account, lease_id: str, reported: int) -> Cost | None:
+        """Give back what is left of a lease after so many charges; None if it is over, or never was."""

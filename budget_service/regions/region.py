@@ -1,0 +1,362 @@
+"""A region: grants from what it has borrowed, and asks the home for everything else.
+
+It decides nothing by itself: `lease` has the rules of leases, and the region's ledger decides each request by the rules
+of every ledger, with the lease as the account and its share as the limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from budget_service.internal_errors import log_internal_error
+from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
+from budget_service.ledger.outcomes import Answer, Charged, LevelStatus, Reason, Refused
+from budget_service.ledger.requests import CancelReservation, Charge, Reserve
+from budget_service.ledger.values import NOTHING, Account, Cost
+from budget_service.ledger.windows import SECOND, Microseconds
+from budget_service.regions.book import Book, PaidAtHome
+from budget_service.regions.lease import (
+    REPLAYS,
+    Lease,
+    LeaseState,
+    NotLent,
+    Own,
+    RegionTerms,
+    applied,
+    clocks_agree,
+    local_account,
+    payer,
+    reservation_name,
+    reserved_under,
+)
+from budget_service.regions.messages import Home, HomeRefusedError, HomeUnavailableError
+from budget_service.stores.interface import Clock, Store, StoreError
+
+# Of how many accounts the last known levels are kept, for answers that have none.
+KEPT_LEVELS = 10_000
+# No root has this version: then the ledger decides nothing, and only replays.
+NO_VERSION = -1
+# How long a home that lends nothing is not asked again for the same account.
+PAUSE: Microseconds = 2 * SECOND
+
+Request: TypeAlias = Reserve | Charge | CancelReservation
+Budget: TypeAlias = tuple[Account, str]
+
+
+@dataclass
+class Counts:
+    """What a region has done since it started; never by account."""
+
+    granted: int = 0
+    forwarded: int = 0
+    trips: int = 0
+    renewed: int = 0
+    given_back: int = 0
+    lapsed: int = 0
+    unknown: int = 0
+    wrong_clock: int = 0
+
+
+@dataclass
+class Region:
+    """The leases of one region.
+
+    Args:
+        name: The region's name.
+        store: The region's ledger.
+        book: What it must not forget.
+        home: The home ledger.
+        clock: The clock of the region's ledger.
+        terms: How it uses what it has borrowed.
+        draw: Makes ids that nobody can guess.
+    """
+
+    name: str
+    store: Store
+    book: Book
+    home: Home
+    clock: Clock
+    terms: RegionTerms = RegionTerms()  # noqa: RUF009 - it is frozen
+    draw: Callable[[], str] = lambda: secrets.token_hex(16)
+    counts: Counts = field(default_factory=Counts)
+    using: Counter[str] = field(default_factory=Counter)
+    last_used: dict[str, Microseconds] = field(default_factory=dict)
+    unreported: set[str] = field(default_factory=set)
+    asking: set[str] = field(default_factory=set)
+    _active: dict[Budget, str] = field(default_factory=dict)
+    _borrowing: dict[Budget, asyncio.Task[Lease | None]] = field(default_factory=dict)
+    _not_before: dict[Budget, Microseconds] = field(default_factory=dict)
+    _levels: OrderedDict[Account, tuple[LevelStatus, ...]] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        """Go on with the leases of the book; whatever was charged before may not be reported yet."""
+        for each in self.book.leases.values():
+            self.unreported.add(each.local.root)
+            if each.state is LeaseState.ACTIVE:
+                self._active[each.account, each.unit_id] = each.lease_id
+
+    async def apply(self, request: Request) -> Answer | None:
+        """Answer a request if this region can; None: the home has to be asked."""
+        if isinstance(request, CancelReservation) or (isinstance(request, Charge) and request.reservation_id):
+            return await self._under_reservation(request)
+        answer = await self._granted(request, sole_only=True)
+        if answer is None:
+            answer = await self._replayed(request)
+        if answer is None and not self._is_paid_at_home(request) and await self._borrowed(request):
+            answer = await self._granted(request, sole_only=True)
+        return answer
+
+    async def spend_held(self, request: Request) -> Answer | None:
+        """Grant a new request from what is held though the home cannot be asked whether it was paid for elsewhere."""
+        if isinstance(request, CancelReservation) or (isinstance(request, Charge) and request.reservation_id):
+            return None
+        return await self._granted(request, sole_only=False)
+
+    async def recalled(self, request: Request) -> Answer | None:
+        """Return the earlier answer of this region to the same request, None if it has none."""
+        named = getattr(request, "reservation_id", "")
+        local = reserved_under(self.name, request.account, named) if named else None
+        if local is None:
+            if isinstance(request, CancelReservation):
+                return None
+            local = local_account(request.account, request.unit_id, REPLAYS)
+        limits = replace(self._replay_limits(local, request.account), version=NO_VERSION)
+        try:
+            return await self._decided(request, local, limits, None)
+        except LimitsChangedError:
+            return None
+
+    def retire(self, account: Account) -> None:
+        """Have the account's lease given back soon: its rest is wanted at the home."""
+        for (found, _), lease_id in list(self._active.items()):
+            if found == account:
+                self.stop_granting(self.book.leases[lease_id])
+
+    def stop_granting(self, lease: Lease) -> None:
+        """Grant nothing from a lease from now on."""
+        budget = lease.account, lease.unit_id
+        if self._active.get(budget) == lease.lease_id:
+            del self._active[budget]
+        self.book.leases[lease.lease_id] = lease.retired()
+
+    async def note_forwarded(self, request: Request, charged: Cost | None) -> None:
+        """Remember what was paid for at the home, so that it is asked again for the same question."""
+        self.counts.forwarded += 1
+        if charged is None or not isinstance(request, Charge):
+            return
+        own = self.book.own.get(request.account)
+        if own is None:
+            return
+        names = [self._paid_name(request.account, own, each) for each in _named(request)]
+        paid = PaidAtHome(own.window_start, own.window_end)
+        await self.book.note(
+            own={request.account: lambda last: last.plus(charged)}, paid=dict.fromkeys(names, paid)
+        )
+
+    def is_borrowing(self, lease: Lease) -> bool:
+        """Return whether the home is being asked for a lease, so that it may still be granted."""
+        return lease.lease_id in self.asking
+
+    def reservation_id(self, lease_id: str, unit_id: str) -> str:
+        """Draw the id of a reservation in this region's ledger."""
+        return reservation_name(self.name, unit_id, lease_id, self.draw()[:16])
+
+    async def _under_reservation(self, request: Charge | CancelReservation) -> Answer | None:
+        local = reserved_under(self.name, request.account, request.reservation_id)
+        if local is None:
+            return None
+        lease = self.book.leases.get(local.path[1])
+        if lease is not None and lease.account != request.account:
+            return Answer(Refused(Reason.RESERVATION_OVER), replayed=False)
+        limits = self._replay_limits(local, request.account) if lease is None else lease.applied(self.terms)
+        return await self._decided(request, local, limits, lease)
+
+    async def _granted(self, request: Reserve | Charge, *, sole_only: bool) -> Answer | None:
+        lease = self._usable(request.account, request.unit_id)
+        if lease is None or (sole_only and not lease.is_sole and _named(request)):
+            return None
+        if sole_only and self._is_paid_at_home(request):
+            return None
+        if isinstance(request, Reserve):
+            request = replace(request, reservation_id=self.reservation_id(lease.lease_id, lease.unit_id))
+        answer = await self._decided(request, lease.local, lease.applied(self.terms), lease)
+        if answer is None:
+            return None
+        self.counts.granted += 1
+        self.last_used[lease.lease_id] = self.clock()
+        self._renew_in_time(lease, answer)
+        return answer
+
+    async def _replayed(self, request: Reserve | Charge) -> Answer | None:
+        """Answer what was answered before, or paid for here; nothing is granted."""
+        local = local_account(request.account, request.unit_id, REPLAYS)
+        if isinstance(request, Reserve):
+            request = replace(request, reservation_id=self.reservation_id(REPLAYS, request.unit_id))
+        return await self._decided(request, local, self._replay_limits(local, request.account), None)
+
+    def _replay_limits(self, local: Account, account: Account) -> AppliedLimits:
+        own = self.book.own.get(account, Own(window_end=0))
+        end = own.window_end
+        is_over = end is not None and self.clock() >= end - self.terms.skew
+        # What was paid for in another window counts no more.
+        paid_as = "" if is_over else payer(account, own.window_start)
+        return applied(local, NOTHING, paid_as, LeaseBounds(0, end))
+
+    async def _decided(
+        self, request: Request, local: Account, limits: AppliedLimits, lease: Lease | None
+    ) -> Answer | None:
+        """Have the region's ledger decide; None if the share does not hold it."""
+        asked = replace(request, account=local, asked_by=request.account.text)
+        if lease is not None:
+            self.using[lease.lease_id] += 1
+        # A caller may leave while its charge is being committed: the lease is in use until the ledger has answered.
+        task = asyncio.get_running_loop().create_task(self.store.apply(asked, limits))
+        task.add_done_callback(lambda done: self._has_decided(done, lease, local.root))
+        answer = await asyncio.shield(task)
+        if answer.outcome == Refused(Reason.LEASE_SPENT):
+            return None
+        return self._shown(answer, lease, request.account)
+
+    def _has_decided(self, done: asyncio.Task[Answer], lease: Lease | None, root: str) -> None:
+        if lease is not None:
+            self.using[lease.lease_id] -= 1
+        self.unreported.add(root)
+        if not done.cancelled():
+            # Of a caller that has left, nobody else takes the error.
+            done.exception()
+
+    def _shown(self, answer: Answer, lease: Lease | None, account: Account) -> Answer:
+        """Return an answer with the levels of the account instead of those of the lease."""
+        outcome = answer.outcome
+        if not isinstance(outcome, Charged):
+            return answer
+        if lease is None:
+            return replace(answer, outcome=replace(outcome, levels=self._levels.get(account, ())))
+        own = outcome.levels[-1]
+        levels = lease.shown(own.spent, own.reserved)
+        self._keep_levels(account, levels)
+        return replace(answer, outcome=replace(outcome, levels=levels))
+
+    def _keep_levels(self, account: Account, levels: tuple[LevelStatus, ...]) -> None:
+        self._levels[account] = levels
+        self._levels.move_to_end(account)
+        if len(self._levels) > KEPT_LEVELS:
+            self._levels.popitem(last=False)
+
+    def _usable(self, account: Account, unit_id: str) -> Lease | None:
+        lease = self.book.leases.get(self._active.get((account, unit_id), ""))
+        return lease if lease is not None and lease.is_usable(self.clock(), self.terms) else None
+
+    def _renew_in_time(self, lease: Lease, answer: Answer) -> None:
+        used = NOTHING
+        if isinstance(answer.outcome, Charged) and lease.levels:
+            shown, before = answer.outcome.levels[-1], lease.levels[-1]
+            used = Cost(
+                max(0, shown.spent.information - before.spent.information),
+                max(0, shown.spent.calls - before.spent.calls),
+            )
+        if lease.needs_renewal(used, self.clock()):
+            self._begin_to_borrow(lease.account, lease.unit_id, NOTHING)
+
+    async def _borrowed(self, request: Reserve | Charge) -> bool:
+        wanted = request.max_cost if isinstance(request, Reserve) else request.cost
+        task = self._begin_to_borrow(request.account, request.unit_id, wanted)
+        if task is None:
+            return False
+        # One caller that leaves must not end what others wait for.
+        lease = await asyncio.shield(task)
+        return lease is not None and wanted.within(lease.share)
+
+    def _begin_to_borrow(
+        self, account: Account, unit_id: str, wanted: Cost
+    ) -> asyncio.Task[Lease | None] | None:
+        budget = account, unit_id
+        running = self._borrowing.get(budget)
+        if running is not None:
+            return running
+        if self.clock() < self._not_before.get(budget, 0):
+            return None
+        task = asyncio.get_running_loop().create_task(self._borrow(account, unit_id, wanted))
+        self._borrowing[budget] = task
+        task.add_done_callback(lambda _: self._borrowing.pop(budget, None))
+        return task
+
+    async def _borrow(self, account: Account, unit_id: str, wanted: Cost) -> Lease | None:
+        asked = Lease(lease_id=self.draw(), account=account, unit_id=unit_id)
+        self.asking.add(asked.lease_id)
+        try:
+            return await self._ask_for_lease(asked, wanted)
+        except (HomeUnavailableError, HomeRefusedError, StoreError):
+            self._not_before[account, unit_id] = self.clock() + PAUSE
+        except Exception as error:
+            log_internal_error(error)
+        finally:
+            self.asking.discard(asked.lease_id)
+        return None
+
+    async def _ask_for_lease(self, asked: Lease, wanted: Cost) -> Lease | None:
+        # What may have been granted has to be given back, even if this process ends before it is answered.
+        await self.book.note(asked)
+        own = self.book.own.get(asked.account, Own())
+        sent = self.clock()
+        self.counts.trips += 1
+        granted = await self.home.borrow(asked, wanted, own)
+        budget = asked.account, asked.unit_id
+        if isinstance(granted, NotLent):
+            self._not_before[budget] = self.clock() + PAUSE
+            await self.book.note(gone=(asked.lease_id,))
+            return None
+        lease = replace(
+            asked,
+            state=LeaseState.ACTIVE,
+            share=granted.share,
+            rest=granted.share,
+            granted_at=granted.granted_at,
+            ends_at=granted.ends_at,
+            window_start=granted.window_start,
+            window_end=granted.window_end,
+            is_sole=granted.is_sole,
+            levels=granted.levels,
+        )
+        if not clocks_agree(sent, self.clock(), granted.granted_at, self.terms):
+            self.counts.wrong_clock += 1
+            lease = lease.retired()
+
+        def with_share(own: Own) -> Own:
+            return own.moved_to(lease.window_start, lease.window_end).plus(lease.share)
+
+        await self.book.note(lease, own={asked.account: with_share})
+        if lease.state is LeaseState.RETIRING:
+            return None
+        last = self.book.leases.get(self._active.get(budget, ""))
+        self._active[budget] = lease.lease_id
+        self.last_used[lease.lease_id] = self.clock()
+        if last is not None:
+            self.counts.renewed += 1
+            self.book.leases[last.lease_id] = last.retired()
+        return lease
+
+    def _is_paid_at_home(self, request: Reserve | Charge) -> bool:
+        own = self.book.own.get(request.account)
+        if own is None:
+            return False
+        return any(self._paid_name(request.account, own, each) in self.book.paid for each in _named(request))
+
+    @staticmethod
+    def _paid_name(account: Account, own: Own, named: str) -> str:
+        return f"{payer(account, own.window_start)}//{named}"
+
+
+def _named(request: Reserve | Charge) -> list[str]:
+    """Return the question and the release of a request, as far as it names them."""
+    ids = [("query", request.query_id)]
+    if isinstance(request, Charge):
+        ids.append(("release", request.release_id))
+    return [f"{kind}:{id_}" for kind, id_ in ids if id_]

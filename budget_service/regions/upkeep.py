@@ -1,0 +1,185 @@
+"""What a region does by itself: it reports charges, and gives back leases that are idle or over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from budget_service.internal_errors import log_internal_error
+from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.values import NOTHING
+from budget_service.ledger.windows import SECOND
+from budget_service.regions.lease import Lease, LeaseState, Own
+from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError, Reported
+from budget_service.regions.region import Region
+from budget_service.stores.interface import StoreError
+
+BATCH = 200
+
+log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """The background work of a region."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        # What is reported of a lease, and that it is given back, must not be written by two at a time.
+        self._lock = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Report and give back, again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(self.region.terms.report / SECOND)
+            try:
+                await self.once()
+            except (HomeUnavailableError, HomeRefusedError, StoreError):
+                # What is not reported stays in the region's ledger, and counts at the home as held or forfeited.
+                continue
+            except Exception as error:
+                log_internal_error(error)
+
+    async def once(self) -> None:
+        """Report what is new, and give back what is idle or over. Raises HomeUnavailableError and StoreError."""
+        async with self._lock:
+            await self._once()
+
+    async def _once(self) -> None:
+        region, now = self.region, self.region.clock()
+        await self._report()
+        for lease in list(region.book.leases.values()):
+            if lease.state is LeaseState.ACTIVE and self._is_done(lease, now):
+                region.stop_granting(lease)
+        for lease_id in list(region.book.leases):
+            # As it is by now: a lease that was asked for may have been granted since the last one was closed.
+            found = region.book.leases.get(lease_id)
+            if found is not None and self._is_to_be_closed(found):
+                try:
+                    await self._close(found)
+                except HomeRefusedError as error:
+                    # It lapses at its end. What others hold must not wait for it.
+                    log.warning(
+                        "The home refuses to take a lease back.",
+                        extra={"event": "lease.not_taken", "fields": {"reason": str(error)}},
+                    )
+
+    async def report(self) -> None:
+        """Report everything that was charged up to now."""
+        async with self._lock:
+            await self._report()
+
+    async def _report(self) -> None:
+        for root in sorted(self.region.unreported):
+            self.region.unreported.discard(root)
+            try:
+                while await self._report_batch(root):
+                    pass
+            except BaseException:
+                self.region.unreported.add(root)
+                raise
+
+    async def give_back_all(self) -> None:
+        """Give back every lease that can be, before the service ends."""
+        for lease in list(self.region.book.leases.values()):
+            if lease.state is LeaseState.ACTIVE:
+                self.region.stop_granting(lease)
+        await self.once()
+
+    def _is_done(self, lease: Lease, now: int) -> bool:
+        used = self.region.last_used.get(lease.lease_id, lease.granted_at)
+        return not lease.is_usable(now, self.region.terms) or now - used >= self.region.terms.idle
+
+    def _is_to_be_closed(self, lease: Lease) -> bool:
+        if lease.state is LeaseState.ASKED:
+            return not self.region.is_borrowing(lease)
+        return lease.state is LeaseState.RETIRING
+
+    async def _report_batch(self, root: str) -> bool:
+        """Report some charges of a root in the region's ledger; return whether there may be more."""
+        region, book = self.region, self.region.book
+        page = await region.store.journal(root, book.positions.get(root, ""), "", BATCH)
+        if not page:
+            return False
+        leases = dict(book.leases)
+        numbers = {each.lease_id: each.reported for each in leases.values()}
+        charges, touched = [], []
+        for _, entry in page:
+            lease = leases.get(entry.account.path[1])
+            if lease is None or not entry.kind.counts_everywhere:
+                continue
+            numbers[lease.lease_id] += 1
+            charges.append(_charge(lease, entry, numbers[lease.lease_id]))
+            touched.append(lease.lease_id)
+        region.counts.trips += bool(charges)
+        reported = await region.home.report(charges) if charges else []
+        await self._note_reported(root, page[-1][0], touched, reported)
+        return len(page) == BATCH
+
+    async def _note_reported(
+        self, root: str, position: str, touched: list[str], reported: Sequence[Reported]
+    ) -> None:
+        book = self.region.book
+        changed: dict[str, Lease] = {}
+        for lease_id, each in zip(touched, reported, strict=True):
+            lease = changed.get(lease_id, book.leases[lease_id])
+            changed[lease_id] = lease.after_report(each.charged, is_known=each.is_known)
+            if not each.is_known:
+                self.region.counts.unknown += 1
+                self._note_unknown(lease)
+        await book.note(*changed.values(), positions={root: position})
+
+    def _note_unknown(self, lease: Lease) -> None:
+        self.region.stop_granting(lease)
+        log.error(
+            "The home does not know a lease that it has granted: its ledger, or this one, was set back.",
+            extra={"event": "lease.unknown"},
+        )
+
+    async def _close(self, lease: Lease) -> None:
+        """Give back what is left of a lease, if nothing can be granted or settled from it any more."""
+        region, book = self.region, self.region.book
+        if lease.state is LeaseState.RETIRING:
+            # The state is on the disk before the home hears of it: after a restart nothing is granted from it either.
+            await book.note(lease)
+            if await self._is_in_use(lease):
+                return
+            region.unreported.add(lease.local.root)
+            await self._report()
+            lease = book.leases[lease.lease_id]
+        region.counts.trips += 1
+        returned = await region.home.give_back(lease.account, lease.lease_id, lease.reported)
+        if returned is None:
+            region.counts.lapsed += lease.state is LeaseState.RETIRING
+        else:
+            region.counts.given_back += 1
+
+        def without_rest(own: Own) -> Own:
+            is_counted = lease.state is LeaseState.RETIRING and lease.window_start == own.window_start
+            return own.minus(returned) if returned is not None and is_counted else own
+
+        await book.note(gone=(lease.lease_id,), own={lease.account: without_rest})
+        region.last_used.pop(lease.lease_id, None)
+        region.using.pop(lease.lease_id, None)
+
+    async def _is_in_use(self, lease: Lease) -> bool:
+        region = self.region
+        if region.using[lease.lease_id]:
+            return True
+        found = await region.store.read(lease.local, lease.applied(region.terms).levels)
+        (level,) = found.levels
+        return level.reserved != NOTHING or bool(region.using[lease.lease_id])
+
+
+def _charge(lease: Lease, entry: JournalEntry, number: int) -> ReportCharge:
+    return ReportCharge(
+        account=lease.account,
+        lease_id=lease.lease_id,
+        number=number,
+        cost=entry.cost,
+        unit_id=entry.unit_id,
+        release_id=entry.release_id,
+        query_id=entry.query_id if entry.release_id else "",
+        policy_statement=entry.policy_statement,
+    )

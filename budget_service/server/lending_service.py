@@ -1,0 +1,193 @@
+"""The gRPC service of a home ledger for its regions: translates messages; `regions.lending` has what they mean."""
+# ruff: noqa: N802 - the names of the RPCs are the proto's
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from gris_api.budget.v1 import regions_pb2 as pb
+from gris_api.budget.v1 import regions_pb2_grpc
+
+from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.values import NOTHING, InvalidFieldError
+from budget_service.ledger.windows import SECOND
+from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own
+from budget_service.regions.lending import Lending
+from budget_service.regions.messages import Granted
+from budget_service.server import messages, responses, rpc_errors
+from budget_service.server.limit_cache import LimitCache
+from budget_service.server.request_runner import Context, RequestRunner
+from budget_service.server.settings import LiveSettings
+
+SERVICE_NAME = pb.DESCRIPTOR.services_by_name["RegionService"].full_name
+MAX_REPORTED = 500
+# A region with the name of another one is refused for so long after that one was heard of.
+TAKEN_SECONDS = 30.0
+REASONS = {
+    NotLent.TOO_LARGE: pb.NOT_LENT_TOO_LARGE,
+    NotLent.NOT_SUPPORTED: pb.NOT_LENT_NOT_SUPPORTED,
+    NotLent.REFUSED: pb.NOT_LENT_REFUSED,
+}
+
+_NAME = re.compile(r"[a-z0-9-]{1,32}")
+_DRAWN = re.compile(r"[0-9a-f]{32}")
+
+
+class RegionService(regions_pb2_grpc.RegionServiceServicer):
+    """The RPCs of `gris.budget.v1.RegionService`; what they promise is written in the proto.
+
+    Args:
+        limits: The home ledger by the limits in force.
+        settings: The configuration in force.
+        calls: Runs the calls.
+        counts: Where to count what is lent.
+        elapsed: Seconds of a clock that never goes back.
+    """
+
+    def __init__(
+        self,
+        limits: LimitCache,
+        settings: LiveSettings,
+        calls: RequestRunner,
+        counts: Counter[str] | None = None,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lending = Lending(limits)
+        self._settings = settings
+        self._runner = calls
+        self._elapsed = elapsed
+        self._regions: dict[str, tuple[str, float]] = {}
+        self.counts: Counter[str] = Counter() if counts is None else counts
+
+    async def BorrowBudget(
+        self, request: pb.BorrowBudgetRequest, context: Context
+    ) -> pb.BorrowBudgetResponse:
+        """Lend a share of a budget."""
+        return await self._runner.finish_and_answer(self._borrow(request), context)
+
+    async def ReportCharges(
+        self, request: pb.ReportChargesRequest, context: Context
+    ) -> pb.ReportChargesResponse:
+        """Record charges of a region."""
+        return await self._runner.finish_and_answer(self._report(request), context)
+
+    async def ReturnBudget(
+        self, request: pb.ReturnBudgetRequest, context: Context
+    ) -> pb.ReturnBudgetResponse:
+        """Take back what is left of a lease."""
+        return await self._runner.finish_and_answer(self._return(request), context)
+
+    async def _borrow(self, request: pb.BorrowBudgetRequest) -> pb.BorrowBudgetResponse:
+        terms = self._terms()
+        region = self._region(request.region, request.instance)
+        lease = Lease(
+            lease_id=_drawn(request.lease_id, "lease_id"),
+            account=messages.parse_account(request.account),
+            unit_id=messages.parse_unit_id(request.wanted.unit_id, "wanted.unit_id"),
+        )
+        wanted = messages.parse_cost(request.wanted, "wanted")
+        own = Own(
+            window_start=messages.microseconds(request.own_window_start),
+            total=messages.parse_cost(request.own, "own"),
+        )
+        if self._settings.current.configuration.counts_worst_cases:
+            # Levels above an account count more than a charge there, so a share says nothing of what they may count.
+            return pb.BorrowBudgetResponse(not_lent=pb.NOT_LENT_NOT_SUPPORTED)
+        found = await self._lending.lend(lease, region, wanted, own, terms)
+        self.counts["lent" if isinstance(found, Granted) else found.value.lower()] += 1
+        if isinstance(found, NotLent):
+            return pb.BorrowBudgetResponse(not_lent=REASONS[found])
+        return _granted(found, lease)
+
+    async def _report(self, request: pb.ReportChargesRequest) -> pb.ReportChargesResponse:
+        _name(request.region)
+        if not 1 <= len(request.charges) <= MAX_REPORTED:
+            raise InvalidFieldError("charges", f"must have 1 to {MAX_REPORTED} charges")
+        charges = [_charge(each, f"charges[{index}]") for index, each in enumerate(request.charges)]
+        found = await self._lending.record(charges)
+        self.counts["reported"] += len(found)
+        self.counts["unknown"] += sum(not each.is_known for each in found)
+        return pb.ReportChargesResponse(
+            charges=[
+                pb.RecordedCharge(
+                    charged=responses.cost_message(each.charged, charge.unit_id), is_known=each.is_known
+                )
+                for each, charge in zip(found, charges, strict=True)
+            ]
+        )
+
+    async def _return(self, request: pb.ReturnBudgetRequest) -> pb.ReturnBudgetResponse:
+        _name(request.region)
+        account = messages.parse_account(request.account)
+        if request.reported < 0:
+            raise InvalidFieldError("reported", "must not be negative")
+        lease_id = _drawn(request.lease_id, "lease_id")
+        returned = await self._lending.take_back(account, lease_id, request.reported)
+        self.counts["over" if returned is None else "returned"] += 1
+        return pb.ReturnBudgetResponse(
+            was_held=returned is not None, returned=responses.cost_message(returned or NOTHING, "")
+        )
+
+    def _terms(self) -> LendingTerms:
+        leases = self._settings.current.configuration.leases
+        if leases is None:
+            raise rpc_errors.RefusalError(rpc_errors.not_lending())
+        return LendingTerms(
+            share_percent=leases.share_percent,
+            outstanding_percent=leases.outstanding_percent,
+            length=leases.seconds * SECOND,
+        )
+
+    def _region(self, name: str, instance: str) -> str:
+        """Return the name of a region, unless another one of that name was heard of lately."""
+        _name(name)
+        _drawn(instance, "instance")
+        known, heard = self._regions.get(name, (instance, 0.0))
+        if known != instance and self._elapsed() - heard < TAKEN_SECONDS:
+            raise rpc_errors.RefusalError(rpc_errors.region_taken(name))
+        self._regions[name] = instance, self._elapsed()
+        return name
+
+
+def _granted(found: Granted, lease: Lease) -> pb.BorrowBudgetResponse:
+    message = pb.BorrowBudgetResponse(
+        share=responses.cost_message(found.share, lease.unit_id),
+        granted_at=responses.timestamp(found.granted_at),
+        ends_at=responses.timestamp(found.ends_at),
+        window_start=responses.timestamp(found.window_start),
+        is_sole=found.is_sole,
+    )
+    if found.window_end is not None:
+        message.window_end.CopyFrom(responses.timestamp(found.window_end))
+    for each in found.levels:
+        responses.LevelForm(message.levels.add()).fill(each, lease.account, lease.unit_id)
+    return message
+
+
+def _charge(message: pb.ReportedCharge, field: str) -> ReportCharge:
+    if message.number < 1:
+        raise InvalidFieldError(f"{field}.number", "must be at least 1")
+    return ReportCharge(
+        account=messages.parse_account(message.account),
+        lease_id=_drawn(message.lease_id, f"{field}.lease_id"),
+        number=message.number,
+        cost=messages.parse_cost(message.cost, f"{field}.cost"),
+        unit_id=messages.parse_unit_id(message.cost.unit_id, f"{field}.cost.unit_id"),
+        release_id=messages.parse_optional_id(message.release_id, f"{field}.release_id"),
+        query_id=messages.parse_optional_id(message.query_id, f"{field}.query_id"),
+        policy_statement=messages.parse_statement(message.policy_statement, f"{field}.policy_statement"),
+    )
+
+
+def _name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidFieldError("region", "must have 1 to 32 lower-case letters, digits and hyphens")
+
+
+def _drawn(text: str, field: str) -> str:
+    if not _DRAWN.fullmatch(text):
+        raise InvalidFieldError(field, "must be 32 lower-case hexadecimal characters")
+    return text

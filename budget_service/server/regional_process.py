@@ -1,0 +1,70 @@
+"""Puts a region together: its book, its leases and its connection to the home."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from budget_service.configuration.budget_file import Configuration, ConfigurationError, Expired
+from budget_service.configuration.region_file import RegionConfiguration
+from budget_service.ledger.windows import SECOND
+from budget_service.regions.book import Book, SqlitePaper
+from budget_service.regions.lease import RegionTerms
+from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
+from budget_service.regions.region import Region
+from budget_service.regions.upkeep import Upkeep
+from budget_service.server.home_channel import HomeChannel, open_channel
+from budget_service.server.home_client import HomeClient
+from budget_service.server.hosting import cancelled
+from budget_service.stores.interface import Store, StoreError, StoreUnusableError, system_clock
+
+GOODBYE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RegionParts:
+    """A region that runs."""
+
+    upkeep: Upkeep
+    home: HomeChannel
+
+
+def demand_possible(configuration: Configuration, address: str) -> str:
+    """Return the path of a region's ledger, or raise why its configuration cannot be a region's."""
+    if not address.startswith("sqlite:"):
+        raise StoreUnusableError("a region keeps its ledger in SQLite: --store sqlite:PATH")
+    if configuration.leases is not None:
+        raise ConfigurationError("leases: only the home of regions lends, and a region is none")
+    if configuration.counts_worst_cases:
+        raise ConfigurationError("shared_levels: worst_case is not possible in a region: ask the home ledger")
+    if configuration.expired is Expired.FORFEIT:
+        raise ConfigurationError("expired_reservations: forfeit is not possible in a region")
+    return address.removeprefix("sqlite:")
+
+
+@asynccontextmanager
+async def running(region: RegionConfiguration, store: Store, path: str) -> AsyncIterator[RegionParts]:
+    """Run a region's background work; in the end, report what was charged and give back what is left."""
+    home = open_channel(region)
+    book = await Book.opened(SqlitePaper(Path(f"{path}.leases")), region.name)
+    terms = RegionTerms(
+        skew=round(region.skew_seconds * SECOND),
+        idle=round(region.idle_seconds * SECOND),
+        report=round(region.report_seconds * SECOND),
+    )
+    client = HomeClient(home, region.name, book.instance)
+    upkeep = Upkeep(Region(region.name, store, book, client, system_clock, terms))
+    task = asyncio.create_task(upkeep.run())
+    try:
+        yield RegionParts(upkeep, home)
+    finally:
+        await cancelled(task)
+        # What cannot be given back now is when the region runs again, or counts as spent at its end.
+        with suppress(HomeUnavailableError, HomeRefusedError, StoreError, TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await upkeep.give_back_all()
+        await home.close()
+        await book.close()

@@ -1,0 +1,169 @@
+"""What pages say of costs, days, limits, accuracy and questions. Texts that strangers wrote are shown as texts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from gris_api.dp.v1 import question_pb2
+
+from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector.notebooks.cells import visible
+from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
+from pinot_connector.results import Accuracy, Explanation, PrivateResult
+
+# What a float adds beyond its twelfth digit is its own rounding.
+_TWELVE_DIGITS = Context(prec=12)
+LONGEST_NAME = 200
+SHOWN_ELEMENTS = 3
+_MECHANISMS = {
+    Mechanism.KNOWN_LAP: "noise on every element of a known domain",
+    Mechanism.KNOWN_GUMB: "a noisy choice among the elements of a known domain",
+    Mechanism.UNK_LAP: "noise and a noisy threshold; the domain is not known",
+    Mechanism.UNK_GUMB: "a noisy choice above a private threshold; the domain is not known",
+    Mechanism.BOUND_GAUSS: "Gaussian noise on counts of bounded contributions",
+    Mechanism.BOUND_MOMENTS: "Gaussian noise on counts and sums of bounded contributions",
+    Mechanism.QUANTILE_GUMB: "a noisy choice among the cells of a public grid",
+}
+
+
+def shown_name(value: object) -> str:
+    """Return a name that strangers wrote, with what cannot be seen replaced; very long ones are cut."""
+    text = visible(str(value))
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def number(value: float) -> str:
+    """Return a number with its thousands apart."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """Return an epsilon or a delta with fewer digits, never less than it is."""
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = context.create_decimal(_TWELVE_DIGITS.create_decimal_from_float(value))
+    return f"{rounded.normalize():,f}" if value >= 0.001 or not value else f"{float(rounded):.{digits}g}"
+
+
+def cost(value: Cost) -> str:
+    """Return a cost."""
+    units = "information unit" if value.information == 1 else "information units"
+    calls = "call" if value.calls == 1 else "calls"
+    return f"{value.information:,} {units} and {value.calls:,} {calls}"
+
+
+def day(value: datetime.datetime | None) -> str:
+    """Return a day, in UTC as the ledger counts."""
+    return "never" if value is None else f"{value:%Y-%m-%d %H:%M} UTC"
+
+
+def timestamp(value: Timestamp) -> str:
+    """Return a timestamp of a message."""
+    return day(value.ToDatetime(tzinfo=datetime.UTC))
+
+
+def path(segments: tuple[str, ...]) -> str:
+    """Return an account."""
+    return "/".join(map(shown_name, segments))
+
+
+def percent(part: Fraction | None) -> str:
+    """Return a part of a whole."""
+    return "" if part is None else f"{float(100 * part):.3g} %"
+
+
+def share(value: Share) -> str:
+    """Return what part of a limit a question takes."""
+    part = "" if value.of_limit is None else f" ({percent(value.of_limit)} of the limit of {value.limit:,})"
+    tracked = "; this limit is recorded and refuses nothing" if value.mode is Mode.TRACK else ""
+    return f"{value.cost:,} of {value.remaining:,} that are left{part}{tracked}"
+
+
+def mechanism(parameters: Parameters) -> str:
+    """Return how a question is answered."""
+    return f"{parameters.mechanism.value}: {_MECHANISMS[parameters.mechanism]}"
+
+
+def accuracy_lines(explanation: Explanation) -> list[str]:
+    """Return how exact an answer can be expected to be, one sentence each."""
+    parameters = explanation.parameters
+    found = [] if explanation.accuracy is None else list(_accuracy(explanation.accuracy, parameters.d_bar))
+    if parameters.quantiles is not None:
+        found += [
+            f"{each.title}: with 95 % its rank is within {float(each.rank_error):.4g} members of the wanted one."
+            for each in parameters.quantiles.shown
+        ]
+    return found or ["No counts are shown, so there is nothing to be exact about but the choice of elements."]
+
+
+def _accuracy(accuracy: Accuracy, d_bar: int | None) -> Iterator[str]:
+    if accuracy.half_width is not None:
+        mean = "" if accuracy.mean_error is None else f", and is off by {accuracy.mean_error:.3g} on average"
+        yield f"A count lies within {accuracy.half_width:,} of the truth with 95 %{mean}."
+    if accuracy.found_mostly is not None:
+        rank = f" above that at rank {(d_bar or 0) + 1:,} (0 if there are fewer elements)"
+        above = "" if accuracy.is_fixed else rank
+        yield f"An element whose count is {accuracy.found_mostly:,}{above} is found with 95 %."
+    if accuracy.ordered_mostly is not None:
+        yield f"Two counts that lie {accuracy.ordered_mostly:,} apart are ranked in their true order with 95 %."
+
+
+def question_text(question: question_pb2.Question) -> str:
+    """Return a question in one line: its SQL, or what it asks for."""
+    more = question.sharpening.units
+    sharper = f", sharpened with {', '.join(map(str, more))} units" if more else ""
+    if question.WhichOneof("form") == "sql":
+        return f"{' '.join(question.sql.split())}{sharper}"
+    asked = question.structured
+    top = f"Top {asked.k} of " if asked.HasField("k") else ""
+    by = " and ".join(asked.dimensions) or "the total"
+    conditions = len(asked.filters) + asked.HasField("time_range")
+    where = f", {conditions} {'condition' if conditions == 1 else 'conditions'}" if conditions else ""
+    return f"{top}{by} in {asked.table}{where}{sharper}"
+
+
+def interval_text(result: PrivateResult) -> str:
+    """Return what the intervals of an answer mean."""
+    percent = f"{100 * result.confidence:g} %"
+    return _INTERVALS[result.interval_kind].format(percent=percent)
+
+
+_INTERVALS = {
+    IntervalKind.NONE: "No counts were asked for, so there are no intervals.",
+    IntervalKind.GIVEN_SHOWN: "Each interval covers the true value with {percent}, given that its element is shown.",
+    IntervalKind.SIMULTANEOUS: "All intervals of a column cover together with {percent}.",
+    IntervalKind.PLAIN: "Each interval covers the true value with {percent}.",
+}
+
+
+def first_elements(result: PrivateResult) -> str:
+    """Return the first elements of an answer."""
+    if not result.columns:
+        return "one total"
+    first = ", ".join(shown_name(" / ".join(map(str, row.element))) for row in result.rows[:SHOWN_ELEMENTS])
+    more = len(result.rows) - SHOWN_ELEMENTS
+    return f"{first} and {more:,} more" if more > 0 else first or "no element"
+
+
+def fraction_left(level: Level, unit: str) -> float:
+    """Return how much of a limit is left, from 0 to 1."""
+    limit = getattr(level.limit, unit)
+    return getattr(level.remaining, unit) / limit if limit else 0.0
+
+
+FILTERS = {
+    "name": shown_name,
+    "number": number,
+    "up": rounded_up,
+    "cost": cost,
+    "day": day,
+    "timestamp": timestamp,
+    "path": path,
+    "share": share,
+    "mechanism": mechanism,
+    "question": question_text,
+    "first_elements": first_elements,
+}

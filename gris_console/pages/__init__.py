@@ -1,0 +1,1 @@
+"""The pages: the entrance, those of analysts, and those of owners."""

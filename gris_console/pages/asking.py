@@ -1,0 +1,174 @@
+"""The way of a question: what may be asked, its price, its answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from asyncio import gather
+
+from gris_api.dp.v1 import question_pb2
+from starlette.responses import RedirectResponse, Response
+
+from gris_console.answers import Answer
+from gris_console.formatting import accuracy_lines
+from gris_console.forms import Form, decoded_question, encoded_question, question_of
+from gris_console.problems import Problem, ends_log_in, problem_of
+from gris_console.visits import FORM_KEY, Visit
+from pinot_connector.budgets import questions_left
+from pinot_connector.catalog import TableEntry
+from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
+from pinot_connector.questions import BucketLength, sharpened_question
+from pinot_connector.results import Explanation
+
+DEFAULT_K = "10"
+# What a page of a price adds to what the form of the question had.
+_OF_PRICE = (FORM_KEY, "question", "request_id", "shown", "units", "data_version")
+_REQUEST_ID = re.compile(r"[0-9a-f]{32}")
+
+
+async def start(visit: Visit) -> Response:
+    """Show the tables that may be asked about, and a field for SQL."""
+    return await _sql_page(visit, Form())
+
+
+async def table(visit: Visit) -> Response:
+    """Show the form for a question about one table."""
+    entry = await _entry(visit, visit.request.path_params["table"])
+    return _table_page(visit, entry, Form((("k", DEFAULT_K),)))
+
+
+async def changed(visit: Visit) -> Response:
+    """Show the form of a question again, as it was filled in."""
+    return await _form_page(visit, visit.form.without(*_OF_PRICE))
+
+
+async def price(visit: Visit) -> Response:
+    """Show what a question costs at most and how exact its answer will be. Nothing is asked, and no data are read."""
+    form = visit.form
+    try:
+        question = await _question(visit)
+        return await _price_page(visit, question, form.get("request_id"))
+    except GrisError as error:
+        if ends_log_in(error):
+            raise
+        return await _form_page(visit, form.without(*_OF_PRICE), problem_of(error))
+
+
+async def answer(visit: Visit) -> Response:
+    """Ask a question and pay for it, if it is still what the page of its price has shown."""
+    form = visit.form
+    question, request_id = decoded_question(form.get("question")), form.get("request_id")
+    if not _REQUEST_ID.fullmatch(request_id):
+        raise InvalidQuestion("request_id", "expected the field as the page had it")
+    if visit.console.answers.find(visit.session.key, request_id) is None:
+        try:
+            explanation = await visit.session.gateway.explain(question)
+            if _digest(explanation) != form.get("shown"):
+                return await _price_page(visit, question, request_id, has_changed=True)
+            result = await visit.console.asking.ask(visit.session, question, request_id)
+        except GrisError as error:
+            if ends_log_in(error):
+                raise
+            return _unanswered(visit, problem_of(error))
+        visit.console.answers.add(visit.session.key, Answer(request_id, question, result))
+    return RedirectResponse(f"/answers/{request_id}", 303)
+
+
+def _unanswered(visit: Visit, problem: Problem) -> Response:
+    """Return why there is no answer. The same form may be sent again: by its request id it is paid once."""
+    kept = visit.form.without(FORM_KEY).pairs
+    is_worth_it = problem.status == 503
+    return visit.page("problem.html", status=problem.status, problem=problem, kept=kept, again=is_worth_it)
+
+
+async def _question(visit: Visit) -> question_pb2.Question:
+    """Return the question of a form: one that is filled in, one that a page has kept, or a sharpening of that."""
+    form = visit.form
+    if text := form.get("question"):
+        question = decoded_question(text)
+        return _sharpened(question, form) if form.get("units") else question
+    name = form.get("table")
+    return question_of(form, await _entry(visit, name) if name else None)
+
+
+def _sharpened(question: question_pb2.Question, form: Form) -> question_pb2.Question:
+    units = form.get("units")
+    if not (units.isascii() and units.isdecimal() and len(units) <= 9):
+        raise InvalidQuestion("units", "expected a whole number of information units")
+    before = list(question.sharpening.units)
+    return sharpened_question(question, [*before, int(units)], data_version=form.get("data_version"))
+
+
+async def _price_page(
+    visit: Visit, question: question_pb2.Question, request_id: str, *, has_changed: bool = False
+) -> Response:
+    gateway = visit.session.gateway
+    explanation, levels = await gather(gateway.explain(question), gateway.remaining())
+    return visit.page(
+        "price.html",
+        status=409 if has_changed else 200,
+        question=question,
+        encoded=encoded_question(question),
+        request_id=request_id if _REQUEST_ID.fullmatch(request_id) else secrets.token_hex(16),
+        shown=_digest(explanation),
+        explanation=explanation,
+        accuracy=accuracy_lines(explanation),
+        levels=levels,
+        questions_left=questions_left(levels, explanation.worst_case_cost),
+        has_changed=has_changed,
+        kept=visit.form.without(*_OF_PRICE).pairs,
+    )
+
+
+def _digest(explanation: Explanation) -> str:
+    """Return what names everything that a page says of a question but for the budget, which others spend too."""
+    said = explanation.to_dict()
+    for part in ("shares", "narrowest"):
+        del said[part]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+async def _form_page(visit: Visit, form: Form, problem: Problem | None = None) -> Response:
+    """Return the form that a question came from, as it was filled in, with what is wrong."""
+    name = form.get("table")
+    if problem is not None and not name and not form.get("sql"):
+        return visit.page("problem.html", status=problem.status, problem=problem)
+    try:
+        if name:
+            return _table_page(visit, await _entry(visit, name), form, problem)
+        return await _sql_page(visit, form, problem)
+    except GrisError as error:
+        if ends_log_in(error):
+            raise
+        # Neither does the catalogue answer: what was entered is kept on the page.
+        found = problem or problem_of(error)
+        return visit.page(
+            "problem.html", status=found.status, problem=found, kept=form.pairs, again_at="/ask"
+        )
+
+
+async def _sql_page(visit: Visit, form: Form, problem: Problem | None = None) -> Response:
+    catalog = await visit.session.gateway.catalog()
+    status = 200 if problem is None else problem.status
+    return visit.page("ask.html", status=status, tables=catalog.tables, sql=form.get("sql"), problem=problem)
+
+
+def _table_page(visit: Visit, entry: TableEntry, form: Form, problem: Problem | None = None) -> Response:
+    return visit.page(
+        "table.html",
+        status=200 if problem is None else problem.status,
+        table=entry,
+        form=form,
+        problem=problem,
+        bucket_lengths=[each.value for each in BucketLength],
+    )
+
+
+async def _entry(visit: Visit, name: str) -> TableEntry:
+    catalog = await visit.session.gateway.catalog(name)
+    for each in catalog.tables:
+        if each.name == name:
+            return each
+    raise RefusedByPolicy("there is no such table")

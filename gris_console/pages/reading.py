@@ -1,0 +1,114 @@
+"""What was paid for, free to see again, and what is left of the budget."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from starlette.responses import Response
+
+from gris_console.answers import Answer, listed, past_answer
+from gris_console.charts import bar_chart
+from gris_console.exports import csv_text
+from gris_console.formatting import interval_text
+from gris_console.forms import encoded_question
+from gris_console.problems import Problem, ends_log_in
+from gris_console.visits import Visit
+from pinot_connector.errors import GrisError
+from pinot_connector.notebooks.cells import cells, heads, notes
+from pinot_connector.results import PrivateResult
+
+PAGE_ROWS = 100
+_NOTHING = Problem(
+    404,
+    "There is no such answer",
+    "The gateway keeps nothing under this name for your account.",
+    "The history lists what is kept.",
+)
+
+
+async def answer(visit: Visit) -> Response:
+    """Show an answer: bars with intervals, the same as a table, and what there is to know of it."""
+    found = await _answer(visit)
+    if found is None:
+        return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
+    result = found.result
+    pages = max(1, ceil(len(result.rows) / PAGE_ROWS))
+    page = min(visit.page_number, pages)
+    rows = result.rows[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    return visit.page(
+        "answer.html",
+        answer=found,
+        result=result,
+        heads=heads(result),
+        rows=[cells(row) for row in rows],
+        first_row=(page - 1) * PAGE_ROWS,
+        names=len(result.columns),
+        page=page,
+        pages=pages,
+        chart=bar_chart(result),
+        intervals=interval_text(result),
+        notes=list(notes(result, len(result.rows))),
+        encoded=encoded_question(found.question),
+        most_units=await _most_units(visit, found),
+    )
+
+
+async def table(visit: Visit) -> Response:
+    """Return an answer as CSV."""
+    found = await _answer(visit)
+    if found is None or found.is_omitted:
+        return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
+    headers = {"content-disposition": 'attachment; filename="answer.csv"'}
+    return Response(csv_text(found.result), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def history(visit: Visit) -> Response:
+    """List what was paid for; looking at it again costs nothing."""
+    page = visit.page_number
+    answers, has_more = await listed(visit.session.gateway, page)
+    return visit.page("history.html", answers=answers, page=page, has_more=has_more)
+
+
+async def budget(visit: Visit) -> Response:
+    """Show what is left, when it is refreshed, and what it promises every member."""
+    levels = await visit.session.gateway.remaining()
+    try:
+        guarantee = await visit.session.gateway.guarantee()
+    except GrisError as error:
+        if ends_log_in(error):
+            raise
+        guarantee = None
+    return visit.page("budget.html", levels=levels, guarantee=guarantee)
+
+
+async def _answer(visit: Visit) -> Answer | None:
+    name = visit.request.path_params["name"]
+    recent = visit.console.answers.find(visit.session.key, name)
+    return recent or await past_answer(visit.session.gateway, name)
+
+
+async def _most_units(visit: Visit, answer: Answer) -> int | None:
+    """Return how many units a look more may take; None: nothing offers it for this answer."""
+    if answer.is_omitted or not _may_be_sharpened(answer.result):
+        return None
+    asked = answer.question
+    try:
+        catalog = await visit.session.gateway.catalog(
+            asked.structured.table if asked.WhichOneof("form") == "structured" else ""
+        )
+    except GrisError as error:
+        if ends_log_in(error):
+            raise
+        return None
+    # Of a question in SQL only dp_service knows the table; it refuses what the policy does not offer.
+    offered = [
+        each.contributions.most_sharpening_units for each in catalog.tables if each.contributions is not None
+    ]
+    return max((units for units in offered if units is not None), default=None)
+
+
+def _may_be_sharpened(result: PrivateResult) -> bool:
+    bounded = result.parameters.contributions
+    return (
+        bounded is not None and bounded.shift is None and not result.parameters.values and bool(result.rows)
+    )

@@ -1,0 +1,187 @@
+"""The process of the console: it listens, and prints one line of JSON when it can serve."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from gris_console.application import application
+from gris_console.configuration import ConsoleConfiguration, Listening
+from gris_console.entrance import CodeEntrance, OwnerRule, TokenEntrance
+from gris_console.services import OwnerAddresses, TokenSource
+from gris_console.sessions import Sessions
+from gris_console.site import Site
+from gris_console.visits import Console
+from gris_serving.documents import read_document
+from gris_serving.listening import ListeningError
+from gris_serving.reloading_files import SecurityError
+from gris_serving.tokens import TokenVerifier
+from pinot_connector.endpoints import Address
+
+MOST_REQUESTS = 256
+KEEP_ALIVE_SECONDS = 15
+GRACE_SECONDS = 30
+
+Announce = Callable[[str, str], None]
+
+
+class HostedConsole:
+    """A console for everybody who has a token of the deployment, by its configuration.
+
+    Raises:
+        SecurityError: The configuration or a file cannot be used.
+    """
+
+    def __init__(self, configuration: ConsoleConfiguration) -> None:
+        configuration.require_protected()
+        configuration.require_readable()
+        self._configuration = configuration
+        owners = configuration.identity.owners
+        self._entrance = TokenEntrance(
+            TokenVerifier(configuration.identity.jwt),
+            owners=None if owners is None else OwnerRule(owners.claim, owners.equals),
+            name_claim=configuration.identity.name_claim,
+            session_seconds=60.0 * configuration.session_minutes,
+        )
+        self.listening = Listening.of(configuration)
+
+    def console(self, port: int) -> Console:
+        """Return the console, once its port is known."""
+        site = self._configuration.site(port)
+        return Console.new(site, self._entrance, Sessions(self._gateway, self._owner))
+
+    def _gateway(self, token: TokenSource | None) -> Address:
+        return self._configuration.gateway_address(_needed(token))
+
+    def _owner(self, token: TokenSource | None) -> OwnerAddresses:
+        owner = self._configuration.owner
+        if owner is None:
+            raise LookupError("the configuration names no services for owners")
+        return owner.addresses(_needed(token))
+
+
+class OwnConsole:
+    """A console for one person on this machine, whose certificate or token the connections present.
+
+    Args:
+        listen: Where it listens, HOST:PORT of this machine.
+        gateway: The gateway as this person reaches it.
+        owner: The services as this person reaches them; None: there are no owner's pages.
+    """
+
+    def __init__(self, listen: str, gateway: Address, owner: OwnerAddresses | None) -> None:
+        self.listening = Listening(listen)
+        self.entrance = CodeEntrance("you", is_owner=owner is not None)
+        self._gateway = gateway
+        self._owner = owner
+
+    def console(self, port: int) -> Console:
+        """Return the console, once its port is known."""
+        owner = self._owner
+        services = None if owner is None else (lambda _: owner)
+        site = Site.on_this_machine(port, secure=False)
+        return Console.new(site, self.entrance, Sessions(lambda _: self._gateway, services))
+
+
+def _needed(token: TokenSource | None) -> TokenSource:
+    """Return where a token comes from: without one, calls would be the console's own."""
+    if token is None:
+        raise LookupError("every log-in of this console has a token")
+    return token
+
+
+def run(hosted: HostedConsole | OwnConsole, announce: Announce) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        hosted: The console.
+        announce: Is called with the address and the URL once it listens.
+
+    Raises:
+        ListeningError: It cannot listen on its address.
+        SecurityError: A file of TLS cannot be used.
+    """
+    listening = hosted.listening
+    with _bound(listening.address) as bound:
+        port = bound.getsockname()[1]
+        console = hosted.console(port)
+        server = _Server(_configured(console, listening))
+        host = listening.address.rpartition(":")[0]
+        server.begun = lambda: announce(f"{host}:{port}", sorted(console.site.origins)[0])
+        server.run(sockets=[bound])
+
+
+def announce_as_json(address: str, url: str, code: str) -> None:
+    """Print the line by which programs know that the console serves; `code` is that of one person's own console."""
+    said = {"service": "console", "address": address, "url": url} | ({"code": code} if code else {})
+    print(json.dumps(said), flush=True)
+
+
+def read_configuration(path: Path) -> ConsoleConfiguration:
+    """Return the configuration in a file.
+
+    Raises:
+        SecurityError: It is not valid; the message names the key.
+    """
+    return read_document(path, ConsoleConfiguration)
+
+
+class _Server(uvicorn.Server):
+    """Says when it serves, and not only that it was started."""
+
+    begun: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self.begun()
+
+
+def _configured(console: Console, listening: Listening) -> uvicorn.Config:
+    # The access log would hold addresses of pages; uvicorn's own log is left to what the process has configured.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    config = uvicorn.Config(
+        application(console),
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        limit_concurrency=MOST_REQUESTS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        ssl_certfile=listening.certificate,
+        ssl_keyfile=listening.key,
+        ssl_ca_certs=None if listening.client_ca is None else str(listening.client_ca),
+        ssl_cert_reqs=ssl.CERT_NONE if listening.client_ca is None else ssl.CERT_REQUIRED,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError):
+        raise SecurityError(
+            "tls: expected a certificate, its key and perhaps an authority (PEM) that can be read and belong together"
+        ) from None
+    return config
+
+
+def _bound(address: str) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        ListeningError: It cannot.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(found[0])
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(found[4])
+    except OSError as error:
+        raise ListeningError((error.strerror or "it cannot be used").lower()) from None
+    return bound

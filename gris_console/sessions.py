@@ -1,0 +1,115 @@
+"""Log-ins: who holds which cookie. They are kept in memory: a token leaves this process for the services alone."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gris_console.entrance import Person
+from gris_console.services import OwnerAddresses, OwnerClient, TokenSource
+from pinot_connector.endpoints import Address
+from pinot_connector.gateway_client import AsyncGatewayClient
+
+MOST_SESSIONS = 2000
+# One person who logs in again and again ends earlier log-ins of the same person, and nobody else's.
+MOST_OF_ONE = 20
+_RANDOM_BYTES = 32
+
+
+@dataclass
+class Session:
+    """One log-in: the person, who may come again with a newer token, and connections that carry the person's token.
+
+    `form_key` is in every form of its pages, and in nobody else's. `owner` is None for who is no owner.
+    """
+
+    key: str
+    person: Person
+    gateway: AsyncGatewayClient
+    owner: OwnerClient | None
+    form_key: str = field(default_factory=lambda: secrets.token_urlsafe(_RANDOM_BYTES), repr=False)
+
+    def sent(self, form_key: str) -> bool:
+        """Return whether a form comes from a page of this log-in."""
+        return hmac.compare_digest(form_key.encode(), self.form_key.encode())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.gateway.close()
+        if self.owner is not None:
+            await self.owner.close()
+
+
+class Sessions:
+    """All log-ins.
+
+    Args:
+        gateway: The gateway as a person reaches it who has this token.
+        owner: The services as an owner reaches them who has this token; None: there are no owner's pages.
+        clock: The time in seconds since 1970.
+        most: How many there may be; the one that was idle the longest makes room.
+    """
+
+    def __init__(
+        self,
+        gateway: Callable[[TokenSource | None], Address],
+        owner: Callable[[TokenSource | None], OwnerAddresses] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        most: int = MOST_SESSIONS,
+    ) -> None:
+        self._gateway = gateway
+        self._owner = owner
+        self._clock = clock
+        self._most = most
+        self._held: OrderedDict[str, Session] = OrderedDict()
+
+    async def begin(self, person: Person) -> Session:
+        """Begin a log-in."""
+        key = secrets.token_urlsafe(_RANDOM_BYTES)
+
+        # It is asked for at every call, for the person may have come again with a newer token.
+        def token() -> str:
+            return held[0].person.token or ""
+
+        source = None if person.token is None else token
+        gateway = AsyncGatewayClient(self._gateway(source))
+        has_pages = person.is_owner and self._owner is not None
+        owner = OwnerClient(self._owner(source)) if has_pages and self._owner is not None else None
+        held = [Session(key, person, gateway, owner)]
+        await self._make_room(person.subject)
+        self._held[key] = held[0]
+        return held[0]
+
+    async def _make_room(self, subject: str) -> None:
+        alike = [key for key, each in self._held.items() if each.person.subject == subject]
+        for key in alike[: max(0, len(alike) - MOST_OF_ONE + 1)]:
+            await self.end(key)
+        while len(self._held) >= self._most:
+            await self.end(next(iter(self._held)))
+
+    async def find(self, key: str) -> Session | None:
+        """Return the log-in of a cookie; None: there is none, or it is over."""
+        found = self._held.get(key)
+        if found is None:
+            return None
+        if found.person.expires_at <= self._clock():
+            await self.end(key)
+            return None
+        self._held.move_to_end(key)
+        return found
+
+    async def end(self, key: str) -> None:
+        """End a log-in; ending one that is over does nothing."""
+        found = self._held.pop(key, None)
+        if found is not None:
+            await found.close()
+
+    async def close(self) -> None:
+        """End all of them."""
+        for key in list(self._held):
+            await self.end(key)

@@ -1,0 +1,245 @@
+"""One request of somebody who has logged in: who it is, what was sent, and how a page is made of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from gris_console import formatting
+from gris_console.answers import Asking, RecentAnswers
+from gris_console.entrance import Entrance, EntranceError
+from gris_console.forms import Form, FormError, read_form
+from gris_console.problems import Problem, ends_log_in, problem_of
+from gris_console.services import OwnerClient
+from gris_console.sessions import Session, Sessions
+from gris_console.site import Site
+from gris_serving.internal_errors import log_internal_error
+from pinot_connector.errors import GrisError, InvalidQuestion
+
+FORM_KEY = "form_key"
+KEPT = "kept."
+KEPT_PATH = "kept_path"
+# Forms that are offered again after a log-in, and where they then go. None of these places changes anything.
+RESUMED = {
+    "/ask": "/ask",
+    "/price": "/price",
+    "/answer": "/price",
+    "/owner/accounts": "/owner/accounts",
+    "/owner/limit": "/owner/accounts",
+    "/owner/usage": "/owner/usage",
+    "/owner/guarantee": "/owner/guarantee",
+    "/owner/plan": "/owner/plan",
+    "/owner/policy": "/owner/policy",
+}
+# Pages that a log-in may lead to.
+PAGES = ("/ask", "/answers/", "/history", "/budget", "/owner/")
+_SCHEME = "bearer "
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Console:
+    """What all requests share."""
+
+    site: Site
+    entrance: Entrance
+    sessions: Sessions
+    answers: RecentAnswers
+    asking: Asking
+    templates: Environment
+
+    @classmethod
+    def new(cls, site: Site, entrance: Entrance, sessions: Sessions) -> Console:
+        """Return a console without log-ins."""
+        return cls(site, entrance, sessions, RecentAnswers(), Asking(), _templates())
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie of a log-in; with this prefix browsers send it to this host alone, and only by TLS."""
+        return "__Host-gris" if self.site.is_secure else "gris"
+
+    def rendered(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page."""
+        return HTMLResponse(self.templates.get_template(template).render(**values), status)
+
+    def log_in(self, response: Response, session: Session) -> None:
+        """Give the browser the cookie of a log-in; no script can read it, and no other site's form sends it."""
+        response.set_cookie(
+            self.cookie, session.key, path="/", secure=self.site.is_secure, httponly=True, samesite="lax"
+        )
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request of somebody who has logged in."""
+
+    console: Console
+    request: Request
+    session: Session
+    form: Form
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the person sees the owner's pages; a newer token may have taken that away."""
+        return self.session.person.is_owner and self.session.owner is not None
+
+    @property
+    def owner(self) -> OwnerClient:
+        """The services; only for pages that owners alone see."""
+        if self.session.owner is None:
+            raise LookupError("only an owner's log-in reaches the services")
+        return self.session.owner
+
+    @property
+    def page_number(self) -> int:
+        """Which page of a long list is asked for, from 1 on."""
+        text = self.request.query_params.get("page", "1")
+        if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 4 and int(text) >= 1):
+            raise InvalidQuestion("page", "expected a number from 1 on")
+        return int(text)
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page with the frame that all have."""
+        return self.console.rendered(
+            template,
+            status=status,
+            person=self.session.person,
+            is_owner=self.is_owner,
+            form_key=self.session.form_key,
+            path=self.request.url.path,
+            **values,
+        )
+
+
+Page: TypeAlias = Callable[[Visit], Awaitable[Response]]
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+def visited(page: Page, *, of_owner: bool = False) -> Endpoint:
+    """Return an endpoint that shows a page to who has logged in, or the entrance to who has not.
+
+    Args:
+        page: Makes the page.
+        of_owner: Whether only owners see it.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        console: Console = request.app.state.console
+        try:
+            return await _visited(console, request, page, of_owner=of_owner)
+        except Exception as error:
+            # The text of an error may hold anything, so neither the log nor the page shows it.
+            log_internal_error(log, "A page could not be made.", error)
+            return console.rendered("failed.html", status=500, path="")
+
+    return endpoint
+
+
+async def _visited(console: Console, request: Request, page: Page, *, of_owner: bool) -> Response:
+    try:
+        form = await read_form(request) if request.method == "POST" else Form()
+    except FormError as error:
+        return console.rendered("failed.html", status=400, path="", problem=str(error))
+    key = request.cookies.get(console.cookie, "")
+    try:
+        session = await _session(console, request, key)
+    except EntranceError as error:
+        return entrance_page(console, request, form, problem=str(error))
+    if session is None:
+        return entrance_page(console, request, form)
+    visit = Visit(console, request, session, form)
+    response = await _answered(visit, page, of_owner=of_owner)
+    if session.key != key:
+        console.log_in(response, session)
+    return response
+
+
+async def _session(console: Console, request: Request, key: str) -> Session | None:
+    """Return the log-in of a request: by its cookie, or by a token that a proxy in front of the console has added.
+
+    Raises:
+        EntranceError: The proxy's token is not accepted.
+    """
+    found = await console.sessions.find(key) if key else None
+    header = request.headers.get("authorization", "")
+    if console.entrance.kind != "token" or not header.lower().startswith(_SCHEME):
+        return found
+    person = console.entrance.person(header[len(_SCHEME) :])
+    if found is not None and found.person.subject == person.subject:
+        found.person = person
+        return found
+    return await console.sessions.begin(person)
+
+
+async def _answered(visit: Visit, page: Page, *, of_owner: bool) -> Response:
+    form = visit.form
+    if visit.request.method == "POST" and not visit.session.sent(form.get(FORM_KEY)):
+        return resume_page(visit, visit.request.url.path, form.without(FORM_KEY), status=403)
+    if of_owner and not visit.is_owner:
+        return visit.page("problem.html", status=403, problem=_NO_OWNER)
+    try:
+        return await page(visit)
+    except GrisError as error:
+        if ends_log_in(error):
+            await visit.console.sessions.end(visit.session.key)
+            return entrance_page(visit.console, visit.request, form, problem=str(error))
+        problem = problem_of(error)
+        return visit.page("problem.html", status=problem.status, problem=problem)
+
+
+_NO_OWNER = Problem(403, "This page is for owners", "Your log-in does not have the role of an owner.")
+
+
+def entrance_page(
+    console: Console, request: Request, form: Form, *, path: str = "", problem: str = "", status: int = 401
+) -> Response:
+    """Return the page that asks who is there; what a form had is kept on it, and sent nowhere.
+
+    Args:
+        console: The console.
+        request: The request.
+        form: What the form had.
+        path: Where it was sent; by default where the request was.
+        problem: Why a log-in was refused.
+        status: The page's status.
+    """
+    kept_path = RESUMED.get(path or request.url.path, "") if not form.is_empty else ""
+    is_page = request.method == "GET" and request.url.path.startswith(PAGES)
+    return console.rendered(
+        "sign_in.html",
+        status=status,
+        path="",
+        kind=console.entrance.kind,
+        problem=problem,
+        kept_path=kept_path,
+        kept=form.without(FORM_KEY).pairs if kept_path else (),
+        wanted=request.url.path if is_page else "",
+    )
+
+
+def resume_page(visit: Visit, path: str, form: Form, *, status: int = 200) -> Response:
+    """Return a page that offers to go on with what a form had; nothing of it was done."""
+    target = RESUMED.get(path)
+    if target is None or form.is_empty:
+        wanted = visit.form.get("wanted")
+        return RedirectResponse(wanted if wanted.startswith(PAGES) else "/ask", 303)
+    return visit.page("resume.html", status=status, target=target, kept=form.pairs)
+
+
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("gris_console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(formatting.FILTERS)
+    return found

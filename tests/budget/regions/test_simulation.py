@@ -1,0 +1,79 @@
+"""The simulation of three regions and a home: the promise holds, and each bug that is put in is found."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.campaigns.regions import sabotage
+from tests.campaigns.regions.loop import run
+from tests.campaigns.regions.witness import BrokenError
+from tests.campaigns.regions.world import World
+from tests.support.examples import long_but
+
+# The bugs are found in far fewer than this.
+SEEDS = 60
+SHORT = (2, 10)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def found_in(sabotaged: Callable[[Any], None], skew_beyond: float = 0.5) -> tuple[int, str]:
+    """Return the first seed that finds a bug, and what it says."""
+    for seed in range(1, SEEDS + 1):
+        try:
+            run(World(seed, sabotage=sabotaged, skew_beyond=skew_beyond).history())
+        except BrokenError as error:
+            return seed, str(error)
+    pytest.fail(f"no seed up to {SEEDS} has found the bug")
+
+
+@pytest.mark.parametrize("seed", long_but(lambda seed: seed in SHORT, range(1, 41)))
+def test_no_account_is_overspent_and_no_charge_is_lost(seed: int) -> None:
+    """Cuts, crashes, pauses, lost and repeated messages: every charge is reported once, and every lease comes back."""
+    witness = run(World(seed).history())
+    assert witness.acknowledged
+    assert witness.leases
+
+
+def test_a_history_is_the_same_again() -> None:
+    """A seed that has failed can be looked at."""
+    journals = []
+    for _ in range(2):
+        world = World(7, seconds=90.0)
+        run(world.history())
+        journals.append([machine.disk.journal for machine in world.machines.values()])
+    assert journals[0] == journals[1]
+
+
+def test_a_lease_that_is_reclaimed_too_early_is_found() -> None:
+    """A region then grants from what the home has taken back."""
+    _, problem = found_in(sabotage.reclaims_too_early)
+    assert "reclaimed" in problem
+
+
+def test_a_batch_that_is_reported_twice_is_found() -> None:
+    """The home then has charges that nobody made."""
+    _, problem = found_in(sabotage.reports_twice)
+    assert "more charges" in problem or "another charge" in problem
+
+
+def test_a_skew_beyond_the_margin_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A region whose clock is behind then grants after its lease has ended."""
+    sabotage.trusts_every_clock(monkeypatch)
+    _, problem = found_in(lambda _: None, skew_beyond=6.0)
+    assert "after its end" in problem or "reclaimed" in problem
+
+
+def test_a_loss_that_counts_as_free_is_found() -> None:
+    """What was charged and not reported is then granted again."""
+    _, problem = found_in(sabotage.forgets_what_is_lost)
+    assert "has spent" in problem or "does not have it" in problem

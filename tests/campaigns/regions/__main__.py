@@ -1,0 +1,59 @@
+"""Simulates histories by seed; a failing seed is printed, and shows the same again: `--seed N`.
+
+python -m tests.campaigns.regions --seeds 10000
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+
+from tests.campaigns.regions.loop import run
+from tests.campaigns.regions.world import World
+
+
+def simulated(seed: int, seconds: float) -> tuple[int, Counter[str], str]:
+    """Run one history; return its faults, and what was broken."""
+    logging.disable(logging.CRITICAL)
+    world = World(seed, seconds)
+    try:
+        run(world.history())
+    except AssertionError as error:
+        return seed, world.witness.faults, str(error) or "an assertion"
+    return seed, world.witness.faults, ""
+
+
+def main() -> int:
+    """Simulate; the exit code is 1 if a seed has failed."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seeds", type=int, default=1000, help="how many")
+    options.add_argument("--seed", type=int, help="only this one")
+    options.add_argument("--first", type=int, default=1)
+    options.add_argument("--seconds", type=float, default=240.0, help="of each history, in its own time")
+    options.add_argument("--processes", type=int, default=2)
+    chosen = options.parse_args()
+    seeds = [chosen.seed] if chosen.seed is not None else range(chosen.first, chosen.first + chosen.seeds)
+    totals: Counter[str] = Counter()
+    broken = []
+    with ProcessPoolExecutor(chosen.processes) as pool:
+        for seed, faults, problem in pool.map(simulated, seeds, repeat(chosen.seconds), chunksize=4):
+            totals += faults
+            totals["histories"] += 1
+            if problem:
+                broken.append(seed)
+                print(
+                    f"seed {seed}: {problem}; again: python -m tests.campaigns.regions --seed {seed}",
+                    flush=True,
+                )
+    for name, count in sorted(totals.items()):
+        print(f"{count:>12}  {name}")
+    print(f"{len(broken)} of {totals['histories']} histories broke the promise")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Bugs that are put in on purpose: the simulation has to find each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.windows import SECOND
+from budget_service.regions import region
+from budget_service.regions.messages import Granted, HomeUnavailableError
+from budget_service.regions.upkeep import Upkeep
+from budget_service.server.lending_service import RegionService
+
+
+def reclaims_too_early(part: Any) -> None:
+    """The home forgets a lease 30 seconds before the end that it has told the region."""
+    if not isinstance(part, RegionService):
+        return
+    lending: Any = part._lending
+    lend = lending.lend
+
+    async def told_too_late(*arguments: Any) -> Any:
+        found = await lend(*arguments)
+        return replace(found, ends_at=found.ends_at + 30 * SECOND) if isinstance(found, Granted) else found
+
+    lending.lend = told_too_late
+
+
+def reports_twice(part: Any) -> None:
+    """A region takes a batch without an answer for one that did not arrive, and sends it under new numbers."""
+    if not isinstance(part, Upkeep):
+        return
+    home: Any = part.region.home
+    book = part.region.book
+    report = home.report
+
+    async def renumbered(charges: Sequence[ReportCharge]) -> Any:
+        try:
+            return await report(charges)
+        except HomeUnavailableError:
+            for each in charges:
+                lease = book.leases[each.lease_id]
+                book.leases[each.lease_id] = replace(lease, reported=max(lease.reported, each.number))
+            raise
+
+    home.report = renumbered
+
+
+def trusts_every_clock(monkeypatch: Any) -> None:
+    """A region does not compare its clock with the home's."""
+    monkeypatch.setattr(region, "clocks_agree", lambda *_: True)
+
+
+def forgets_what_is_lost(part: Any) -> None:
+    """What a region has not reported when its lease ends returns to the budget."""
+    if not isinstance(part, RegionService):
+        return
+    ledger: Any = part._lending._ledger
+    apply = ledger.apply
+
+    async def returning(request: Any) -> Any:
+        return await apply(replace(request, forfeits=False) if hasattr(request, "forfeits") else request)
+
+    ledger.apply = returning

@@ -1,0 +1,368 @@
+"""One history: machines, clients and faults, all drawn from one seed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import Message
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.common.v1 import cost_pb2
+
+from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.requests import is_lease
+from budget_service.ledger.values import Account
+from budget_service.ledger.windows import SECOND
+from budget_service.regions.book import Book
+from budget_service.regions.lease import RegionTerms
+from budget_service.regions.region import Region
+from budget_service.regions.upkeep import Upkeep
+from budget_service.server.home_client import HomeClient, HomeStatusError
+from budget_service.server.lending_service import RegionService
+from budget_service.server.limit_cache import LimitCache
+from budget_service.server.regional_service import RegionalBudgetService
+from budget_service.server.request_runner import RequestRunner
+from budget_service.server.service import BudgetService
+from budget_service.server.settings import LiveSettings, Settings
+from budget_service.stores import group_commit
+from budget_service.tuning import DEFAULTS
+from tests.campaigns.regions.machines import (
+    AbortedError,
+    Context,
+    Ledger,
+    Machine,
+    MemoryPaper,
+    Network,
+    true_time,
+)
+from tests.campaigns.regions.witness import Witness
+
+UNIT = "0123456789abcdef" * 2
+REGIONS = ("eu", "us", "asia")
+# One for each region, and one that is asked for everywhere.
+ACCOUNTS = (("eu", 900, "never"), ("us", 300, "never"), ("asia", 900, "day"), ("shared", 600, "day"))
+LENGTH_SECONDS = 60
+MARGIN = 2 * SECOND
+TERMS = RegionTerms(skew=MARGIN, idle=15 * SECOND, report=SECOND)
+SETTLING_SECONDS = 300
+
+
+def configuration(dice: random.Random) -> Configuration:
+    """Return limits small enough to be reached."""
+    return Configuration.model_validate(
+        {
+            "accounts": [
+                {
+                    "path": ["acme"],
+                    "limit": {"information": dice.choice((900, 9000)), "calls": 9999},
+                    "window": "never",
+                },
+                *(
+                    {"path": ["acme", name], "limit": {"information": most, "calls": 999}, "window": window}
+                    for name, most, window in ACCOUNTS
+                ),
+            ],
+            "leases": {
+                "share_percent": dice.choice((5, 10, 30)),
+                "outstanding_percent": dice.choice((50, 90)),
+                "seconds": LENGTH_SECONDS,
+            },
+        }
+    )
+
+
+@dataclass
+class World:
+    """Everything of one history.
+
+    Args:
+        seed: Draws everything.
+        seconds: How long there are faults and clients.
+        sabotage: Puts a bug in; called with the parts of each process as it starts.
+        skew_beyond: Clocks differ by this many margins.
+    """
+
+    seed: int
+    seconds: float = 240.0
+    sabotage: Callable[[Any], None] = lambda _: None
+    skew_beyond: float = 0.5
+    dice: random.Random = field(init=False)
+    log: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Draw the machines."""
+        # Gathering looks at the real time, which is not part of a history.
+        group_commit.DENSE = 10**9
+        self.dice = random.Random(self.seed)
+        self.settings = LiveSettings(Settings(configuration(self.dice)))
+        skews = [round((2 * self.dice.random() - 1) * self.skew_beyond * MARGIN) for _ in range(4)]
+        names = ("home", *REGIONS)
+        self.machines = {
+            name: Machine(name, random.Random(self.dice.random()), skew)
+            for name, skew in zip(names, skews, strict=True)
+        }
+        if self.dice.random() < 0.1:
+            self.machines["asia"].skew += self.dice.choice((-1, 1)) * 3600 * SECOND
+            self.note("wrong clocks")
+        limits = {
+            Account(tuple(each.path)): each.made_limit
+            for each in self.settings.current.configuration.accounts
+        }
+        self.witness = Witness(limits)
+        self.witness.faults.update(self.log)
+        self.networks = {
+            name: Network(
+                random.Random(self.dice.random()),
+                self.handle,
+                loss=self.dice.choice((0.0, 0.02, 0.1)),
+                repeats=self.dice.choice((0.0, 0.05, 0.3)),
+                slowest=self.dice.choice((0.05, 0.2, 1.5)),
+                counted=self.count,
+            )
+            for name in REGIONS
+        }
+        self.services: dict[str, RegionalBudgetService] = {}
+        self.regions: dict[str, Region] = {}
+        self.servicers: tuple[RegionService, BudgetService] | None = None
+        self.seen = dict.fromkeys(names, 0)
+
+    def note(self, fault: str) -> None:
+        """Note a fault."""
+        self.log.append(fault)
+
+    def count(self, fault: str) -> None:
+        """Count a fault."""
+        self.witness.faults[fault] += 1
+
+    async def history(self) -> Witness:
+        """Let everything happen, and check that the promise has held."""
+        self.start_home()
+        for name in REGIONS:
+            await self.start_region(name)
+        clients = [
+            asyncio.ensure_future(self.client(name, number)) for name in REGIONS for number in range(3)
+        ]
+        faults = asyncio.ensure_future(self.faults())
+        await self.watched(asyncio.gather(faults, *clients))
+        for network in self.networks.values():
+            network.is_cut, network.loss = False, 0.0
+        end = true_time() + SETTLING_SECONDS * SECOND
+        while true_time() < end:
+            await self.watched(asyncio.ensure_future(asyncio.sleep(1.0)))
+        await self.demand_settled()
+        return self.witness
+
+    async def watched(self, work: asyncio.Future[Any]) -> None:
+        """Wait for work, and look at every ledger whenever one may have changed."""
+        while not work.done():
+            await asyncio.wait((work,), timeout=0.25)
+            self.look()
+        work.result()
+
+    def start_home(self) -> None:
+        """Start the home's process."""
+        machine = self.machines["home"]
+        ledger: Any = Ledger(machine)
+        limits = LimitCache(ledger, self.settings)
+        lending = RegionService(
+            limits, self.settings, RequestRunner(None, DEFAULTS), elapsed=asyncio.get_running_loop().time
+        )
+        budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS)
+        self.servicers = lending, budget
+        self.sabotage(lending)
+
+    async def start_region(self, name: str) -> None:
+        """Start a region's process."""
+        machine = self.machines[name]
+        dice = random.Random(self.dice.random())
+        ledger: Any = Ledger(machine)
+        book = await Book.opened(MemoryPaper(machine), name, draw=lambda: f"{dice.getrandbits(128):032x}")
+        home = HomeClient(self.networks[name], name, book.instance)
+        region = Region(
+            name, ledger, book, home, machine.clock, TERMS, draw=lambda: f"{dice.getrandbits(128):032x}"
+        )
+        upkeep = Upkeep(region)
+        self.sabotage(upkeep)
+        self.regions[name] = region
+        self.services[name] = RegionalBudgetService(
+            upkeep, self.networks[name], self.settings, RequestRunner(None, DEFAULTS), DEFAULTS
+        )
+        machine.begin(upkeep.run())
+
+    async def handle(self, method: str, request: Message) -> Message:
+        """Answer a message at the home, as its process does; after a crash never."""
+        machine = self.machines["home"]
+        generation = machine.generation
+        await machine.turn(generation)
+        if self.servicers is None:
+            await asyncio.get_running_loop().create_future()
+        assert self.servicers is not None
+        servicer = self.servicers[0] if hasattr(self.servicers[0], method) else self.servicers[1]
+        answer: Message = await called(servicer, method, request)
+        if method == "BorrowBudget":
+            self.witness.lent(request, answer)  # type: ignore[arg-type]
+        await machine.turn(generation)
+        return answer
+
+    async def client(self, home: str, number: int) -> None:
+        """Ask questions in one region, sometimes in another one, and again if there is no answer."""
+        dice = random.Random(self.dice.random())
+        loop = asyncio.get_running_loop()
+        account = ("acme", home if number else "shared")
+        while loop.time() < self.seconds:
+            await asyncio.sleep(dice.expovariate(0.7))
+            region = home if dice.random() < 0.9 else dice.choice(REGIONS)
+            question = dice.randrange(200)
+            name = f"{home}-{number}-{dice.getrandbits(64):x}"
+            try:
+                await self.ask(dice, region, account, question, name)
+            except (HomeStatusError, TimeoutError):
+                self.count("refused or unanswered questions")
+
+    async def ask(
+        self, dice: random.Random, region: str, account: tuple[str, ...], question: int, name: str
+    ) -> None:
+        """Ask one question: a direct charge, or a reservation that is settled, cancelled or forgotten."""
+        who = pb.Account(path=account)
+        cost = cost_pb2.Cost(information=dice.randint(1, 9), calls=0, unit_id=UNIT)
+        named = dice.random() < 0.7
+        # The same question has the same cost, and the same release.
+        if named:
+            cost.information = 1 + question % 8
+        ids = {"query_id": f"q{question}", "release_id": f"r{question}"} if named else {"query_id": name}
+        if dice.random() < 0.5:
+            charge = pb.UpdateBudgetRequest(account=who, cost=cost, request_id=name)
+            if named:
+                charge.query_id, charge.release_id = ids["query_id"], ids["release_id"]
+            await self.charge(dice, region, charge)
+            return
+        reserve = pb.ReserveBudgetRequest(
+            account=who,
+            max_cost=cost_pb2.Cost(information=cost.information + 3, unit_id=UNIT),
+            query_id=ids["query_id"],
+            request_id=f"{name}-r",
+        )
+        reserve.ttl.seconds = dice.choice((2, 20))
+        held = await self.persistently(dice, region, "ReserveBudget", reserve)
+        await asyncio.sleep(dice.random() * 4)
+        fate = dice.random()
+        if fate < 0.1:
+            return
+        if fate < 0.2:
+            cancel = pb.ReleaseReservationRequest(
+                account=who, reservation_id=held.reservation_id, request_id=f"{name}-c"
+            )
+            await self.persistently(dice, region, "ReleaseReservation", cancel)
+            return
+        settle = pb.UpdateBudgetRequest(
+            account=who,
+            cost=cost,
+            request_id=name,
+            reservation_id=held.reservation_id,
+            release_id=ids.get("release_id", ""),
+        )
+        await self.charge(dice, region, settle)
+
+    async def charge(self, dice: random.Random, region: str, request: pb.UpdateBudgetRequest) -> None:
+        """Charge, and note what was acknowledged."""
+        answer = await self.persistently(dice, region, "UpdateBudget", request)
+        self.count("acknowledged charges")
+        if not answer.already_paid:
+            self.witness.acknowledged[request.request_id, region] = answer.charged.information
+
+    async def persistently(self, dice: random.Random, region: str, method: str, request: Message) -> Any:
+        """Ask again with the same id while there is no answer."""
+        for _ in range(4):
+            machine = self.machines[region]
+            try:
+                async with asyncio.timeout(6.0):
+                    await machine.turn(machine.generation)
+                    return await called(self.services[region], method, request)
+            except TimeoutError:
+                self.count("retries")
+            except HomeStatusError as error:
+                if not error.is_transient:
+                    raise
+                self.count("retries")
+            await asyncio.sleep(dice.random() * 2)
+        raise TimeoutError
+
+    async def faults(self) -> None:
+        """Let things go wrong, one after another and at the same time."""
+        loop = asyncio.get_running_loop()
+        running = []
+        kinds = (self.cut, self.crash_region, self.crash_home, self.pause)
+        while loop.time() < self.seconds - 60:
+            await asyncio.sleep(self.dice.expovariate(1 / 15.0))
+            running.append(asyncio.ensure_future(self.dice.choice(kinds)()))
+        await asyncio.gather(*running)
+
+    async def cut(self) -> None:
+        """Cut a region off, sometimes for longer than a lease."""
+        network = self.networks[self.dice.choice(REGIONS)]
+        self.count("cuts")
+        network.is_cut = True
+        await asyncio.sleep(self.dice.choice((3.0, 20.0, 1.5 * LENGTH_SECONDS)))
+        network.is_cut = False
+
+    async def crash_region(self) -> None:
+        """Kill a region's process and start another one."""
+        name = self.dice.choice(REGIONS)
+        if name not in self.services:
+            return
+        self.count("crashes of a region")
+        self.machines[name].crash()
+        await asyncio.sleep(self.dice.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
+        await self.machines[name].running.wait()
+        await self.start_region(name)
+
+    async def crash_home(self) -> None:
+        """Kill the home's process and start another one."""
+        self.count("crashes of the home")
+        self.machines["home"].crash()
+        await asyncio.sleep(self.dice.choice((0.5, 10.0)))
+        self.start_home()
+
+    async def pause(self) -> None:
+        """Hold a machine's process up, between any two of its steps."""
+        machine = self.machines[self.dice.choice(("home", *REGIONS))]
+        self.count("pauses")
+        machine.running.clear()
+        await asyncio.sleep(self.dice.choice((1.0, 5.0, 1.5 * LENGTH_SECONDS)))
+        machine.running.set()
+
+    def look(self) -> None:
+        """Show the witness what was committed since it looked last."""
+        home = self.machines["home"]
+        for entry in home.disk.journal[self.seen["home"] :]:
+            rule = self.witness.limits[entry.account].window
+            self.witness.home_committed(entry, rule.around(entry.holds[-1].window_start).window.start)
+        self.seen["home"] = len(home.disk.journal)
+        for name in REGIONS:
+            machine = self.machines[name]
+            for entry in machine.disk.journal[self.seen[name] :]:
+                self.witness.region_committed(name, entry, entry.time - machine.skew + home.skew)
+            self.seen[name] = len(machine.disk.journal)
+
+    async def demand_settled(self) -> None:
+        """Check the end of the history."""
+        home = self.machines["home"]
+        held = [id_ for (_, id_) in home.disk.reservations if is_lease(id_)]
+        # Those that have lapsed end with the next request of their root.
+        now = home.clock()
+        held = [id_ for id_ in held if home.disk.reservations["acme", id_].expires_at > now]
+        held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].book.leases]
+        journals = {name: self.machines[name].disk.journal for name in REGIONS}
+        self.witness.demand_settled(home.disk.journal, journals, held)
+
+
+async def called(servicer: Any, method: str, request: Message) -> Any:
+    """Call a servicer; its errors become HomeStatusError."""
+    context = Context()
+    try:
+        return await getattr(servicer, method)(request, context)
+    except AbortedError:
+        raise HomeStatusError(context.status) from None

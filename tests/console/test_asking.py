@@ -1,0 +1,166 @@
+"""The way of an analyst's question, from the catalogue to the answer and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.console.people import TOP, Person, Visitors
+from tests.console.stage import WIDE_ELEMENTS
+
+
+async def test_a_question_goes_from_the_catalogue_to_an_answer_that_is_listed(ana: Person) -> None:
+    """The price is seen before anything is paid, and the history shows the answer again for nothing."""
+    start = await ana.get("/ask")
+    assert "feedback" in start.text
+    assert "article_id" in start.text
+    builder = await ana.get("/ask/feedback")
+    before = await ana.left()
+    price = await ana.send(builder.form("/price"), by="app", k="3")
+    assert price.status == 200, price.text
+    assert "information units" in price.text
+    assert "of the truth with 95 %" in price.text
+    assert "such questions until it is refreshed" in price.text
+    assert before == await ana.left()
+    answer = await ana.send(price.form("/answer"))
+    assert answer.status == 200, answer.text
+    assert "RUMORS_LINE_BOT" in answer.text
+    paid = before - await ana.left()
+    assert paid > 0
+    assert answer.response.url.path.startswith("/answers/")
+    assert len([1 for tag, named in answer.tags if tag == "rect" and named.get("class") == "value"]) == 3
+    history = await ana.get("/history")
+    assert "Top 3 of app in feedback" in history.text
+    again = await ana.get(str(answer.response.url.path))
+    assert "RUMORS_LINE_BOT" in again.text
+    assert before - paid == await ana.left()
+
+
+async def test_an_answer_is_found_by_its_page_after_a_new_log_in(visitors: Visitors) -> None:
+    """The page comes from the gateway's list, and not from this log-in's memory alone."""
+    first = await visitors.analyst("bert")
+    answer = await first.send((await first.priced()).form("/answer"))
+    second = await visitors.analyst("bert")
+    assert "RUMORS_LINE_BOT" in (await second.get(answer.response.url.path)).text
+    other = await visitors.analyst("cleo")
+    assert (await other.get(answer.response.url.path)).status == 404
+
+
+async def test_sql_is_priced_and_answered(ana: Person) -> None:
+    """SQL has the same way, and a mistake in it names the place and keeps the text."""
+    sql = "SELECT score, COUNT(DISTINCT member_id) AS people FROM feedback GROUP BY score ORDER BY people DESC LIMIT 3"
+    answer = await ana.send((await ana.priced(sql=sql)).form("/answer"))
+    assert answer.status == 200
+    assert "people" in answer.text
+    wrong = await ana.priced(sql="SELECT member_id FROM feedback WHERE")
+    assert wrong.status == 422
+    assert "Nothing was charged" in wrong.text
+    assert dict(wrong.form("/price").fields)["sql"] == "SELECT member_id FROM feedback WHERE"
+
+
+async def test_a_form_that_is_sent_twice_at_once_is_paid_once(ana: Person) -> None:
+    """Also where answers do not repeat, so that the ledger alone would let both be charged."""
+    price = await ana.priced(table="fresh", by="name", k="2")
+    form, before = price.form("/answer"), await ana.left()
+    pages = await asyncio.gather(*(ana.send(form) for _ in range(4)))
+    assert {page.response.url.path for page in pages} == {pages[0].response.url.path}
+    assert {page.status for page in pages} == {200}
+    once = before - await ana.left()
+    later = await ana.send(form)
+    assert later.status == 200
+    assert before - once == await ana.left()
+    other = await ana.send((await ana.priced(table="fresh", by="name", k="2")).form("/answer"))
+    assert other.status == 200
+    assert before - 2 * once == await ana.left()
+
+
+async def test_a_form_of_two_log_ins_of_one_person_is_paid_once(visitors: Visitors) -> None:
+    """The gateway knows the form's request id, whichever console or log-in it comes from."""
+    first, second = await visitors.analyst("dora"), await visitors.analyst("dora")
+    form = (await first.priced(table="fresh", by="name", k="2")).form("/answer")
+    before = await first.left()
+    assert (await first.send(form)).status == 200
+    once = before - await first.left()
+    sent = [(name, value) for name, value in form.fields if name != "form_key"]
+    assert (await second.post("/answer", [*sent, ("form_key", await second.form_key())])).status == 200
+    assert before - once == await second.left()
+
+
+async def test_an_exhausted_budget_says_what_is_missing_and_what_would_fit(visitors: Visitors) -> None:
+    """Nothing is charged, and the page names the level, the unit and the largest k."""
+    poor = await visitors.analyst(org="poor")
+    price = await poor.priced(table="feedback", by="score", k="3")
+    assert "0 such questions" in price.text
+    refused = await poor.send(price.form("/answer"))
+    assert refused.status == 429
+    assert "The budget does not hold this" in refused.text
+    assert "needed" in refused.text
+    assert "With at most 1 elements it would fit now." in refused.text
+
+
+async def test_a_refused_question_keeps_what_was_filled_in(ana: Person) -> None:
+    """The form is there again, with the reason and the values."""
+    fields = {"table": "feedback", "by": "score", "k": "2", "filter.score": "in", "values.score": "one"}
+    page = await ana.priced(**fields)
+    assert page.status == 422
+    assert "values of score: expected a whole number" in page.text
+    kept = page.form("/price").fields
+    assert {("by", "score"), ("k", "2"), ("filter.score", "in"), ("values.score", "one")} <= set(kept)
+
+
+async def test_filters_and_days_reach_the_question(ana: Person) -> None:
+    """Values have the types of their columns, and the price page says how many conditions there are."""
+    filters = {
+        "filter.score": "range",
+        "lower.score": "0",
+        "upper.score": "1",
+        "from": "2019-01-01",
+        "to": "2020-01-01",
+    }
+    page = await ana.priced(**TOP, **filters)
+    assert page.status == 200, page.text
+    assert "2 conditions" in page.text
+    assert (await ana.send(page.form("/answer"))).status == 200
+    changed = await ana.send(page.form("/ask"))
+    assert {("lower.score", "0"), ("to", "2020-01-01"), ("by", "app")} <= set(changed.form("/price").fields)
+
+
+async def test_a_series_and_a_total_are_answered(ana: Person) -> None:
+    """A series is in the order of time, and a total is one row."""
+    series = await ana.send(
+        (
+            await ana.priced(table="feedback", bucket="year", **{"from": "2018-01-01", "to": "2020-01-01"})
+        ).form("/answer")
+    )
+    assert series.status == 200, series.text
+    assert "2018-01-01" in series.text
+    total = await ana.send((await ana.priced(table="feedback", measure="distinct_members")).form("/answer"))
+    assert total.status == 200
+    assert "total" in total.text
+
+
+async def test_a_large_answer_has_pages_and_the_file_has_all_of_it(ana: Person) -> None:
+    """A page shows a hundred rows and fifty bars."""
+    price = await ana.priced(table="wide", by="element")
+    answer = await ana.send(price.form("/answer"))
+    assert answer.status == 200, answer.text
+    assert f"the first 50 of {WIDE_ELEMENTS:,} elements" in answer.text
+    path = answer.response.url.path
+    last = await ana.get(f"{path}?page=10")
+    assert f"Page 10 of {WIDE_ELEMENTS // 100}" in last.text
+    assert f"{WIDE_ELEMENTS}" in last.text
+    file = await ana.get(f"{path}/answer.csv")
+    assert len(file.html.splitlines()) == 1 + WIDE_ELEMENTS
+    assert (await ana.get(f"{path}?page=zero")).status == 422
+
+
+async def test_an_answer_is_sharpened_once_its_price_was_seen(ana: Person) -> None:
+    """The same elements are counted again, and the new answer says that its counts are of two looks."""
+    answer = await ana.send((await ana.priced(table="articles", by="article_id", k="5")).form("/answer"))
+    assert answer.status == 200, answer.text
+    price = await ana.send(answer.form("/price"), units="13")
+    assert price.status == 200
+    assert "13" in price.text
+    assert "sharpened with 13 units" in price.text
+    sharper = await ana.send(price.form("/answer"))
+    assert sharper.status == 200, sharper.text
+    assert "counts are of 2 looks together" in sharper.text
