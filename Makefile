@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-stream properties protos release-check rolling sensitivity simulate superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity simulate superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -154,6 +154,9 @@ pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thous
 
 pinot-failures: $(VENV)/.dev ## servers and brokers of a real Pinot that load, lag behind, are replaced or die, one after the other
 	GRIS_TEST_PINOT_FAILURES=1 GRIS_TEST_LONG=1 $(BIN)/python -m pytest tests/pinot/failures
+
+pinot-real-time: $(VENV)/.dev ## tables of a real Pinot that take in a stream from Kafka, whose segments are completed and removed and whose servers die
+	GRIS_TEST_PINOT_FAILURES=1 GRIS_TEST_LONG=1 $(BIN)/python -m pytest -s tests/pinot/test_real_time_tables.py tests/pinot/failures/test_stream_failures.py
 
 pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL; makes tables of its own and removes them
 	@$(BIN)/python -m tests.campaigns.pinot_check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')

@@ -29,7 +29,7 @@ from dp_service.queries.tables import (
     ValueColumn,
     ValueNulls,
 )
-from dp_service.queries.times import Refresh, TimeColumn
+from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_count, format_exact
@@ -354,8 +354,23 @@ def _format_time(time: TimeColumn | None) -> str:
     closed = time.closed
     return (
         f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
-        f"{format_count(closed.delay_minutes, 'minute')}"
+        f"{format_count(closed.delay_minutes, 'minute')}{_format_stream(time.stream)}"
     )
+
+
+def _format_stream(stream: Stream | None) -> str:
+    if stream is None:
+        return ""
+    promises = (
+        "; rows of closed periods are never replaced, by promise" if stream.replaced_until_closed else ""
+    )
+    if stream.offline_days_are_whole:
+        promises += "; its offline part holds whole days, by promise"
+    match stream.complete_by:
+        case CompleteBy.OFFSETS:
+            return f"; takes in a stream, complete by its offsets{promises}"
+        case CompleteBy.DELAY:
+            return f"; takes in a stream, complete by that time, by promise{promises}"
 
 
 def _format_consistency(table: Table) -> str:
@@ -460,6 +475,17 @@ def _plain_time(time: TimeColumn) -> dict[str, Any]:
         "zone": time.zone,
         "refresh": None if closed is None else closed.refresh,
         "delay_minutes": None if closed is None else closed.delay_minutes,
+        **_plain_stream(time.stream),
+    }
+
+
+def _plain_stream(stream: Stream | None) -> dict[str, Any]:
+    if stream is None:
+        return {}
+    return {
+        "complete_by": stream.complete_by,
+        "replaced_rows": "until_closed" if stream.replaced_until_closed else None,
+        "offline_part": "whole_days" if stream.offline_days_are_whole else None,
     }
 
 

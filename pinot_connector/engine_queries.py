@@ -11,7 +11,9 @@ from pinot_connector.engines.base import (
     CELL_COLUMN,
     BoundedCopy,
     CellColumn,
+    ClosedStream,
     ColumnType,
+    CompleteBy,
     Element,
     EngineQuery,
     ExpectedColumn,
@@ -41,6 +43,11 @@ _FEATURES = {
     dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,
     dp_pb2.ENGINE_FEATURE_BOUNDED_COPY: Feature.BOUNDED_COPY,
     dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS: Feature.PAIRS_COPY,
+    dp_pb2.ENGINE_FEATURE_CLOSED_STREAM: Feature.CLOSED_STREAM,
+}
+_COMPLETE_BY = {
+    dp_pb2.COMPLETE_BY_OFFSETS: CompleteBy.OFFSETS,
+    dp_pb2.COMPLETE_BY_DELAY: CompleteBy.DELAY,
 }
 
 _VALUE_TYPES = {
@@ -84,6 +91,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         sums=tuple(map(_read_value, translation.sums)),
         quantiles=_read_value(translation.quantiles) if of_quantiles else None,
         own_counts=translation.own_counts,
+        stream=_stream(translation.stream) if translation.HasField("stream") else None,
     )
 
 
@@ -102,6 +110,17 @@ def second_query(first: EngineQuery, look: dp_pb2.NextLook, dialect: str) -> Eng
 def _copy(message: dp_pb2.BoundedCopy) -> BoundedCopy:
     return BoundedCopy(
         message.table, message.member, tuple(message.elements), message.delta_0, message.period
+    )
+
+
+def _stream(message: dp_pb2.ClosedStream) -> ClosedStream:
+    return ClosedStream(
+        message.time_column,
+        message.start,
+        message.end,
+        known(_COMPLETE_BY, message.complete_by),
+        message.replaced_until_closed,
+        message.offline_days_are_whole,
     )
 
 

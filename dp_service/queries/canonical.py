@@ -176,8 +176,15 @@ class CanonicalQuery:
 
     def end_of(self, column: str) -> int:
         """Return the first integer above all that an ordinal column, which is restricted, may have."""
+        return self._intervals_of(column)[-1].end
+
+    def start_of(self, column: str) -> int:
+        """Return the smallest integer that an ordinal column, which is restricted, may have."""
+        return self._intervals_of(column)[0].start
+
+    def _intervals_of(self, column: str) -> Intervals:
         return next(
-            each.intervals[-1].end
+            each.intervals
             for each in self.restrictions
             if isinstance(each, OrdinalRestriction) and each.column.name == column
         )

@@ -34,6 +34,7 @@ from dp_service.queries.policy_schema import (
     TableSchema,
     TimeSchema,
 )
+from dp_service.queries.policy_streams import check_streams, stream_of
 from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
@@ -152,6 +153,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     check_values(policy, schema, fault)
     check_quantiles(policy, schema, fault)
     check_buckets(policy, schema, fault)
+    check_streams(schema, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(tuple(fault.problems))
@@ -285,7 +287,7 @@ def _time(schema: TimeSchema) -> TimeColumn:
         unit = _TIME_UNITS[schema.unit]
     delay = DEFAULT_DELAY_MINUTES if schema.delay_minutes is None else schema.delay_minutes
     closed = None if schema.refresh is None else ClosedPeriods(schema.refresh, delay)
-    return TimeColumn(schema.column, unit, schema.zone, closed)
+    return TimeColumn(schema.column, unit, schema.zone, closed, stream_of(schema))
 
 
 def _timestamps(schema: ColumnSchema, zone: str) -> Timestamps | None:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs, ValueNulls
-from dp_service.queries.times import Refresh
+from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.terms import (
     Answering,
     BoundedBy,
@@ -44,6 +44,7 @@ MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
 OFFLINE_SUFFIX = "_OFFLINE"
 """How Pinot's name of the offline part of a table ends."""
+REALTIME_SUFFIX = "_REALTIME"
 MAXIMUM_PERIODS = 100_000
 MAXIMUM_NAMES = 500
 """How many elements of one column the first of two looks names at most.
@@ -168,6 +169,9 @@ class TimeSchema(_Strict):
     zone: Annotated[str, AfterValidator(_zone)] = "UTC"
     refresh: Annotated[Refresh, Field(strict=False)] | None = None
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
+    complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
+    replaced_rows: Literal["until_closed"] | None = None
+    offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = []
 
 

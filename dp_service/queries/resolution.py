@@ -38,6 +38,7 @@ from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In,
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
 from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
+from dp_service.queries.times import Stream
 from dp_service.release_parameters import Listing, ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
@@ -47,6 +48,16 @@ NAMES_TO_COME: tuple[Element, ...] = ()
 
 DEFAULT_D_BAR = 1000
 D_BAR_PER_K = 10
+
+
+@dataclass(frozen=True)
+class ClosedStream:
+    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`."""
+
+    time_column: str
+    start: int
+    end: int
+    stated: Stream
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,7 @@ class Resolution:
         names: The elements that the second of two looks counts, in ascending order; `NAMES_TO_COME`: it will count
             some, and the query is only to be read. None: it is the only look, or the first one.
         pairs: How the question is asked of a pairs copy, which `query` then names; None: of the table itself.
+        stream: What must hold of the stream that the table takes in; None: it takes in none.
     """
 
     query: CanonicalQuery
@@ -84,6 +96,7 @@ class Resolution:
     copy: PreparedCopy | None = None
     names: tuple[Element, ...] | None = None
     pairs: PairsRange | None = None
+    stream: ClosedStream | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -141,6 +154,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         member_type=None if member is None else member.type,
         requested_k=_requested_k(query, parameters),
         copy=prepared_copy(table),
+        stream=_stream(table, canonical),
     )
     return _of_pairs(resolution, table)
 
@@ -160,6 +174,8 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
         fixed_data_version=pairs.version,
         reads=columns_read_of_pairs(query, table),
         pairs=pairs,
+        # The copy takes in none.
+        stream=None,
     )
 
 
@@ -289,6 +305,13 @@ def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
     if table.time is None or table.time.closed is None:
         return table.data_version
     return f"closed:{query.end_of(table.time.name)}:{table.data_version or ''}"
+
+
+def _stream(table: Table, query: CanonicalQuery) -> ClosedStream | None:
+    if table.time is None or table.time.stream is None:
+        return None
+    name = table.time.name
+    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream)
 
 
 def _window(table: Table, closed_before: int | None) -> str | None:

@@ -47,14 +47,41 @@ class ClosedPeriods:
     delay_minutes: int
 
 
+class CompleteBy(StrEnum):
+    """How it is known that all rows of a closed period have been taken in from a stream.
+
+    By the offsets of the stream's end, read after the period was closed; or by the delay alone.
+    """
+
+    OFFSETS = "offsets"
+    DELAY = "delay"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The stream that a table takes in.
+
+    `replaced_until_closed`: newer rows may replace older ones, but none of a closed period. `offline_days_are_whole`:
+    it may have an offline part, which holds every row of each day up to its last one. Its author promises both.
+    """
+
+    complete_by: CompleteBy
+    replaced_until_closed: bool = False
+    offline_days_are_whole: bool = False
+
+
 @dataclass(frozen=True)
 class TimeColumn:
-    """The column that time ranges restrict; `zone` is an IANA name, `closed` None: rows count as they arrive."""
+    """The column that time ranges restrict.
+
+    `zone` is an IANA name. `closed` None: rows count as they arrive. `stream` None: the policy knows of none.
+    """
 
     name: str
     unit: TimeUnit
     zone: str = "UTC"
     closed: ClosedPeriods | None = None
+    stream: Stream | None = None
 
     def first_value_from(self, timestamp: datetime.datetime) -> int:
         """Return the smallest value that does not stand for a time before `timestamp`, which is in UTC.

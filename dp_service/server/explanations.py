@@ -10,7 +10,7 @@ from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.times import Refresh, TimeUnit
+from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
@@ -53,12 +53,41 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         )
     if resolution.window:
         lines.append(f"Only closed periods count: rows with {resolution.window}.")
+    lines.extend(_stream(resolution))
     if parameters.d_bar:
         lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
     if noise_scale is not None:
         lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {_written(noise_scale)}.")
     lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
+
+
+def _stream(resolution: Resolution) -> Iterator[str]:
+    """Yield how it is known that the rows of a stream are in, and what is only promised."""
+    if resolution.stream is None:
+        return
+    stated = resolution.stream.stated
+    match stated.complete_by:
+        case CompleteBy.OFFSETS:
+            yield (
+                "The table takes in a stream: the question is answered once each of its partitions is in up to where "
+                "the stream ended after the period was closed."
+            )
+        case CompleteBy.DELAY:
+            yield (
+                "The table takes in a stream: that its rows are in by the time a period is closed is a promise of the "
+                "policy's author, and only a consumer that has stopped is noticed."
+            )
+    if stated.replaced_until_closed:
+        yield (
+            "Newer rows replace older ones: that none of a closed period is replaced is a promise of the policy's "
+            "author, and nothing checks it."
+        )
+    if stated.offline_days_are_whole:
+        yield (
+            "If the table has an offline part, that it holds all rows of the stream up to its last day is a promise of "
+            "the policy's author, and nothing checks it."
+        )
 
 
 def _column_names(resolution: Resolution) -> list[str]:

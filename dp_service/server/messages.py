@@ -21,7 +21,8 @@ from dp_service.queries.errors import QuestionError
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
-from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeUnit
+from dp_service.queries.resolution import ClosedStream
+from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, CompleteBy, TimeUnit
 from dp_service.release_parameters import LooksBefore, ReleaseParameters, SummedValue
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
@@ -98,6 +99,11 @@ _FEATURES = {
     Feature.BOUNDED_COPY: dp_pb2.ENGINE_FEATURE_BOUNDED_COPY,
     Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS,
     Feature.FIRST_COUNTS: dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
+    Feature.CLOSED_STREAM: dp_pb2.ENGINE_FEATURE_CLOSED_STREAM,
+}
+_COMPLETE_BY = {
+    CompleteBy.OFFSETS: dp_pb2.COMPLETE_BY_OFFSETS,
+    CompleteBy.DELAY: dp_pb2.COMPLETE_BY_DELAY,
 }
 
 
@@ -281,6 +287,20 @@ def engine_features(
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
     }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
+
+
+def closed_stream(stream: ClosedStream | None) -> dp_pb2.ClosedStream | None:
+    """Return what must hold of the table's stream; None: nothing."""
+    if stream is None:
+        return None
+    return dp_pb2.ClosedStream(
+        time_column=stream.time_column,
+        start=stream.start,
+        end=stream.end,
+        complete_by=_COMPLETE_BY[stream.stated.complete_by],
+        replaced_until_closed=stream.stated.replaced_until_closed,
+        offline_days_are_whole=stream.stated.offline_days_are_whole,
+    )
 
 
 def bounded_copy(copy: PreparedCopy | None) -> dp_pb2.BoundedCopy | None:

@@ -40,6 +40,7 @@ from dp_service.server.kept_releases import show_release
 from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
     bounded_copy,
+    closed_stream,
     cost_message,
     expected_columns,
     pairs_copy,
@@ -229,6 +230,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             version_is_fixed=resolution.fixed_data_version is not None,
             bounded_copy=bounded_copy(resolution.copy),
             pairs_copy=pairs_copy(resolution.pairs),
+            stream=closed_stream(resolution.stream),
             unfinished=responses.unfinished_release(plan, self._keys.current),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)

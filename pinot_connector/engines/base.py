@@ -62,6 +62,7 @@ class Feature(Enum):
     PINOT_MULTISTAGE = "Pinot's multi-stage engine"
     BOUNDED_COPY = "a bounded copy that says how it was made"
     PAIRS_COPY = "a pairs copy whose rows are those of its manifest"
+    CLOSED_STREAM = "a table that holds every row of a stream from before the end of a period"
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,30 @@ class PairsCopy:
     periods: tuple[PairsPeriod, ...]
 
 
+class CompleteBy(Enum):
+    """How it is known that every row of a closed period has been taken in."""
+
+    OFFSETS = "offsets"
+    DELAY = "delay"
+
+
+@dataclass(frozen=True)
+class ClosedStream:
+    """What a table that takes in a stream has to hold: every row with a time from `start` to before `end`.
+
+    The numbers are values of `time_column`, whose period is closed before a query with them is made.
+    `replaced_until_closed`: newer rows may replace older ones, but none of a closed period. `offline_days_are_whole`:
+    an offline part of the table, if it has one, holds every row of each day up to its last one.
+    """
+
+    time_column: str
+    start: int
+    end: int
+    complete_by: CompleteBy
+    replaced_until_closed: bool = False
+    offline_days_are_whole: bool = False
+
+
 @dataclass(frozen=True)
 class EngineQuery:
     """A query that dp_service rendered for one engine.
@@ -183,7 +208,8 @@ class EngineQuery:
     `sums` are the columns that it sums: for each, the answer has one more column behind all counts, and behind these
     `own_counts` columns with the counts of those that have one of their own. `quantiles` is the column whose quantiles
     are asked for, None: there is none; `columns` then end with a `CellColumn`. With `double_sums` the engine may answer
-    with its sums as doubles: they are whole and small enough to be exact.
+    with its sums as doubles: they are whole and small enough to be exact. With
+    `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
     """
 
     table: str
@@ -199,6 +225,7 @@ class EngineQuery:
     quantiles: ReadValue | None = None
     double_sums: bool = False
     own_counts: int = 0
+    stream: ClosedStream | None = None
 
     @property
     def read_values(self) -> tuple[ReadValue, ...]:

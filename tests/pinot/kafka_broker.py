@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from deploy.pinot.cluster import FOLDER, PinotCluster, collect_jars
 from tests.pinot.waiting import wait_until
 
-_FLUSH_SECONDS = 20
+_FLUSH_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
             stderr=subprocess.STDOUT,
         )
     try:
-        wait_until(lambda: process.poll() is not None or _listens(port))
+        # It listens before it answers.
+        wait_until(lambda: process.poll() is not None or (_listens(port) and _answers(port)), 120)
         assert process.poll() is None, f"Kafka did not start; {folder}/kafka.out says why"
         yield Kafka(f"localhost:{port}")
     finally:
@@ -82,6 +84,13 @@ def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    try:
+        return bool(AdminClient({"bootstrap.servers": f"localhost:{port}"}).list_topics(timeout=10).brokers)
+    except KafkaException:
+        return False
 
 
 def _listens(port: int) -> bool:

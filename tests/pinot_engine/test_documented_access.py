@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
 from tests.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot
+from tests.support.fake_streams import BY_OFFSETS, divided
+from tests.support.fake_streams import asked as asked_stream
 from tests.support.pages import quoted, rows, section
 
 PAGE = "pinot.md"
@@ -20,6 +23,7 @@ _PATTERNS = {
     r"/segments/t(_OFFLINE)?/s/metadata": "/segments/{table}/{segment}/metadata",
     r"/(segments|tables)/t(?:_OFFLINE)?(/.*)?": r"/\1/{table}\2",
     r"/instances/.*": "/instances/{name}",
+    r"/debug/timeBoundary/t": "/debug/timeBoundary/{table}",
 }
 REFUSED: Mapping[str, tuple[str, Any]] = {
     "enable.distinct.count.bitmap.override": (
@@ -43,12 +47,14 @@ REFUSED: Mapping[str, tuple[str, Any]] = {
 }
 
 
-def listed(version: str, *, server_admin: bool) -> set[str]:
+def listed(version: str, *, server_admin: bool, of_stream: bool = False) -> set[str]:
     """Return the paths that the page lists for a version."""
     found = set()
     for request, _, when, _, _ in rows(section(PAGE, "### Permissions of its login"), "request"):
         is_old = version.startswith("0.")
         if ("before 1.0" in when and not is_old) or ("1.x" in when and is_old):
+            continue
+        if "for " in when and not of_stream:
             continue
         if "`server_admin`" in when and ("without" in when) == server_admin:
             continue
@@ -68,8 +74,21 @@ def asked(version: str, options: Mapping[str, Any]) -> set[str]:
         engine = PinotEngine(controller=pinot.url, broker=pinot.url, **options)
         confirmed(engine, QUERY)
         engine.close()
-        # The fake files plans, counts and routes under paths of its own.
-        return {_written(path) for path in pinot.paths if path not in ("/explain", "/count", "/routes")}
+        return _requests(pinot)
+
+
+def asked_of_a_stream() -> set[str]:
+    """Return the paths that a question about a stream with an offline part asks."""
+    with divided() as pinot:
+        engine = PinotEngine(controller=pinot.url, broker=pinot.url)
+        confirmed(engine, asked_stream(replace(BY_OFFSETS, offline_days_are_whole=True)))
+        engine.close()
+        return _requests(pinot)
+
+
+def _requests(pinot: FakePinot) -> set[str]:
+    # The fake files plans, counts and routes under paths of its own.
+    return {_written(path) for path in pinot.paths if path not in ("/explain", "/count", "/routes")}
 
 
 def _written(path: str) -> str:
@@ -86,6 +105,11 @@ def test_the_requests_of_the_page_are_those_that_are_made(version: str, server_a
     """Each of them, and no other: a login that has these permissions is enough, and none of them is for nothing."""
     options = {"server_admin": True} if server_admin else {}
     assert listed(version, server_admin=server_admin) == asked(version, options)
+
+
+def test_the_requests_of_the_page_for_streams_are_those_that_are_made() -> None:
+    """A table that takes in a stream and has an offline part needs all of them."""
+    assert listed("1.5.1", server_admin=False, of_stream=True) == asked_of_a_stream()
 
 
 def test_the_settings_of_the_page_are_those_that_are_refused() -> None:

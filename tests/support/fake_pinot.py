@@ -170,9 +170,11 @@ def _listed(pinot: FakePinot, table: str) -> dict[str, int]:
 def _routes(pinot: FakePinot, broker: str, sql: str) -> dict[str, Any]:
     """Return a broker's rows by segment; what has no rows is in no group."""
     found = re.search(r'FROM "(\w+)"', sql)
-    routes = pinot.routes_of.get(broker)
+    table = found[1] if found else ""
+    # A real-time part is under its own name, whichever broker it is.
+    routes = pinot.routes_of.get(table, pinot.routes_of.get(broker))
     if routes is None:
-        routes = _listed(pinot, found[1] if found else "")
+        routes = _listed(pinot, table)
     schema = {"columnNames": ["segment", "gris_count"], "columnDataTypes": ["STRING", "LONG"]}
     return {
         "resultTable": {

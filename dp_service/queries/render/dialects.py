@@ -51,6 +51,7 @@ class Feature(Enum):
     BOUNDED_COPY = "a bounded copy that says how it was made"
     PAIRS_COPY = "a pairs copy whose rows are those of its manifest"
     FIRST_COUNTS = "a client that reads of how many members an element is the first"
+    CLOSED_STREAM = "a table that holds every row of a stream from before the end of a period"
 
 
 class UnknownDialectError(ValueError):
@@ -86,6 +87,7 @@ class Dialect:
             text that `dp_service.bounding.order` hashes.
         needs_limit: Whether a query without a limit gets one of the engine's own.
         tells_copies: Whether the engine sees what a bounded copy says of itself; into others its operator loads one.
+        takes_in_streams: Whether a table of the engine may go on taking in a stream while it is asked.
         together: Writes several columns as one value, different ones for different values.
         order_hash: Writes the hash by which a member's elements are ordered (`dp_service.bounding.order`), from the
             salt and expressions that are texts.
@@ -111,6 +113,7 @@ class Dialect:
     canonical_text: Callable[[str, ColumnType | None], str]
     needs_limit: bool
     tells_copies: bool
+    takes_in_streams: bool
     together: Callable[[Sequence[str]], str]
     order_hash: Callable[[bytes, Sequence[str]], str]
     whole_timestamp: Callable[[str], str]
@@ -295,6 +298,7 @@ _STANDARD = Dialect(
     canonical_text=_standard_canonical_text,
     needs_limit=False,
     tells_copies=True,
+    takes_in_streams=False,
     together=_standard_together,
     order_hash=_duckdb_order_hash,
     whole_timestamp=str,
@@ -321,6 +325,7 @@ DIALECTS = {
         canonical_text=_pinot_canonical_text,
         needs_limit=True,
         tells_copies=False,
+        takes_in_streams=True,
         together=_pinot_together,
         order_hash=_pinot_order_hash,
         whole_timestamp=_pinot_whole_timestamp,

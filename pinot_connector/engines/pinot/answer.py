@@ -17,6 +17,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     ValueType,
 )
+from pinot_connector.engines.pinot.stream_readings import StreamReading
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
 
@@ -73,7 +74,9 @@ class Coverage:
 
     `broker` is the name of the broker that answered, empty before Pinot 1.0. `counted_before` is what a plain count of
     the whole table covered just before, on the same broker; None: no segment could be pruned for this answer. `use`
-    stands for the use of the table's version that it began under (`Controller.use`); 0: none.
+    stands for the use of the table's version that it began under (`Controller.use`); 0: none. `consuming` is how many
+    of the segments still take in a stream, and `stream` what was known of the table's stream before the query; None: it
+    has none.
     """
 
     segments_queried: int
@@ -82,6 +85,8 @@ class Coverage:
     broker: str = ""
     counted_before: Coverage | None = None
     use: int = 0
+    consuming: int = 0
+    stream: StreamReading | None = None
 
     @property
     def is_of_no_segment(self) -> bool:
@@ -252,6 +257,7 @@ def _coverage(response: Mapping[str, Any]) -> Coverage:
         segments_pruned=_statistic(response, "numSegmentsPrunedByBroker", default=0),
         documents=_statistic(response, "totalDocs"),
         broker=broker_of(response),
+        consuming=_statistic(response, "numConsumingSegmentsQueried", default=0),
     )
 
 

@@ -19,6 +19,7 @@ import pinotdb
 
 from pinot_connector.engines.pinot.answer import lost_a_server
 from pinot_connector.engines.pinot.controller_http import CONNECT_SECONDS
+from pinot_connector.engines.pinot.table_names import path_of
 from pinot_connector.errors import EngineGone, EngineRefused, EngineUnavailable, IncompleteAnswer
 
 # At its finest level, pinotdb writes whole answers to the log; they are true counts.
@@ -89,6 +90,36 @@ class Broker:
             raise EngineUnavailable(_LATE)
         return self._response(sql, deadline)
 
+    def ask_once(self, sql: str, deadline: Deadline) -> Mapping[str, Any]:
+        """Returns the broker's response, also if a server was lost; otherwise as `ask`."""
+        return self._response(sql, deadline)
+
+    def time_boundary(self, table: str, deadline: Deadline) -> Any:
+        """Returns where the broker divides a table between its two parts; None: it asks the real-time part alone.
+
+        Raises:
+            EngineUnavailable: the broker cannot be reached, fails, or did not answer before the deadline.
+            EngineRefused: our credentials are not accepted.
+        """
+        seconds = max(deadline.seconds_left, 0.001)
+        url = self._url._replace(
+            netloc=self._url.netloc.rpartition("@")[2],
+            path=f"{self._url.path.rstrip('/')}/debug/timeBoundary/{path_of(table)}",
+        )
+        problem = "Pinot's broker cannot be reached"
+        try:
+            reply = self._http.get(url.geturl(), timeout=httpx.Timeout(seconds))
+        except httpx.TimeoutException:
+            problem = _LATE
+        except httpx.HTTPError:
+            pass
+        else:
+            if reply.status_code == httpx.codes.NOT_FOUND:
+                return None
+            return _payload(reply.status_code, _json(reply))
+        # Raised outside of `except`, so that no error of a library hangs on it.
+        raise EngineUnavailable(problem)
+
     def _response(self, sql: str, deadline: Deadline) -> Mapping[str, Any]:
         seconds = deadline.seconds_left
         if seconds < 0.001:
@@ -136,6 +167,13 @@ class Broker:
     def _host(self) -> str:
         host = self._url.hostname or ""
         return f"[{host}]" if ":" in host else host
+
+
+def _json(reply: httpx.Response) -> object:
+    try:
+        return reply.json()
+    except ValueError:
+        return None
 
 
 def _payload(status: int, content: object) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pinot_connector.errors import EngineRefused
@@ -79,15 +80,40 @@ def require_exact_cluster(settings: Mapping[str, str]) -> None:
             raise EngineRefused(f"the cluster setting {name} lets Pinot answer something else than was asked")
 
 
+@dataclass(frozen=True)
+class TableParts:
+    """The configurations of a table's offline part and of its real-time part; None: it has no such part."""
+
+    offline: Mapping[str, Any] | None
+    real_time: Mapping[str, Any] | None
+
+    @property
+    def configurations(self) -> tuple[Mapping[str, Any], ...]:
+        """Those that there are."""
+        return tuple(each for each in (self.offline, self.real_time) if each is not None)
+
+    @property
+    def replaces_rows(self) -> bool:
+        """Whether newer rows of the stream replace older ones (upsert)."""
+        upsert = (self.real_time or {}).get("upsertConfig") or {}
+        return str(upsert.get("mode") or "NONE").upper() != "NONE"
+
+
+def parts_of(tables: Mapping[str, Any]) -> TableParts:
+    """Returns the parts of a table, from the answer to `GET /tables/{table}`."""
+    return TableParts(tables.get("OFFLINE") or None, tables.get("REALTIME") or None)
+
+
 def require_exact_table(tables: Mapping[str, Any]) -> None:
     """Refuses a table configuration that rewrites counts; `tables` is the answer to `GET /tables/{table}`."""
-    if not tables.get("OFFLINE"):
-        if tables.get("REALTIME"):
-            raise EngineRefused(
-                "the table takes in data in real time alone; only an offline part can be asked"
-            )
-        raise EngineRefused("Pinot has no such offline table")
-    config = tables["OFFLINE"]
+    parts = parts_of(tables)
+    if not parts.configurations:
+        raise EngineRefused("Pinot has no such table")
+    for config in parts.configurations:
+        _require_exact_part(config)
+
+
+def _require_exact_part(config: Mapping[str, Any]) -> None:
     query = config.get("query") or {}
     if _is_on(query.get("useApproximateFunction")):
         raise EngineRefused("the table setting useApproximateFunction makes counts inexact")

@@ -23,7 +23,9 @@ from pinot_connector.engines.pinot.columns import (
     require_uncut,
 )
 from pinot_connector.engines.pinot.configuration import (
+    TableParts,
     lists_segments,
+    parts_of,
     require_exact_cluster,
     require_exact_table,
     require_known_version,
@@ -59,7 +61,7 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-def _only_our_errors(read: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+def only_our_errors(read: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Translates whatever a malformed answer leads to into one error; some proxies answer with a page of their own."""
 
     @wraps(read)
@@ -104,6 +106,7 @@ class Controller:
         self._checked_at: dict[str, float] = {}
         self._columns: dict[str, Mapping[str, PinotColumn]] = {}
         self._pruning_columns: dict[str, frozenset[str]] = {}
+        self._parts: dict[str, TableParts] = {}
 
     def close(self) -> None:
         """Ends the threads."""
@@ -124,7 +127,7 @@ class Controller:
             state = self.state(table)
         return state
 
-    @_only_our_errors
+    @only_our_errors
     def _seconds_to_wait(self, table: str, state: TableState) -> float:
         return self._settling.seconds_to_wait(table, state, is_pruned=bool(self._pruning_columns.get(table)))
 
@@ -157,7 +160,7 @@ class Controller:
             raise DataChanged("the table changed while the question ran")
         return state
 
-    @_only_our_errors
+    @only_our_errors
     def _read_again(self, table: str) -> TableState:
         latest = self._latest.get(table)
         is_entire = latest is not None and latest.state.is_entire
@@ -170,7 +173,7 @@ class Controller:
             self._settling.compare(table, Replicas.read({}, external))
         return state
 
-    @_only_our_errors
+    @only_our_errors
     def state(self, table: str) -> TableState:
         """Reads everything that determines what a whole answer of the table covers."""
         path, segments = path_of(table), self._segments
@@ -200,7 +203,7 @@ class Controller:
                 return latest.state
         return self.state(table)
 
-    @_only_our_errors
+    @only_our_errors
     def require_exact_counts(self, table: str) -> None:
         """Refuses a cluster or a table whose configuration makes Pinot rewrite counts; checks again once a minute."""
         if time.monotonic() - self._checked_at.get(table, float("-inf")) < CONFIGURATION_SECONDS:
@@ -216,7 +219,8 @@ class Controller:
         require_exact_table(tables)
         require_short_texts(schema)
         self._columns[table] = columns_of(schema)
-        self._pruning_columns[table] = pruning_columns(tables["OFFLINE"])
+        self._parts[table] = parts = parts_of(tables)
+        self._pruning_columns[table] = frozenset().union(*map(pruning_columns, parts.configurations))
         self._checked_at[table] = time.monotonic()
 
     def require_exact_answer(self, query: EngineQuery) -> None:
@@ -235,12 +239,16 @@ class Controller:
         """Returns the columns by which a broker leaves out segments of a table that was found safe to ask."""
         return self._pruning_columns[table]
 
-    @_only_our_errors
+    def parts(self, table: str) -> TableParts:
+        """Returns the parts of a table that was found safe to ask."""
+        return self._parts[table]
+
+    @only_our_errors
     def tables(self) -> frozenset[str]:
         """Returns the names of the cluster's tables, without their types."""
         return frozenset(str(name) for name in self._read("/tables")["tables"])
 
-    @_only_our_errors
+    @only_our_errors
     def require_multistage(self) -> None:
         """Refuses a cluster whose multi-stage engine is too old."""
         require_multistage_version(self._read("/version"))

@@ -16,11 +16,15 @@ from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS, LimitsInForce, explained_query
 from pinot_connector.engines.pinot.loaded_segments import DEFAULT_SETTLE_SECONDS, LoadOptions
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
+from pinot_connector.engines.pinot.real_time import RealTime
 from pinot_connector.engines.pinot.routes import Routes
-from pinot_connector.engines.pinot.table_names import names_of
+from pinot_connector.engines.pinot.table_names import names_of, real_time_refused
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.engines.pinot.timings import DEFAULT_TIMINGS, PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
+
+REAL_TIME_VERSION = "pinot:real-time"
+"""The version of every table that takes in a stream."""
 
 _TRIES = 3
 # No group is left out, whatever the cluster's settings.
@@ -92,12 +96,14 @@ class PinotEngine:
         self._limits = LimitsInForce(timings)
         self._pairs = PairsCopies(self, prefix=_PAIRS_PREFIX, adds_doubles=True)
         self._routes = Routes(self._broker.ask)
+        self._real_time = RealTime(self._controller, self._controller_http, self._broker, timings)
         self._timeout_seconds = timeout_seconds
 
     def data_version(self, table: str) -> str:
         """Returns the version of a table: a hash over the names and checksums of its segments.
 
-        It may be up to a minute old; an answer on any other is not confirmed.
+        It may be up to a minute old; an answer on any other is not confirmed. A table that takes in a stream has none
+        of its own, and all have the same: only the end of a closed period tells its data apart.
 
         Raises:
             EngineUnavailable: the controller cannot be reached, or took too long.
@@ -105,6 +111,8 @@ class PinotEngine:
             DataChanged: the table is being loaded, or its servers have not loaded a new version yet.
         """
         self._controller.require_exact_counts(table)
+        if self._controller.parts(table).real_time is not None:
+            return REAL_TIME_VERSION
         return self._controller.settled_state(table).data_version
 
     def tables(self) -> frozenset[str]:
@@ -140,6 +148,11 @@ class PinotEngine:
         """
         self._pairs.require(query, data_version)
         self._controller.require_exact_answer(query)
+        if self._controller.parts(query.table).real_time is not None:
+            if query.stream is None:
+                raise real_time_refused(query.table)
+            deadline = Deadline.after(self._timeout_seconds)
+            return self._real_time.answer(query, query.stream, data_version, deadline)
         state = self._controller.settled_state(query.table)
         if state.data_version != data_version:
             raise DataChanged(_CHANGED)
@@ -161,6 +174,10 @@ class PinotEngine:
             EngineRefused: the broker answers with fewer rows than a query asks for.
         """
         coverage, deadline = _coverage(answer), Deadline.after(self._timeout_seconds)
+        if query.stream is not None and coverage.stream is not None:
+            self._real_time.confirm(query, query.stream, coverage, deadline)
+            self._require_limit(query, coverage, deadline, has_rows=bool(coverage.documents))
+            return
         counted_after = None
         if coverage.counted_before is not None:
             counted_after = self._count_after(query.table, coverage.broker, deadline)
@@ -177,13 +194,12 @@ class PinotEngine:
             # Another set of segments is another version, which can be asked again.
             _require_version(self._controller.state(query.table), answer)
             raise
-        # The multi-stage engine lowers no LIMIT.
-        if Feature.PINOT_MULTISTAGE not in query.requires:
-            self._require_limit(query, coverage, state, deadline)
+        self._require_limit(query, coverage, deadline, has_rows=any(state.documents))
 
     def close(self) -> None:
         """Closes connections and ends threads."""
         self._controller.close()
+        self._real_time.close()
         self._controller_http.close()
         self._broker.close()
 
@@ -244,15 +260,17 @@ class PinotEngine:
         raise EngineUnavailable(_OTHER_BROKERS)
 
     def _require_limit(
-        self, query: EngineQuery, coverage: Coverage, state: TableState, deadline: Deadline
+        self, query: EngineQuery, coverage: Coverage, deadline: Deadline, *, has_rows: bool
     ) -> None:
-        """Refuses the answer of a broker that lowers LIMIT."""
+        """Refuses the answer of a broker that lowers LIMIT; the multi-stage engine lowers none."""
+        if Feature.PINOT_MULTISTAGE in query.requires:
+            return
         columns = self._controller.columns(query.table)
         self._limits.require(
             coverage.broker,
             query.row_limit,
             lambda limit: self._broker.ask(explained_query(query.table, columns, limit), deadline),
-            has_rows=any(state.documents),
+            has_rows=has_rows,
         )
 
 

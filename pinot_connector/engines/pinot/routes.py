@@ -27,7 +27,7 @@ _OPTIONS = (
     "SET skipUpsert=true; "
 )
 _NAME = "segment"
-_LATE_BROKER = "a broker of Pinot has not learned of the table's new version yet; ask again later"
+LATE_BROKER = "a broker of Pinot has not learned of the table's new version yet; ask again later"
 
 Ask = Callable[[str, Deadline], Mapping[str, Any]]
 """Returns a broker's response to a query."""
@@ -97,9 +97,9 @@ class Routes:
             return self._locks.setdefault(table, Lock())
 
 
-def routes_query(table: str, state: TableState) -> EngineQuery:
+def routes_query(table: str, segments: int) -> EngineQuery:
     """Returns the query that counts rows by segment; it may find one segment more than there are."""
-    limit = len(state.segments) + 1
+    limit = segments + 1
     sql = (
         f'{_OPTIONS}SELECT "$segmentName" AS "{_NAME}", COUNT(*) AS "{COUNT_COLUMN}" '  # noqa: S608
         f'FROM "{table}" GROUP BY "$segmentName" LIMIT {limit}'
@@ -109,16 +109,16 @@ def routes_query(table: str, state: TableState) -> EngineQuery:
 
 def _shown_by(ask: Ask, table: str, state: TableState, deadline: Deadline) -> str:
     """Returns the broker that answered, if it asks for the segments of this state."""
-    query = routes_query(table, state)
+    query = routes_query(table, len(state.segments))
     response = ask(query.sql, deadline)
     answer = judge(response, query, state.data_version)
     coverage: Coverage = coverage_of(response)
     counted = dict(zip(answer.elements[0], answer.counts, strict=True))
     if not counted.keys() <= state.segments.keys():
-        raise DataChanged(_LATE_BROKER)
+        raise DataChanged(LATE_BROKER)
     # If segments are missing, a server may be gone, and the broker is not to blame.
     require_all(coverage, state)
     # A segment without rows is in no group.
     if counted != {name: each.documents for name, each in state.segments.items() if each.documents}:
-        raise DataChanged(_LATE_BROKER)
+        raise DataChanged(LATE_BROKER)
     return coverage.broker

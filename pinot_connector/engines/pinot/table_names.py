@@ -1,4 +1,4 @@
-"""Names of tables: a table of Pinot, or the offline part of one that takes in data in real time too.
+"""Names of tables: a table of Pinot, or one part of a table that takes in data in real time.
 
 A name that ends with a type means that part alone: Pinot's broker answers `FROM events_OFFLINE` from the offline
 segments of `events`, and its controller lists nothing else under that name.
@@ -23,6 +23,16 @@ def path_of_offline_part(table: str) -> str:
     return path_of(table.removesuffix(_OFFLINE) + _OFFLINE)
 
 
+def offline_part(table: str) -> str:
+    """Returns the name of a table's offline part."""
+    return table + _OFFLINE
+
+
+def real_time_part(table: str) -> str:
+    """Returns the name of a table's real-time part."""
+    return table + _REALTIME
+
+
 def names_of(table: str) -> tuple[str, str]:
     """Returns the names that a policy may give a table of Pinot: its own, and that of its offline part."""
     return table, table + _OFFLINE
@@ -39,11 +49,12 @@ def require_no_real_time_part(table: str) -> None:
 
 
 def real_time_refused(table: str) -> EngineRefused:
-    """Returns the refusal of a table's real-time part, which says what can be asked instead.
+    """Returns the refusal of a question about a table that takes in a stream; it says what can be asked instead.
 
     A segment that rows still arrive in has no checksum, and its replicas hold different numbers of rows.
     """
     return EngineRefused(
-        f"the table {table} takes in data in real time, and has no version that an answer could be on; "
-        f"a policy that names {table}{_OFFLINE} asks its offline part alone"
+        f"the table {table} takes in data in real time, and has no version that an answer could be on; a policy whose "
+        f"time states refresh, delay_minutes and complete_by asks it in closed periods, and one that names "
+        f"{table}{_OFFLINE} asks its offline part alone"
     )

@@ -62,6 +62,13 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
     ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
+
+class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COMPLETE_BY_UNSPECIFIED: _ClassVar[CompleteBy]
+    COMPLETE_BY_OFFSETS: _ClassVar[CompleteBy]
+    COMPLETE_BY_DELAY: _ClassVar[CompleteBy]
 
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -156,6 +163,10 @@ ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
 ENGINE_FEATURE_QUANTILES: EngineFeature
 ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
 ENGINE_FEATURE_OWN_COUNTS: EngineFeature
+ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
+COMPLETE_BY_UNSPECIFIED: CompleteBy
+COMPLETE_BY_OFFSETS: CompleteBy
+COMPLETE_BY_DELAY: CompleteBy
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
@@ -365,6 +376,22 @@ class LooksBefore(_message.Message):
     names: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     def __init__(self, releases: _Optional[_Iterable[_Union[Release, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
 
+class ClosedStream(_message.Message):
+    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole")
+    END_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_BY_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_UNTIL_CLOSED_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    TIME_COLUMN_FIELD_NUMBER: _ClassVar[int]
+    OFFLINE_DAYS_ARE_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    end: int
+    complete_by: CompleteBy
+    replaced_until_closed: bool
+    start: int
+    time_column: str
+    offline_days_are_whole: bool
+    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ...) -> None: ...
+
 class BoundedCopy(_message.Message):
     __slots__ = ("table", "member", "elements", "delta_0", "period")
     TABLE_FIELD_NUMBER: _ClassVar[int]
@@ -436,7 +463,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "own_counts")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "own_counts", "stream")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -458,6 +485,7 @@ class TranslateQueryResponse(_message.Message):
     PAIRS_COPY_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     OWN_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -479,7 +507,8 @@ class TranslateQueryResponse(_message.Message):
     pairs_copy: PairsCopy
     quantiles: ReadValue
     own_counts: int
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ...) -> None: ...
+    stream: ClosedStream
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
 
 class UnfinishedRelease(_message.Message):
     __slots__ = ("cost", "charge_ticket", "policy_statement")

@@ -1,0 +1,68 @@
+"""Checks what a policy says of tables that take in a stream.
+
+Such a table can be asked in closed periods alone, and its rows are in by a time that nobody but its owner can state. So
+nothing here has a default.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dp_service.queries.policy_document import KeyPath
+from dp_service.queries.policy_schema import OFFLINE_SUFFIX, REALTIME_SUFFIX, PolicySchema, TimeSchema
+from dp_service.queries.times import Stream
+
+
+class _Faults(Protocol):
+    def __call__(self, path: KeyPath, message: str) -> None: ...
+
+
+def stream_of(schema: TimeSchema) -> Stream | None:
+    """Return what the policy says of a table's stream; None: it knows of none."""
+    if schema.complete_by is None:
+        return None
+    return Stream(schema.complete_by, schema.replaced_rows is not None, schema.offline_part is not None)
+
+
+def check_streams(schema: PolicySchema, fault: _Faults) -> None:
+    """Refuse streams without closed periods and a stated delay, and names that mean a part of such a table."""
+    for name, table in schema.tables.items():
+        if table.time is None:
+            continue
+        path = ("tables", name, "time")
+        if table.time.complete_by is None:
+            for key in ("replaced_rows", "offline_part"):
+                if getattr(table.time, key) is not None:
+                    fault(
+                        (*path, key),
+                        "expected complete_by as well: it is about a table that takes in a stream",
+                    )
+            continue
+        if table.time.refresh is None:
+            fault(
+                (*path, "complete_by"),
+                "expected a refresh period as well: what takes in a stream is asked in closed periods",
+            )
+        elif table.time.delay_minutes is None:
+            fault(
+                (*path, "delay_minutes"),
+                "expected how many minutes after the end of a period its last rows are in the stream; for a table with "
+                "complete_by there is no default",
+            )
+        _refuse_parts(name, schema, path, fault)
+
+
+def _refuse_parts(name: str, schema: PolicySchema, path: KeyPath, fault: _Faults) -> None:
+    for suffix in (OFFLINE_SUFFIX, REALTIME_SUFFIX):
+        if name.endswith(suffix):
+            fault(
+                (*path, "complete_by"),
+                f"expected the name of the whole table, {name.removesuffix(suffix)}: one part of a Pinot table is not "
+                "asked as one that takes in a stream",
+            )
+        elif name + suffix in schema.tables:
+            fault(
+                ("tables", name + suffix),
+                f"expected one of {name} and {name + suffix}: {name} states complete_by, so it has the rows of its "
+                "parts, and the same question about both would be paid for twice",
+            )
