@@ -10,7 +10,7 @@ from gris_api.budget.v1 import admin_pb2
 from pinot_connector.results import PrivateResult, Row
 
 MOST_BARS = 50
-# More curves cannot be told apart.
+# More curves cannot be distinguished.
 MOST_CURVES = 6
 WIDTH, HEIGHT = 640, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 12, 40

@@ -1,4 +1,4 @@
-"""What protects every page, whoever asks for it: which hosts it answers to, where forms may come from, and headers."""
+"""What protects every page: the hosts that it answers to, where forms may come from, and headers."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from google.protobuf.any_pb2 import Any as Packed
 from google.rpc import code_pb2
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
-from gris_api.budget.v1 import admin_pb2, budget_pb2
+from gris_api.budget.v1 import admin_pb2, budget_pb2, regions_pb2
 
 from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError, Unit
@@ -30,6 +30,8 @@ STATUSES = [
     rpc_errors.account_unknown(),
     rpc_errors.ticket_not_authentic(),
     rpc_errors.no_archive(),
+    rpc_errors.not_lending(),
+    rpc_errors.region_taken("north"),
     rpc_errors.too_many_statements(1000),
     rpc_errors.statements_archived(),
     rpc_errors.accounts_without_end("acme/*"),
@@ -96,7 +98,9 @@ def test_a_reason_has_the_code_that_the_table_has(reason: str) -> None:
 def test_the_table_names_methods_that_there_are(reason: str) -> None:
     """Of both services; a field of a request may stand among them."""
     services = [
-        each for file in (admin_pb2, budget_pb2) for each in file.DESCRIPTOR.services_by_name.values()
+        each
+        for file in (admin_pb2, budget_pb2, regions_pb2)
+        for each in file.DESCRIPTOR.services_by_name.values()
     ]
     known = {each.name for each in services} | {method.name for each in services for method in each.methods}
     assert {each for each in quoted(TABLE[reason][2]) if each[0].isupper()} <= known
@@ -116,8 +120,14 @@ def test_a_reason_becomes_the_error_that_the_table_has(reason: str) -> None:
 
 
 def test_only_what_administrators_call_becomes_no_error() -> None:
-    """The connector calls every method of the other service."""
-    administrators = set(admin_pb2.DESCRIPTOR.services_by_name["BudgetAdminService"].methods_by_name)
+    """And regions; the connector calls every method of the other service."""
+    others = (admin_pb2.DESCRIPTOR, regions_pb2.DESCRIPTOR)
+    administrators = {
+        method
+        for file in others
+        for each in file.services_by_name.values()
+        for method in each.methods_by_name
+    }
     for reason, cells in TABLE.items():
         assert bool(cells[-1]) == (
             not set(quoted(cells[2])) <= administrators or cells[2].startswith("every")
