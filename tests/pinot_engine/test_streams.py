@@ -1,5 +1,6 @@
 """A table that takes in a stream is answered once all rows of a closed period are in, or refused."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -198,6 +199,66 @@ def test_a_consumer_that_has_stopped_is_noticed(
         confirmed(engine, asked(stream))
 
 
+def test_a_partition_that_stopped_before_its_first_commit_is_noticed(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """Its only segment is meant to be offline, so that neither a committed nor a consuming one names it."""
+    for path in ("/tables/t/idealstate", "/tables/t/externalview"):
+        pinot.replies[path] = placed(SEGMENTS | {"t__2__0__20260101T0000Z": "OFFLINE"})
+    with pytest.raises(DataChanged, match="not being taken in"):
+        confirmed(engine, asked(BY_OFFSETS))
+
+
+def test_periods_of_another_column_are_asked_for_anew(pinot: FakePinot, engine: PinotEngine) -> None:
+    """What is remembered of a large number of milliseconds lies behind no day."""
+    confirmed(engine, asked(replace(BY_OFFSETS, time_column="ms", end=1_700_000_000_000)))
+    pinot.replies[INFO] = reported({FIRST: 5, SECOND: 9}, {FIRST: 8, SECOND: 9})
+    with pytest.raises(DataChanged, match="not every row of the period"):
+        confirmed(engine, asked(BY_OFFSETS))
+
+
+TODAY = int(time.time()) // 86_400
+
+
+@pytest.mark.parametrize(
+    ("column", "start", "is_kept"),
+    [
+        ({"dataType": "INT", "format": "1:DAYS:EPOCH"}, TODAY - 3, True),
+        ({"dataType": "INT", "format": "1:DAYS:EPOCH"}, TODAY - 5, False),
+        ({"dataType": "LONG", "format": "EPOCH|SECONDS|1"}, (TODAY - 3) * 86_400, True),
+        ({"dataType": "LONG", "format": "EPOCH|SECONDS|1"}, (TODAY - 5) * 86_400, False),
+        ({"dataType": "TIMESTAMP", "format": "TIMESTAMP"}, (TODAY - 3) * 86_400_000_000, True),
+        ({"dataType": "TIMESTAMP", "format": "TIMESTAMP"}, (TODAY - 5) * 86_400_000_000, False),
+        ({"dataType": "STRING", "format": "SIMPLE_DATE_FORMAT|yyyyMMdd"}, TODAY - 3, False),
+    ],
+)
+def test_a_question_that_reaches_back_beyond_the_retention_is_refused(
+    pinot: FakePinot, engine: PinotEngine, column: dict[str, str], start: int, is_kept: bool
+) -> None:
+    """One late row keeps a whole segment, so what is older is there or not because of one member."""
+    config = {"timeColumnName": "day", "retentionTimeUnit": "DAYS", "retentionTimeValue": "4"}
+    pinot.replies["/tables/t"] = {"REALTIME": {"segmentsConfig": config}}
+    pinot.replies["/tables/t/schema"] |= {"dateTimeFieldSpecs": [{"name": "day"} | column]}
+    stream = replace(BY_DELAY, start=start, end=start + 1)
+    if is_kept:
+        assert [5] == confirmed(engine, asked(stream)).counts
+        return
+    with pytest.raises(EngineRefused, match="retention"):
+        confirmed(engine, asked(stream))
+
+
+def test_a_retention_by_another_column_keeps_nothing_for_certain(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """How young a row is in the policy's column says nothing about when it is removed."""
+    config = {"timeColumnName": "other", "retentionTimeUnit": "DAYS", "retentionTimeValue": "4"}
+    pinot.replies["/tables/t"] = {"REALTIME": {"segmentsConfig": config}}
+    day = {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH"}
+    pinot.replies["/tables/t/schema"] |= {"dateTimeFieldSpecs": [day]}
+    with pytest.raises(EngineRefused, match="not of the policy's time column"):
+        confirmed(engine, asked(replace(BY_DELAY, start=TODAY, end=TODAY + 1)))
+
+
 def test_a_pinot_that_does_not_report_the_end_is_refused_by_offsets(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -225,9 +286,10 @@ def test_a_policy_without_closed_periods_of_a_stream_is_refused(
 
 def test_replaced_rows_need_a_promise(pinot: FakePinot, engine: PinotEngine) -> None:
     """A row of today may replace one of a closed period, which would not be closed then."""
-    pinot.replies["/tables/t"] = {"REALTIME": {"upsertConfig": {"mode": "FULL"}}}
-    with pytest.raises(EngineRefused, match="replaced_rows: until_closed"):
-        confirmed(engine, asked(BY_OFFSETS))
+    for config in ({"dedupConfig": {"dedupEnabled": True}}, {"upsertConfig": {"mode": "FULL"}}):
+        pinot.replies["/tables/t"] = {"REALTIME": config}
+        with pytest.raises(EngineRefused, match="replaced_rows: until_closed"):
+            confirmed(engine, asked(BY_OFFSETS))
     promised = replace(BY_OFFSETS, replaced_until_closed=True)
     assert [5] == confirmed(engine, asked(promised)).counts
     # Without all segments, a server does not know which rows are replaced.

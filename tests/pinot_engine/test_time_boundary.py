@@ -1,5 +1,6 @@
 """A table with an offline part and a stream is answered only while Pinot divides it in one place."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -156,3 +157,45 @@ def test_rows_that_retention_may_have_removed_between_the_parts_are_missed(
         return
     with pytest.raises(error, match="retention"):
         confirmed(engine, question)
+
+
+def test_an_offline_part_may_have_removed_rows_too(pinot: FakePinot, engine: PinotEngine) -> None:
+    """Only where the question asks it at all."""
+    config = {"timeColumnName": "day", "retentionTimeUnit": "DAYS", "retentionTimeValue": "30"}
+    pinot.replies["/tables/t"]["OFFLINE"]["segmentsConfig"] = config
+    pinot.replies[BOUNDARY] = {"timeColumn": "day", "timeValue": str(TODAY - 4)}
+    with pytest.raises(EngineRefused, match="retention"):
+        confirmed(engine, asked(replace(PROMISED, end=TODAY)))
+    for start in (TODAY - 28, TODAY - 3):
+        assert [5] == confirmed(engine, asked(replace(PROMISED, start=start, end=TODAY))).counts
+
+
+def test_a_segment_without_rows_hides_no_segment_that_was_left_out(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """Four segments of five may be all but the empty one, or all but one with rows: a plain count tells them apart."""
+    empty = {"segment.crc": "2", "segment.total.docs": "0"}
+    described = pinot.replies["/segments/t_OFFLINE/zkmetadata"]
+    pinot.replies["/segments/t_OFFLINE/zkmetadata"] = described | {"empty": empty}
+    both = {"OFFLINE": {name: {"server": "ONLINE"} for name in ("s", "empty")}}
+    for name in ("idealstate", "externalview"):
+        pinot.replies[f"/tables/t_OFFLINE/{name}"] = both
+        pinot.replies[f"/tables/t/{name}"] = pinot.replies[f"/tables/t/{name}"] | both
+    pinot.replies["/segments/t_OFFLINE/metadata"] |= {
+        "empty": {"segmentName": "empty", "crc": 2, "totalDocs": 0}
+    }
+    pinot.replies["/segments/t_OFFLINE"] = [{"OFFLINE": ["s", "empty"]}]
+    pinot.replies["/count"] |= {"numSegmentsQueried": 1, "totalDocs": 7}
+    assert [5] == confirmed(engine, asked(PROMISED)).counts
+    pinot.before_answer = lambda: pinot.replies["/count"].update(numSegmentsQueried=1, totalDocs=0)
+    with pytest.raises(IncompleteAnswer):
+        confirmed(engine, asked(PROMISED))
+
+
+def test_a_broker_that_has_not_shown_its_offline_segments_is_asked_to(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """Behind an address with several brokers, one may have shown the stream's segments and another the others."""
+    pinot.brokers = itertools.chain(["a"], itertools.repeat("b"))
+    assert [5] == confirmed(engine, asked(PROMISED)).counts
+    assert sum('FROM "t_OFFLINE"' in each for each in pinot.routes_asked) == 2

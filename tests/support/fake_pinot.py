@@ -217,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif sql.rpartition("GROUP BY ")[2].startswith('"$segmentName"'):
             pinot.routes_asked.append(sql)
             self._reply("/routes", content=_routes(pinot, broker, sql) | _named(broker))
-        elif sql == 'SELECT COUNT(*) FROM "t"':
+        elif sql in ('SELECT COUNT(*) FROM "t"', 'SELECT COUNT(*) FROM "t_OFFLINE"'):
             pinot.counts.append(sql)
             self._reply(
                 "/count", content=pinot.counts_of.get(broker, pinot.replies["/count"]) | _named(broker)

@@ -94,9 +94,11 @@ class TableParts:
 
     @property
     def replaces_rows(self) -> bool:
-        """Whether newer rows of the stream replace older ones (upsert)."""
-        upsert = (self.real_time or {}).get("upsertConfig") or {}
-        return str(upsert.get("mode") or "NONE").upper() != "NONE"
+        """Whether a row decides if another one with its key counts: the newest does (upsert), or the first (dedup)."""
+        config = self.real_time or {}
+        mode = (config.get("upsertConfig") or {}).get("mode")
+        keeps_first = (config.get("dedupConfig") or {}).get("dedupEnabled")
+        return str(mode or "NONE").upper() != "NONE" or _is_on(keeps_first)
 
 
 def parts_of(tables: Mapping[str, Any]) -> TableParts:

@@ -18,18 +18,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pinot_connector.engines.base import ClosedStream, CompleteBy, EngineAnswer, EngineQuery
-from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge
+from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all
 from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller, only_our_errors
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
-from pinot_connector.engines.pinot.pruning import may_be_pruned
+from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.routes import LATE_BROKER, Routes, routes_query
 from pinot_connector.engines.pinot.stream_ends import StreamEnds
-from pinot_connector.engines.pinot.stream_readings import OfflineReading, StreamReading, StreamSegments
+from pinot_connector.engines.pinot.stream_readings import (
+    Boundary,
+    OfflineReading,
+    StreamReading,
+    StreamSegments,
+)
 from pinot_connector.engines.pinot.stream_segments import consumed, require_reached, segments_of
 from pinot_connector.engines.pinot.table_names import offline_part, path_of, real_time_part
 from pinot_connector.engines.pinot.table_state import TableState
-from pinot_connector.engines.pinot.time_boundary import boundary_of, require_retained, require_whole_parts
+from pinot_connector.engines.pinot.time_boundary import (
+    boundary_of,
+    require_joined,
+    require_retained,
+    require_whole_parts,
+)
 from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 
@@ -103,9 +113,12 @@ class RealTime:
             # twice after one reading.
             answer = judge(self._broker.ask_once(query.sql, deadline), query, data_version)
             coverage = coverage_in(answer)
-            if coverage.broker in self._brokers(query.table, reading.segments):
+            if not self._knows_offline(query.table, reading.offline, coverage.broker):
+                self._learn_offline(query.table, reading.offline, coverage.broker, deadline)
+            elif coverage.broker in self._brokers(query.table, reading.segments):
                 return replace(answer, coverage=replace(coverage, stream=reading))
-            self._learn(query.table, reading.segments, deadline)
+            else:
+                self._learn(query.table, reading.segments, deadline)
         raise EngineUnavailable(_OTHER_BROKERS)
 
     def confirm(
@@ -126,6 +139,8 @@ class RealTime:
             require_whole_stream(coverage, segments)
             return
         offline = self._offline_after(table, stream, before.offline, deadline)
+        if not self._knows_offline(table, offline, coverage.broker):
+            raise DataChanged(LATE_BROKER)
         require_whole_parts(coverage, segments, offline, stream)
 
     def _require_askable(self, query: EngineQuery, stream: ClosedStream) -> None:
@@ -139,15 +154,17 @@ class RealTime:
             )
         if parts.replaces_rows and not stream.replaced_until_closed:
             raise EngineRefused(
-                "newer rows of the table replace older ones (upsertConfig), so that a closed period could change; a "
-                "policy that states time.replaced_rows: until_closed promises that rows of closed periods are not "
-                "replaced"
+                "rows of the table replace others with their key (upsertConfig, dedupConfig), so that a closed period "
+                "could change; a policy that states time.replaced_rows: until_closed promises that rows of closed "
+                "periods are not replaced, and that rows with one key are of one member"
             )
         if may_be_pruned(query, self._controller.pruning_columns(query.table)):
             raise EngineRefused(
                 "Pinot's broker leaves out segments of the table by a column that the question names "
                 "(routing.segmentPrunerTypes), which cannot be checked for a table that takes in a stream"
             )
+        if parts.offline is None:
+            self._require_retained(query.table, stream, None)
 
     def _when_in(self, table: str, stream: ClosedStream, deadline: Deadline) -> StreamReading:
         """Returns a reading in which every row is in, after a short wait if that is needed.
@@ -182,7 +199,7 @@ class RealTime:
         by_offsets = stream.complete_by is CompleteBy.OFFSETS
         found = consumed(segments, report.result(), with_ends=by_offsets)
         if by_offsets:
-            require_reached(found, self._ends.targets(table, stream.end, found.ends))
+            require_reached(found, self._ends.targets(table, stream.time_column, stream.end, found.ends))
         return segments
 
     def _offline(self, table: str, stream: ClosedStream, deadline: Deadline) -> OfflineReading | None:
@@ -195,6 +212,16 @@ class RealTime:
         use = self._controller.use(part)
         self._offline_routes.learned(part, state, frozenset(), deadline)
         return self._divided(table, stream, state, use, deadline)
+
+    def _knows_offline(self, table: str, offline: OfflineReading | None, broker: str) -> bool:
+        """Returns whether a broker has shown that it asks for these segments of the offline part, if there is one."""
+        return offline is None or broker in self._offline_routes.known(offline_part(table), offline.state)
+
+    def _learn_offline(
+        self, table: str, offline: OfflineReading | None, broker: str, deadline: Deadline
+    ) -> None:
+        if offline is not None:
+            self._offline_routes.learned(offline_part(table), offline.state, frozenset({broker}), deadline)
 
     def _offline_after(
         self, table: str, stream: ClosedStream, before: OfflineReading, deadline: Deadline
@@ -210,14 +237,29 @@ class RealTime:
     def _divided(
         self, table: str, stream: ClosedStream, state: TableState, use: int, deadline: Deadline
     ) -> OfflineReading:
+        part = offline_part(table)
+        if 0 in state.documents:
+            # Some brokers do not ask for a segment without rows; then their number does not show whether another one,
+            # with rows, was left out.
+            require_all(coverage_of(self._broker.ask(plain_count(part), deadline)), state)
         boundary = boundary_of(self._broker.time_boundary(table, deadline), stream)
         if boundary is None:
             if any(state.documents):
                 raise DataChanged(LATE_BROKER)
         else:
-            config, columns = self._controller.parts(table).real_time or {}, self._controller.columns(table)
-            require_retained(boundary, stream, config, columns[stream.time_column], time.time())
+            self._require_retained(table, stream, boundary)
         return OfflineReading(state, use, boundary)
+
+    def _require_retained(self, table: str, stream: ClosedStream, boundary: Boundary | None) -> None:
+        """Refuses a question for which a part may have removed rows by its retention."""
+        parts, column = self._controller.parts(table), self._controller.columns(table).get(stream.time_column)
+        now = time.time()
+        if boundary is None:
+            require_retained(stream, parts.real_time or {}, column, now)
+            return
+        if boundary.needs_offline(stream):
+            require_retained(stream, parts.offline or {}, column, now)
+        require_joined(boundary, stream, parts.real_time or {}, column, now)
 
     def _read(self, path: str) -> Any:
         return self._http.read(path).json()

@@ -29,18 +29,19 @@ class StreamEnds:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._ends: dict[str, list[_Ends]] = {}
+        self._ends: dict[tuple[str, str], list[_Ends]] = {}
 
-    def targets(self, table: str, end: int, present: Offsets) -> Offsets:
+    def targets(self, table: str, time_column: str, end: int, present: Offsets) -> Offsets:
         """Returns the first offsets that were read for this period or a later one; if there are none, those of now.
 
         Args:
             table: the table.
-            end: the first value of the time column that the question does not see.
+            time_column: the column in whose values periods are; a policy may come to name another one.
+            end: its first value that the question does not see.
             present: where the stream ends now.
         """
         with self._lock:
-            known = self._ends.setdefault(table, [])
+            known = self._ends.setdefault((table, time_column), [])
             for each in known:
                 if each.closed >= end:
                     return each.offsets

@@ -76,7 +76,8 @@ def segments_of(ideal: Any, external: Any, *, every_replica: bool) -> StreamSegm
         found[kinds.pop()][name] = frozenset(present)
     segments = StreamSegments(found[_ONLINE], found[_CONSUMING])
     partitions = {_partition_of(name) for name in segments.consuming}
-    if not partitions or not {_partition_of(name) for name in segments.committed} <= {*partitions, None}:
+    # All of them: of a partition that stopped before anything was committed, the only segment is meant to be offline.
+    if not partitions or not {_partition_of(name) for name in ideal} <= {*partitions, None}:
         raise DataChanged(NOT_CONSUMED)
     return segments
 

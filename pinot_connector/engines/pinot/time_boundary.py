@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pinot_connector.engines.base import ClosedStream
@@ -21,13 +22,14 @@ from pinot_connector.engines.pinot.stream_readings import Boundary, OfflineReadi
 from pinot_connector.errors import EngineRefused, EngineUnavailable, IncompleteAnswer
 
 _PARTIAL = "Pinot answered on part of the data"
-_DAY = 86_400_000
-_MILLISECONDS = {
+_SECOND = 1_000_000
+_HOUR, _DAY = 3600 * _SECOND, 86_400 * _SECOND
+_MICROSECONDS = {
     "DAYS": _DAY,
-    "HOURS": 3_600_000,
-    "MINUTES": 60_000,
-    "SECONDS": 1000,
-    "MILLISECONDS": 1,
+    "HOURS": _HOUR,
+    "MINUTES": 60 * _SECOND,
+    "SECONDS": _SECOND,
+    "MILLISECONDS": 1000,
 }
 _FORMAT = re.compile(r"1:([A-Z]+):EPOCH|EPOCH\|([A-Z]+)(?:\|1)?")
 _NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
@@ -54,45 +56,100 @@ def boundary_of(shown: Any, stream: ClosedStream) -> Boundary | None:
 
 
 def require_retained(
+    stream: ClosedStream, config: Mapping[str, Any], column: PinotColumn | None, now: float
+) -> None:
+    """Refuses a question that reaches back further than a part is sure to keep its rows.
+
+    Pinot removes a segment whose last row is older than the retention. So it is one late row, of one member, that
+    decides whether older rows beside it are still there: only what is younger by itself is there for certain.
+
+    Args:
+        stream: what the question needs.
+        config: the configuration of the part.
+        column: the time column; None: the table has none of this name.
+        now: seconds since 1970.
+
+    Raises:
+        EngineRefused: it does, or the configuration cannot be read.
+    """
+    kept = _kept_since(config, column, stream, now)
+    if kept is not None and _day_of(stream.start, kept.step) < kept.since:
+        raise EngineRefused(
+            "the question reaches back further than the table's retention (segmentsConfig.retentionTimeValue), where "
+            "one late row decides which older ones are still there: ask for a time range that begins later"
+        )
+
+
+def require_joined(
     boundary: Boundary,
     stream: ClosedStream,
     config: Mapping[str, Any],
-    column: PinotColumn,
+    column: PinotColumn | None,
     now: float,
 ) -> None:
-    """Refuses a question for which the real-time part may have removed rows by its retention.
+    """Refuses a question for which the real-time part may have removed rows that the offline part does not have yet.
 
-    It removes a segment whose last row is older than the retention, so no row that is younger. The boundary counts by
-    its day: which day it is in follows from what was pushed, and not from its last row.
+    The boundary counts by its day: which day it is in follows from what was pushed, and not from its last row.
 
     Args:
         boundary: where the table is divided.
         stream: what the question needs.
         config: the configuration of the real-time part.
-        column: the time column.
+        column: the time column; None: the table has none of this name.
         now: seconds since 1970.
 
     Raises:
         EngineUnavailable: rows between the two parts may be gone.
         EngineRefused: the configuration cannot be read.
     """
-    segments = config.get("segmentsConfig") or {}
-    unit, value = segments.get("retentionTimeUnit"), segments.get("retentionTimeValue")
-    if not unit or not value or not boundary.needs_real_time(stream):
-        return
-    found = _FORMAT.fullmatch((column.format or "").upper())
-    step = _MILLISECONDS.get((found[1] or found[2]) if found else "")
-    length = _MILLISECONDS.get(str(unit).upper())
-    if step is None or length is None or not str(value).isdecimal():
-        raise EngineRefused(
-            "the retention of the table's real-time part, or the unit of its time column, is not known"
-        )
-    first = max(stream.start, boundary.value + 1) * step // _DAY * _DAY
-    if first < now * 1000 - int(value) * length:
+    kept = _kept_since(config, column, stream, now) if boundary.needs_real_time(stream) else None
+    if kept is not None and _day_of(max(stream.start, boundary.value + 1), kept.step) < kept.since:
         raise EngineUnavailable(
             "the table's offline part is further behind than the retention of its real-time part reaches, so rows "
             "between them may be gone; ask the operator"
         )
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Rows since `since` are kept, in microseconds since 1970; a time column counts in `step` microseconds."""
+
+    since: float
+    step: int
+
+
+def _kept_since(
+    config: Mapping[str, Any], column: PinotColumn | None, stream: ClosedStream, now: float
+) -> _Kept | None:
+    """Returns since when a part keeps all rows; None: for ever."""
+    segments = config.get("segmentsConfig") or {}
+    unit, value = segments.get("retentionTimeUnit"), segments.get("retentionTimeValue")
+    if not unit or not value:
+        return None
+    length = _MICROSECONDS.get(str(unit).upper())
+    step = _step_of(column)
+    is_by_column = segments.get("timeColumnName", stream.time_column) == stream.time_column
+    if step is None or length is None or not str(value).isdecimal() or not is_by_column:
+        raise EngineRefused(
+            "the retention of the table, or the unit of its time column, is not known, or is not of the policy's time "
+            "column (segmentsConfig)"
+        )
+    # Clocks may differ, and time goes on while the question runs.
+    return _Kept(now * _SECOND - int(value) * length + _HOUR, step)
+
+
+def _step_of(column: PinotColumn | None) -> int | None:
+    """Returns how many microseconds one step of a time column is in a question; None: it is not known."""
+    if column is None:
+        return None
+    if column.type == "TIMESTAMP":
+        return 1
+    found = _FORMAT.fullmatch((column.format or "").upper())
+    return _MICROSECONDS.get(found[1] or found[2]) if found else None
+
+
+def _day_of(value: int, step: int) -> int:
+    return value * step // _DAY * _DAY
 
 
 def require_whole_parts(
