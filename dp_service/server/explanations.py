@@ -80,8 +80,8 @@ def _stream(resolution: Resolution) -> Iterator[str]:
             )
     if stated.replaced_until_closed:
         yield (
-            "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by one "
-            "of the same member, is a promise of the policy's author, and nothing checks it."
+            "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by "
+            "one of the same member, is a promise of the policy's author, and nothing checks it."
         )
     if stated.offline_days_are_whole:
         yield (
