@@ -72,6 +72,9 @@ class Lending:
         )
         if answer.replayed or not isinstance(answer.outcome, Reserved):
             return NotLent.REFUSED
+        if answer.outcome.already_paid or answer.outcome.held != share:
+            # A region may grant only what is held here.
+            return NotLent.REFUSED
         own_level = found.levels[-1]
         return Granted(
             share=share,
