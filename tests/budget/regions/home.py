@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
-from gris_api.budget.v1 import regions_pb2
+from gris_api.budget.v1 import admin_pb2, regions_pb2
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.configuration.budget_file import Configuration
@@ -18,6 +18,7 @@ from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import SECOND
+from budget_service.server.admin_service import BudgetAdminService
 from budget_service.server.lending_service import RegionService
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.request_runner import RequestRunner
@@ -97,6 +98,14 @@ class Home:
                 elapsed=lambda: self.ledger.now / SECOND,
             ),
             BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS),
+            BudgetAdminService(
+                store,
+                settings,
+                RequestRunner(None, DEFAULTS),
+                RequestRunner(None, DEFAULTS),
+                archive=None,
+                tuning=DEFAULTS,
+            ),
         )
 
     async def call(self, method: str, request: Message) -> Any:
@@ -131,6 +140,13 @@ class Home:
             account=ANN, region=region, instance=INSTANCE, lease_id=lease_id, reported=reported
         )
         return await self.call("ReturnBudget", request)
+
+    async def refund(self, release_id: str) -> int:
+        """Refund a release; return the units."""
+        request = admin_pb2.RefundChargeRequest(
+            account=ANN, release_id=release_id, reason="wrong", request_id=f"refund-{release_id}"
+        )
+        return int((await self.call("RefundCharge", request)).refunded.information)
 
     async def counted(self) -> tuple[int, int]:
         """Return what is spent of the account's budget, and what is held."""
