@@ -63,7 +63,6 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
 
-
 _NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
 
 

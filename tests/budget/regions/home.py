@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from google.protobuf.message import Message
-from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import admin_pb2, regions_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.configuration.budget_file import Configuration
@@ -41,6 +41,7 @@ CONFIGURATION = Configuration.model_validate(
         "accounts": [
             {"path": ["acme"], "limit": {"information": 10_000, "calls": 1000}, "window": "never"},
             {"path": list(PATH), "limit": {"information": 1000, "calls": 100}, "window": "never"},
+            {"path": ["other", "bob"], "limit": {"information": 1000, "calls": 100}, "window": "never"},
         ],
     }
 )
@@ -148,7 +149,8 @@ class Home:
         )
         return int((await self.call("RefundCharge", request)).refunded.information)
 
-    async def counted(self) -> tuple[int, int]:
-        """Return what is spent of the account's budget, and what is held."""
-        level = (await self.call("GetBudget", pb.GetBudgetRequest(account=ANN))).levels[-1]
+    async def counted(self, path: tuple[str, ...] = PATH) -> tuple[int, int]:
+        """Return what is spent of an account's budget, and what is held."""
+        request = pb.GetBudgetRequest(account=pb.Account(path=path))
+        level = (await self.call("GetBudget", request)).levels[-1]
         return level.spent.information, level.reserved.information

@@ -50,7 +50,7 @@ async def test_a_lease_that_never_arrived_is_given_back_and_granted_no_more() ->
     assert await home.counted() == (0, 0)
 
 
-@pytest.mark.parametrize("is_known", (True, False))
+@pytest.mark.parametrize("is_known", [True, False])
 async def test_no_report_makes_an_account_unreadable(is_known: bool) -> None:
     """Sums that would not fit are cut, with room for what is held: leases still lapse, and nothing more is granted."""
     home = Home()
