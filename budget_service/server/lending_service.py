@@ -151,10 +151,14 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         """Return the name of a region, unless another one of that name was heard of lately."""
         _name(name)
         _drawn(instance, "instance")
-        known, heard = self._regions.get(name, (instance, 0.0))
-        if known != instance and self._elapsed() - heard < TAKEN_SECONDS:
+        now = self._elapsed()
+        self._regions = {
+            each: found for each, found in self._regions.items() if now - found[1] < TAKEN_SECONDS
+        }
+        known, _ = self._regions.get(name, (instance, now))
+        if known != instance:
             raise rpc_errors.RefusalError(rpc_errors.region_taken(name))
-        self._regions[name] = instance, self._elapsed()
+        self._regions[name] = instance, now
         return name
 
 
