@@ -36,7 +36,7 @@ async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) 
     The refund stays without a charge if there is none, or if budget of a level of the charge was written off since: the
     write-off stands for lost charges, so a refund in addition could be spent a second time. Whether the charge still
     counts and is paid for is for the ledger to decide. The charge may have been made under an earlier name of the
-    account. What was charged in a region is not refunded: the region is not told of it, and would go on giving the
+    account. What was charged in a region is not refunded: the region does not hear of it, and would go on giving the
     release for nothing.
 
     Args:

@@ -148,7 +148,7 @@ def ticket_not_authentic() -> Status:
 
 def charged_in_region() -> Status:
     """Report that a charge was made in a region, which would go on giving its release for nothing."""
-    message = "the release was charged in a region, and regions are not told of refunds"
+    message = "the release was charged in a region, and regions do not hear of refunds"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("CHARGED_IN_REGION"))
 
 

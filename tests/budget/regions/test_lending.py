@@ -43,7 +43,7 @@ async def test_only_its_own_region_reports_a_lease_or_gives_it_back() -> None:
 
 
 async def test_a_lease_that_never_arrived_is_given_back_and_granted_no_more() -> None:
-    """It holds nothing, but nobody can be told later that it was granted."""
+    """It holds nothing, but nobody is granted it later that it was granted."""
     home = Home()
     assert not (await home.give_back(LEASE)).returned.information
     assert (await home.borrow(LEASE)).not_lent
