@@ -48,14 +48,18 @@ OPEN_READERS = 24
 
 
 class Role(StrEnum):
-    """What a caller may do: `SPEND` releases and charges, `READ` changes nothing, `ADMIN` sets limits and audits."""
+    """What a caller may do: `SPEND` releases and charges, `READ` changes nothing, `ADMIN` sets limits and audits.
+
+    `REGION` borrows budgets from a home ledger and says what was charged from them.
+    """
 
     SPEND = "spend"
     READ = "read"
     ADMIN = "admin"
+    REGION = "region"
 
 
-RoleName = Literal["spend", "read", "admin"]
+RoleName = Literal["spend", "read", "admin", "region"]
 CertificateName = Annotated[str, Field(pattern="^(uri|dns|email):.")]
 
 

@@ -3,6 +3,7 @@
 name: eu                            # lower-case letters, digits and hyphens
 home: home.example:50052            # the address of the home ledger
 tls: {ca_file: ca.pem, certificate_file: eu.pem, key_file: eu.key}      # the last two only if the home wants them
+insecure: false                     # true: no tls, though the home is on another machine
 token_file: /run/secrets/gris-home-token
 skew_seconds: 2                     # how far this clock and the home's may differ
 report_seconds: 1
@@ -19,6 +20,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from budget_service.configuration.budget_file import ConfigurationError, _Strict
 from gris_serving.documents import UniqueKeyLoader, expected, yaml_problem
 from gris_serving.options import checked_address
+from gris_serving.tls import is_loopback
 
 
 class HomeTls(_Strict):
@@ -41,6 +43,7 @@ class RegionConfiguration(_Strict):
     name: str = Field(pattern="^[a-z0-9-]{1,32}$")
     home: str
     tls: HomeTls | None = None
+    insecure: bool = False
     token_file: str | None = None
     skew_seconds: float = Field(2.0, ge=0.1, le=10)
     report_seconds: float = Field(1.0, ge=0.05, le=30)
@@ -56,6 +59,12 @@ class RegionConfiguration(_Strict):
     def _a_token_is_not_shown_to_everybody(self) -> RegionConfiguration:
         if self.token_file is not None and self.tls is None:
             raise ValueError("a token_file needs tls: without it everybody on the way reads the token")
+        return self
+
+    @model_validator(mode="after")
+    def _nobody_on_the_way_reads_or_changes_anything(self) -> RegionConfiguration:
+        if self.tls is None and not (self.insecure or is_loopback(self.home)):
+            raise ValueError("expected tls, since the home is on another machine; or insecure: true")
         return self
 
 

@@ -98,11 +98,21 @@ class Draft:
 
     def countable(self) -> Cost:
         """Return the largest amount of each unit that every level without a limit can add."""
-        counted = self._counted_without_limit()
-        return Cost(
-            MAX_AMOUNT - max((each.information for each in counted), default=0),
-            MAX_AMOUNT - max((each.calls for each in counted), default=0),
-        )
+        return _least_left(self._counted_without_limit())
+
+    def countable_on(self, account: Account, holds: tuple[Hold, ...]) -> Cost:
+        """Return the most that can be charged on these days without a limit: sums and what is held fit into 64 bits.
+
+        Raises:
+            HistoryNeededError: The snapshot needs the past days too.
+        """
+        counted = [
+            capped_sum((most, balance.reserved))
+            for hold, level in ((hold, account.level(hold.depth)) for hold in holds)
+            if (balance := self.balances.get(level)) is not None
+            for most in (balance.spent, balance.today, self._charged_on(level, hold.window_start))
+        ]
+        return _least_left(counted)
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest."""
@@ -331,3 +341,11 @@ class Draft:
             return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
         window = balance.counted_window()
         return LevelStatus(depth, limit.maximum, limit.mode, window, balance.spent, balance.reserved)
+
+
+def _least_left(counted: list[Cost]) -> Cost:
+    """Return the most that can be added to each of these sums."""
+    return Cost(
+        MAX_AMOUNT - max((each.information for each in counted), default=0),
+        MAX_AMOUNT - max((each.calls for each in counted), default=0),
+    )

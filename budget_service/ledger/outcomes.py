@@ -38,6 +38,7 @@ class Reason(Enum):
     NOTHING_TO_MOVE = "NOTHING_TO_MOVE"
     MOVED_TOO_OFTEN = "MOVED_TOO_OFTEN"
     LEASE_SPENT = "LEASE_SPENT"
+    LEASE_NOT_YOURS = "LEASE_NOT_YOURS"
 
 
 class LevelStatus(Struct, frozen=True, gc=False):

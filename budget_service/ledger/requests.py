@@ -78,12 +78,16 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
-    """Cancel a reservation. `asked_by` as in `Reserve`."""
+    """Cancel a reservation. `asked_by` as in `Reserve`.
+
+    Only the `region` that borrowed a lease gives it back. It is not part of the fingerprint.
+    """
 
     account: Account
     request_id: str
     reservation_id: str
     asked_by: str = ""
+    region: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
@@ -94,7 +98,8 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
     """Record what a region has charged from a lease: charge `number` of it, counted from 1.
 
     A lease is a reservation of the home ledger, `lease_id.0`. Charge n takes its cost from `lease_id.(n-1)` and leaves
-    the rest as `lease_id.n`, so that no charge counts twice, in whatever order reports arrive.
+    the rest as `lease_id.n`, so that no charge counts twice, in whatever order reports arrive. Only the `region` that
+    borrowed a lease reports its charges. It is not part of the fingerprint.
     """
 
     account: Account
@@ -105,6 +110,7 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
     release_id: str
     query_id: str
     policy_statement: str = ""
+    region: str = ""
 
     @property
     def request_id(self) -> str:

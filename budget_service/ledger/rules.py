@@ -47,6 +47,7 @@ from budget_service.ledger.requests import (
     SetLimits,
     WriteOff,
     counting_levels,
+    is_lease,
 )
 from budget_service.ledger.state import (
     Change,
@@ -61,6 +62,8 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
+
+_NOT_REMEMBERED = (Reason.LEASE_SPENT, Reason.LEASE_NOT_YOURS)
 
 
 def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
@@ -102,8 +105,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
 
 def _decided(snapshot: Snapshot, draft: Draft, outcome: Outcome, change: Change) -> Decision:
     answer = Answer(outcome, replayed=False)
-    if isinstance(outcome, Refused) and outcome.reason is Reason.LEASE_SPENT:
-        # The home ledger may grant the same request.
+    if isinstance(outcome, Refused) and outcome.reason in _NOT_REMEMBERED:
+        # The home ledger may grant the same request, or its own region make it.
         return Decision(answer, replace(change, remembered=None) if draft.ended else None)
     if not isinstance(outcome, Exhausted | Held):
         return Decision(answer, change)
@@ -234,6 +237,8 @@ def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Out
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
+    if is_lease(reservation.reservation_id) and reservation.query_id != request.region:
+        return Refused(Reason.LEASE_NOT_YOURS)
     draft.end(reservation)
     return Cancelled(reservation.held, reservation.unit_id)
 

@@ -16,7 +16,9 @@ from budget_service.ledger.requests import CancelReservation, ReportCharge, Rese
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own, end_of, share_of
-from budget_service.regions.messages import Granted, Reported
+from budget_service.regions.messages import Granted, LeaseRefusedError, Reported
+
+NOT_YOURS = Refused(Reason.LEASE_NOT_YOURS)
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +74,9 @@ class Lending:
         )
         if answer.replayed or not isinstance(answer.outcome, Reserved):
             return NotLent.REFUSED
+        if answer.outcome.already_paid or answer.outcome.held != share:
+            # A region may grant only what is held here.
+            return NotLent.REFUSED
         own_level = found.levels[-1]
         return Granted(
             share=share,
@@ -85,7 +90,11 @@ class Lending:
         )
 
     async def record(self, charges: Sequence[ReportCharge]) -> list[Reported]:
-        """Record charges: those of a lease in their order, and leases side by side."""
+        """Record charges: those of a lease in their order, and leases side by side.
+
+        Raises:
+            LeaseRefusedError: A lease is another region's; charges of other leases may be recorded.
+        """
         leases: dict[str, list[ReportCharge]] = {}
         for each in charges:
             leases.setdefault(each.lease_id, []).append(each)
@@ -93,16 +102,24 @@ class Lending:
         reported = {name: iter(each) for name, each in zip(leases, found, strict=True)}
         return [next(reported[each.lease_id]) for each in charges]
 
-    async def take_back(self, account: Account, lease_id: str, reported: int) -> Cost | None:
-        """End a lease after so many charges; what is left of it returns to the budget."""
+    async def take_back(self, account: Account, region: str, lease_id: str, reported: int) -> Cost | None:
+        """End a lease of a region after so many charges; what is left of it returns to the budget.
+
+        Raises:
+            LeaseRefusedError: The lease is another region's.
+        """
         if reported == 0:
-            await self._grant_no_more(account, lease_id)
+            await self._grant_no_more(account, region, lease_id)
         name = lease_part(lease_id, reported)
-        request = CancelReservation(account=account, request_id=f"{name}.end", reservation_id=name)
+        request = CancelReservation(
+            account=account, request_id=f"{name}.end", reservation_id=name, region=region
+        )
         answer = await self._ledger.apply_anyway(request)
+        if answer.outcome == NOT_YOURS:
+            raise LeaseRefusedError(NOT_YOURS)
         return answer.outcome.returned if isinstance(answer.outcome, Cancelled) else None
 
-    async def _grant_no_more(self, account: Account, lease_id: str) -> None:
+    async def _grant_no_more(self, account: Account, region: str, lease_id: str) -> None:
         """Make sure that a request for the lease that arrives only now, or again, grants nothing."""
         name = lease_part(lease_id, 0)
         nothing = Reserve(
@@ -110,7 +127,7 @@ class Lending:
             request_id=name,
             max_cost=NOTHING,
             unit_id="",
-            query_id="",
+            query_id=region,
             ttl=SECOND,
             reservation_id=name,
             forfeits=False,
@@ -129,6 +146,8 @@ class Lending:
             other = f"{charge.lease_id}.{charge.fingerprint()}"
             answer = await self._ledger.apply_anyway(replace(charge, lease_id=other))
         outcome = answer.outcome
+        if outcome == NOT_YOURS:
+            raise LeaseRefusedError(NOT_YOURS)
         if not isinstance(outcome, Charged):
             raise TypeError("the ledger refused what has happened")
         if not outcome.levels and not answer.replayed:

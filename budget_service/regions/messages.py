@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from budget_service.ledger.outcomes import LevelStatus
+from budget_service.ledger.outcomes import LevelStatus, Refused
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import Microseconds
@@ -20,6 +20,14 @@ class HomeUnavailableError(Exception):
 
 class HomeRefusedError(Exception):
     """The home refused, and will again: the text is its reason."""
+
+
+class LeaseRefusedError(Exception):
+    """The home ledger takes no report of a lease, or does not take it back: it is another region's."""
+
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(refusal.reason.value)
+        self.refusal = refusal
 
 
 class Granted(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.requests import ReportCharge
@@ -16,7 +17,13 @@ from budget_service.regions.messages import HomeRefusedError, HomeUnavailableErr
 from budget_service.regions.region import Region
 from budget_service.stores.interface import StoreError
 
+# The most charges of a message, and about how many bytes: a home refuses messages of more than 64 KiB.
 BATCH = 200
+BATCH_BYTES = 32 * 1024
+# What a charge takes beside its texts, with room to spare.
+CHARGE_BYTES = 96
+# After so many roots without an answer the others are not tried.
+MOST_UNANSWERED = 2
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +35,9 @@ class Upkeep:
         self.region = region
         # What is reported of a lease, and that it is given back, must not be written by two at a time.
         self._lock = asyncio.Lock()
+        # How many charges of a root are sent at once, fewer after each failure, and how often it has failed since.
+        self._most: dict[str, int] = {}
+        self._failures: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Report and give back, again and again, until cancelled."""
@@ -48,14 +58,14 @@ class Upkeep:
 
     async def _once(self) -> None:
         region, now = self.region, self.region.clock()
-        await self._report()
+        failed = await self._report_each()
         for lease in list(region.book.leases.values()):
             if lease.state is LeaseState.ACTIVE and self._is_done(lease, now):
                 region.stop_granting(lease)
         for lease_id in list(region.book.leases):
             # As it is by now: a lease that was asked for may have been granted since the last one was closed.
             found = region.book.leases.get(lease_id)
-            if found is not None and self._is_to_be_closed(found):
+            if found is not None and found.local.root not in failed and self._is_to_be_closed(found):
                 try:
                     await self._close(found)
                 except HomeRefusedError as error:
@@ -64,21 +74,45 @@ class Upkeep:
                         "The home refuses to take a lease back.",
                         extra={"event": "lease.not_taken", "fields": {"reason": str(error)}},
                     )
+        _raise_first(failed)
 
     async def report(self) -> None:
         """Report everything that was charged up to now."""
         async with self._lock:
-            await self._report()
+            _raise_first(await self._report_each())
 
-    async def _report(self) -> None:
-        for root in sorted(self.region.unreported):
-            self.region.unreported.discard(root)
+    async def _report_each(self) -> dict[str, Exception]:
+        """Report what is new of each root; return those of which not everything was reported, and why.
+
+        A root whose charges the home refuses, or takes too long for, keeps nothing of the others back: it is asked
+        last. Raises HomeUnavailableError if the home seems to be away.
+        """
+        failed: dict[str, Exception] = {}
+        unanswered = 0
+        for root in sorted(self.region.unreported, key=lambda root: (self._failures[root], root)):
             try:
-                while await self._report_batch(root):
-                    pass
-            except BaseException:
-                self.region.unreported.add(root)
-                raise
+                await self._report_root(root)
+            except HomeRefusedError as error:
+                failed[root] = error
+                log.error(
+                    "The home refuses what was charged here. It is sent again, in smaller parts.",
+                    extra={"event": "lease.report_refused", "fields": {"reason": str(error)}},
+                )
+            except HomeUnavailableError as error:
+                failed[root] = error
+                unanswered += 1
+                if unanswered == MOST_UNANSWERED:
+                    raise
+        return failed
+
+    async def _report_root(self, root: str) -> None:
+        self.region.unreported.discard(root)
+        try:
+            while await self._report_batch(root):
+                pass
+        except BaseException:
+            self.region.unreported.add(root)
+            raise
 
     async def give_back_all(self) -> None:
         """Give back every lease that can be, before the service ends."""
@@ -99,10 +133,12 @@ class Upkeep:
     async def _report_batch(self, root: str) -> bool:
         """Report some charges of a root in the region's ledger; return whether there may be more."""
         region, book = self.region, self.region.book
-        page = await region.store.journal(root, book.positions.get(root, ""), "", BATCH)
+        most = self._most.get(root, BATCH)
+        found = await region.store.journal(root, book.positions.get(root, ""), "", most)
+        leases = dict(book.leases)
+        page = _fitting(found, leases)
         if not page:
             return False
-        leases = dict(book.leases)
         numbers = {each.lease_id: each.reported for each in leases.values()}
         charges, touched = [], []
         for _, entry in page:
@@ -113,9 +149,23 @@ class Upkeep:
             charges.append(_charge(lease, entry, numbers[lease.lease_id]))
             touched.append(lease.lease_id)
         region.counts.trips += bool(charges)
-        reported = await region.home.report(charges) if charges else []
+        try:
+            reported = await region.home.report(charges) if charges else []
+        except (HomeUnavailableError, HomeRefusedError):
+            # It may be too much for one message, or for the time that the home has for it.
+            self._most[root] = max(1, len(page) // 2)
+            self._failures[root] += 1
+            raise
+        self._note_success(root, most)
         await self._note_reported(root, page[-1][0], touched, reported)
-        return len(page) == BATCH
+        return len(page) < len(found) or len(found) == most
+
+    def _note_success(self, root: str, most: int) -> None:
+        self._failures.pop(root, None)
+        if most < BATCH:
+            self._most[root] = min(BATCH, most + most // 4 + 1)
+        else:
+            self._most.pop(root, None)
 
     async def _note_reported(
         self, root: str, position: str, touched: list[str], reported: Sequence[Reported]
@@ -145,8 +195,8 @@ class Upkeep:
             await book.note(lease)
             if await self._is_in_use(lease):
                 return
-            region.unreported.add(lease.local.root)
-            await self._report()
+            # Only if everything was reported is what is left known.
+            await self._report_root(lease.local.root)
             lease = book.leases[lease.lease_id]
         region.counts.trips += 1
         returned = await region.home.give_back(lease.account, lease.lease_id, lease.reported)
@@ -170,6 +220,26 @@ class Upkeep:
         found = await region.store.read(lease.local, lease.applied(region.terms).levels)
         (level,) = found.levels
         return level.reserved != NOTHING or bool(region.using[lease.lease_id])
+
+
+def _raise_first(failed: dict[str, Exception]) -> None:
+    for error in failed.values():
+        raise error
+
+
+def _fitting(
+    page: Sequence[tuple[str, JournalEntry]], leases: Mapping[str, Lease]
+) -> Sequence[tuple[str, JournalEntry]]:
+    """Return the first entries, at least one, that fit into one message."""
+    total = 0
+    for number, (_, entry) in enumerate(page):
+        lease = leases.get(entry.account.path[1])
+        account = "" if lease is None else lease.account.text
+        texts = (account, entry.unit_id, entry.release_id, entry.query_id, entry.policy_statement)
+        total += CHARGE_BYTES + sum(len(each.encode()) for each in texts)
+        if total > BATCH_BYTES and number:
+            return page[:number]
+    return page
 
 
 def _charge(lease: Lease, entry: JournalEntry, number: int) -> ReportCharge:

@@ -89,8 +89,8 @@ _ADMIN = (
 METHODS = Methods(
     DOMAIN,
     {
-        # A region may spend whatever it likes: it can do no more with what it borrows.
-        **methods_of(LENDING_NAME, ("BorrowBudget", "ReportCharges", "ReturnBudget"), Role.SPEND),
+        # A role of its own: what a region reports is counted, whatever the limit.
+        **methods_of(LENDING_NAME, ("BorrowBudget", "ReportCharges", "ReturnBudget"), Role.REGION),
         **methods_of(SERVICE_NAME, _SPEND, Role.SPEND),
         **methods_of(SERVICE_NAME, ("CheckBudget", "GetBudget"), Role.READ),
         **methods_of(ADMIN_SERVICE_NAME, _ADMIN, Role.ADMIN),

@@ -16,7 +16,7 @@ from budget_service.ledger.values import NOTHING, InvalidFieldError
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own
 from budget_service.regions.lending import Lending
-from budget_service.regions.messages import Granted
+from budget_service.regions.messages import Granted, LeaseRefusedError
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.request_runner import Context, RequestRunner
@@ -103,11 +103,14 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         return _granted(found, lease)
 
     async def _report(self, request: pb.ReportChargesRequest) -> pb.ReportChargesResponse:
-        _name(request.region)
+        region = _name(request.region)
         if not 1 <= len(request.charges) <= MAX_REPORTED:
             raise InvalidFieldError("charges", f"must have 1 to {MAX_REPORTED} charges")
-        charges = [_charge(each, f"charges[{index}]") for index, each in enumerate(request.charges)]
-        found = await self._lending.record(charges)
+        charges = [_charge(each, region, f"charges[{index}]") for index, each in enumerate(request.charges)]
+        try:
+            found = await self._lending.record(charges)
+        except LeaseRefusedError as error:
+            raise rpc_errors.RefusalError(rpc_errors.refused(error.refusal)) from None
         self.counts["reported"] += len(found)
         self.counts["unknown"] += sum(not each.is_known for each in found)
         return pb.ReportChargesResponse(
@@ -120,12 +123,15 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         )
 
     async def _return(self, request: pb.ReturnBudgetRequest) -> pb.ReturnBudgetResponse:
-        _name(request.region)
+        region = _name(request.region)
         account = messages.parse_account(request.account)
         if request.reported < 0:
             raise InvalidFieldError("reported", "must not be negative")
         lease_id = _drawn(request.lease_id, "lease_id")
-        returned = await self._lending.take_back(account, lease_id, request.reported)
+        try:
+            returned = await self._lending.take_back(account, region, lease_id, request.reported)
+        except LeaseRefusedError as error:
+            raise rpc_errors.RefusalError(rpc_errors.refused(error.refusal)) from None
         self.counts["over" if returned is None else "returned"] += 1
         return pb.ReturnBudgetResponse(
             was_held=returned is not None, returned=responses.cost_message(returned or NOTHING, "")
@@ -145,10 +151,14 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         """Return the name of a region, unless another one of that name was heard of lately."""
         _name(name)
         _drawn(instance, "instance")
-        known, heard = self._regions.get(name, (instance, 0.0))
-        if known != instance and self._elapsed() - heard < TAKEN_SECONDS:
+        now = self._elapsed()
+        self._regions = {
+            each: found for each, found in self._regions.items() if now - found[1] < TAKEN_SECONDS
+        }
+        known, _ = self._regions.get(name, (instance, now))
+        if known != instance:
             raise rpc_errors.RefusalError(rpc_errors.region_taken(name))
-        self._regions[name] = instance, self._elapsed()
+        self._regions[name] = instance, now
         return name
 
 
@@ -167,7 +177,7 @@ def _granted(found: Granted, lease: Lease) -> pb.BorrowBudgetResponse:
     return message
 
 
-def _charge(message: pb.ReportedCharge, field: str) -> ReportCharge:
+def _charge(message: pb.ReportedCharge, region: str, field: str) -> ReportCharge:
     if message.number < 1:
         raise InvalidFieldError(f"{field}.number", "must be at least 1")
     return ReportCharge(
@@ -179,12 +189,14 @@ def _charge(message: pb.ReportedCharge, field: str) -> ReportCharge:
         release_id=messages.parse_optional_id(message.release_id, f"{field}.release_id"),
         query_id=messages.parse_optional_id(message.query_id, f"{field}.query_id"),
         policy_statement=messages.parse_statement(message.policy_statement, f"{field}.policy_statement"),
+        region=region,
     )
 
 
-def _name(name: str) -> None:
+def _name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise InvalidFieldError("region", "must have 1 to 32 lower-case letters, digits and hyphens")
+    return name
 
 
 def _drawn(text: str, field: str) -> str:

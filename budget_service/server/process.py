@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
+from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration, load_region
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
@@ -80,16 +81,19 @@ def main(arguments: list[str] | None = None) -> int:
     options.operating = operating_of(options)
     logs.configure(options.operating.log_format, options.operating.log_level)
     try:
-        settings = LiveSettings(load_settings(options.config))
-        security = Security(SecurityOptions.of(options), METHODS)
         store = store_address(options)
+        is_region = options.region is not None
+
+        def demand(configuration: Configuration) -> None:
+            demand_usable(configuration, store, is_region=is_region)
+
+        settings = LiveSettings(load_settings(options.config, demand), demand=demand)
+        security = Security(SecurityOptions.of(options), METHODS)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
-        options.region = None if options.region is None else _region_of(options, settings, store)
-        if settings.current.configuration.leases is not None and store.startswith("redis"):
-            raise StoreUnusableError("a ledger in Redis lends nothing to regions: take SQLite or PostgreSQL")
+        options.region = None if options.region is None else _region_of(options)
         demand_readable(store)
         for listen in filter(None, (options.listen, options.admin_listen)):
             security.demand_safe(listen)
@@ -117,9 +121,22 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _region_of(options: argparse.Namespace, settings: LiveSettings, store: str) -> RegionConfiguration:
+def demand_usable(configuration: Configuration, store: str, *, is_region: bool) -> None:
+    """Raise why a valid configuration cannot be that of a service with this store, at its start or later."""
+    if is_region:
+        demand_possible(configuration, store)
+    if configuration.leases is not None and store.startswith("redis"):
+        wanted = "none: a ledger in Redis lends nothing to regions, take SQLite, PostgreSQL or etcd"
+        raise ConfigurationError(f"leases: expected {wanted}", (Fault("leases", wanted),))
+
+
+def _region_of(options: argparse.Namespace) -> RegionConfiguration:
     """Return the configuration of the region that this is, or raise why it cannot be one."""
-    demand_possible(settings.current.configuration, store)
+    if options.confirm_restored or options.renew_mark is not None:
+        raise ConfigurationError(
+            "--confirm-restored and --renew-mark are not for a region: what it has lost, only its home knows. Give a "
+            "restored region another name and a new ledger"
+        )
     if options.admin_listen is not None or options.archive is not None:
         raise ConfigurationError(
             "--admin-listen and --archive are for the home ledger: a region keeps no balances"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, Expired
+from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.book import Book, SqlitePaper
@@ -20,6 +21,7 @@ from budget_service.server.home_channel import HomeChannel, open_channel
 from budget_service.server.home_client import HomeClient
 from budget_service.server.hosting import cancelled
 from budget_service.stores.interface import Store, StoreError, StoreUnusableError, system_clock
+from budget_service.stores.sqlite.store import VOLATILE
 
 GOODBYE_SECONDS = 5.0
 
@@ -34,15 +36,22 @@ class RegionParts:
 
 def demand_possible(configuration: Configuration, address: str) -> str:
     """Return the path of a region's ledger, or raise why its configuration cannot be a region's."""
-    if not address.startswith("sqlite:"):
-        raise StoreUnusableError("a region keeps its ledger in SQLite: --store sqlite:PATH")
+    path = address.removeprefix("sqlite:")
+    if path == address or Path(path) == VOLATILE:
+        raise StoreUnusableError("a region keeps its ledger in SQLite, in a file: --store sqlite:PATH")
+    if configuration.allow_volatile:
+        raise _not_possible("allow_volatile", "false: a region that forgets grants its leases again")
     if configuration.leases is not None:
-        raise ConfigurationError("leases: only the home of regions lends, and a region is none")
+        raise _not_possible("leases", "none: only the home of regions lends, and a region is none")
     if configuration.counts_worst_cases:
-        raise ConfigurationError("shared_levels: worst_case is not possible in a region: ask the home ledger")
+        raise _not_possible("shared_levels", "actual: worst_case is not possible in a region")
     if configuration.expired is Expired.FORFEIT:
-        raise ConfigurationError("expired_reservations: forfeit is not possible in a region")
-    return address.removeprefix("sqlite:")
+        raise _not_possible("expired_reservations", "return: forfeit is not possible in a region")
+    return path
+
+
+def _not_possible(field: str, wanted: str) -> ConfigurationError:
+    return ConfigurationError(f"{field}: expected {wanted}", (Fault(field, wanted),))
 
 
 @asynccontextmanager

@@ -9,7 +9,8 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
-                     MOVED_TOO_OFTEN, LEASE_SPENT, NOT_LENDING, REGION_TAKEN
+                     MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
+                     CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with RetryInfo),
@@ -64,6 +65,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
     Reason.LEASE_SPENT: "the region's share of the budget does not hold this: the home ledger has to be asked",
+    Reason.LEASE_NOT_YOURS: "the lease is another region's",
 }
 
 _FIELDS: Mapping[Reason, tuple[str, str]] = {
@@ -142,6 +144,12 @@ def ticket_not_authentic() -> Status:
     """Report that a charge does not carry dp_service's ticket for it."""
     message = "the charge ticket is missing or is not dp_service's for this charge"
     return _status(code_pb2.PERMISSION_DENIED, message, _info("TICKET_NOT_AUTHENTIC"))
+
+
+def charged_in_region() -> Status:
+    """Report that a charge was made in a region, which would go on giving its release for nothing."""
+    message = "the release was charged in a region, and regions do not hear of refunds"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("CHARGED_IN_REGION"))
 
 
 def not_lending() -> Status:

@@ -199,7 +199,7 @@ class View:
     ) -> PaidQuery | None:
         if isinstance(request, ReportCharge):
             return None
-        if isinstance(request, Reserve | Charge | Refund):
+        if isinstance(request, Reserve | Charge | Refund) and not _is_loan(request):
             query_id = request.query_id if reservation is None else reservation.query_id
             return self._payment(limits.payer(request.account), "query", query_id) if query_id else None
         return None
@@ -327,8 +327,13 @@ def _grant_of(request: ReportCharge) -> RootKey:
 def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:
     if isinstance(request, _RELEASED) and request.release_id:
         yield limits.payer(request.account), "release", request.release_id
-    if isinstance(request, Charge | Reserve | Refund) and request.query_id:
+    if isinstance(request, Charge | Reserve | Refund) and request.query_id and not _is_loan(request):
         yield limits.payer(request.account), "query", request.query_id
+
+
+def _is_loan(request: Request) -> bool:
+    """Return whether a request reserves a lease: it answers no question, and has its region's name in that place."""
+    return isinstance(request, Reserve) and request.is_lease
 
 
 def _reservations(request: Request, limits: AppliedLimits) -> Iterator[tuple[RootKey, str]]:

@@ -31,6 +31,7 @@ STATUSES = [
     rpc_errors.ticket_not_authentic(),
     rpc_errors.no_archive(),
     rpc_errors.not_lending(),
+    rpc_errors.charged_in_region(),
     rpc_errors.region_taken("north"),
     rpc_errors.too_many_statements(1000),
     rpc_errors.statements_archived(),

@@ -57,6 +57,7 @@ certificates:
   "uri:spiffe://example.org/app": [spend, read]
   "dns:reader.example.org": [read]
   "dns:ops.example.org": [admin]
+  "uri:spiffe://example.org/eu": [region]
   "email:nobody@example.org": []
 jwt:
   key_file: {issuer.key_file}
@@ -110,6 +111,7 @@ ROLES = {
     "spend, read": uri("spiffe://example.org/app"),
     "read": dns("reader.example.org"),
     "admin": dns("ops.example.org"),
+    "region": uri("spiffe://example.org/eu"),
     "": email("nobody@example.org"),
 }
 

@@ -191,7 +191,7 @@ class BudgetAdminServiceServicer(object):
         records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
         gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
         question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
-        a window that counts, or the charge was already refunded.
+        a window that counts, or the charge was already refunded, and CHARGED_IN_REGION if a region has charged it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

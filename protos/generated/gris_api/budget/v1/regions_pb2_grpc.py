@@ -74,14 +74,14 @@ class RegionServiceServicer(object):
 
     def ReportCharges(self, request, context):
         """Records charges that the region has made from its leases. A charge that is reported again counts once. None is
-        refused: it has happened. Those of one lease must come in their order.
+        refused to the region that has borrowed: it has happened. Those of one lease must come in their order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReturnBudget(self, request, context):
-        """Gives back what is left of a lease.
+        """Gives back what is left of a lease of the region.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

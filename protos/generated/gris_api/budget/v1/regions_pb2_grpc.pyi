@@ -39,14 +39,14 @@ class RegionServiceStub:
         gris_api.budget.v1.regions_pb2.ReportChargesResponse,
     ]
     """Records charges that the region has made from its leases. A charge that is reported again counts once. None is
-    refused: it has happened. Those of one lease must come in their order.
+    refused to the region that has borrowed: it has happened. Those of one lease must come in their order.
     """
 
     ReturnBudget: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.regions_pb2.ReturnBudgetRequest,
         gris_api.budget.v1.regions_pb2.ReturnBudgetResponse,
     ]
-    """Gives back what is left of a lease."""
+    """Gives back what is left of a lease of the region."""
 
 class RegionServiceAsyncStub:
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
@@ -69,14 +69,14 @@ class RegionServiceAsyncStub:
         gris_api.budget.v1.regions_pb2.ReportChargesResponse,
     ]
     """Records charges that the region has made from its leases. A charge that is reported again counts once. None is
-    refused: it has happened. Those of one lease must come in their order.
+    refused to the region that has borrowed: it has happened. Those of one lease must come in their order.
     """
 
     ReturnBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.regions_pb2.ReturnBudgetRequest,
         gris_api.budget.v1.regions_pb2.ReturnBudgetResponse,
     ]
-    """Gives back what is left of a lease."""
+    """Gives back what is left of a lease of the region."""
 
 class RegionServiceServicer(metaclass=abc.ABCMeta):
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
@@ -103,7 +103,7 @@ class RegionServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.regions_pb2.ReportChargesResponse, collections.abc.Awaitable[gris_api.budget.v1.regions_pb2.ReportChargesResponse]]:
         """Records charges that the region has made from its leases. A charge that is reported again counts once. None is
-        refused: it has happened. Those of one lease must come in their order.
+        refused to the region that has borrowed: it has happened. Those of one lease must come in their order.
         """
 
     @abc.abstractmethod
@@ -112,6 +112,6 @@ class RegionServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.regions_pb2.ReturnBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.regions_pb2.ReturnBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.regions_pb2.ReturnBudgetResponse]]:
-        """Gives back what is left of a lease."""
+        """Gives back what is left of a lease of the region."""
 
 def add_RegionServiceServicer_to_server(servicer: RegionServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,137 @@
+"""What a region reports by itself, whatever the home thinks of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+from google.rpc import code_pb2
+from google.rpc.status_pb2 import Status
+from gris_api.budget.v1 import regions_pb2
+
+from budget_service.ledger.requests import Charge
+from budget_service.ledger.values import Account, Cost
+from budget_service.regions.book import Book, Key, Rows
+from budget_service.regions.messages import HomeUnavailableError
+from budget_service.regions.region import Region
+from budget_service.regions.upkeep import BATCH, Upkeep
+from budget_service.server.home_client import Answered, HomeClient, HomeStatusError
+from budget_service.server.service import MAX_REQUEST_BYTES
+from tests.budget.regions.home import Home, MemoryLedger
+from tests.support.budget_samples import UNIT
+
+STATEMENT = ",".join(f"{number:032x}:1/1000:1/1000000" for number in range(20))
+ANN, BOB = Account(("acme", "ann")), Account(("other", "bob"))
+
+
+@dataclass
+class Paper:
+    """A book in memory."""
+
+    rows: dict[Key, bytes] = field(default_factory=dict)
+
+    async def read(self) -> dict[Key, bytes]:
+        """Return all rows."""
+        return dict(self.rows)
+
+    async def write(self, rows: Rows) -> None:
+        """Write rows, all or nothing."""
+        for key, value in rows.items():
+            self.rows.pop(key, None)
+            self.rows |= {} if value is None else {key: value}
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class Way:
+    """The way to a home that reads no message of more than 64 KiB, as its server does, and no report that is `lost`."""
+
+    home: Home
+    refused: str = ""
+    most: int = 10_000
+    reports: int = 0
+
+    async def call(self, method: str, request: Message, _answer: type[Answered]) -> Any:
+        """See `Caller`."""
+        if request.ByteSize() > MAX_REQUEST_BYTES:
+            raise HomeStatusError(Status(code=code_pb2.RESOURCE_EXHAUSTED, message="too large"))
+        if isinstance(request, regions_pb2.ReportChargesRequest):
+            self.reports += 1
+            if any(each.account.path[0] == self.refused for each in request.charges):
+                raise HomeStatusError(Status(code=code_pb2.INVALID_ARGUMENT, message="no"))
+            if len(request.charges) > self.most:
+                raise HomeUnavailableError("it took too long")
+        return await self.home.call(method, request)
+
+
+async def region_of(way: Way) -> Upkeep:
+    """Return a region."""
+    ledger: Any = MemoryLedger()
+    book = await Book.opened(Paper(), "eu")
+    return Upkeep(Region("eu", ledger, book, HomeClient(way, "eu", book.instance), lambda: ledger.now))
+
+
+async def charge(upkeep: Upkeep, account: Account, name: str, statement: str = "") -> None:
+    """Charge one unit in a region."""
+    request = Charge(
+        account=account,
+        request_id=name,
+        cost=Cost(1, 0),
+        unit_id=UNIT,
+        reservation_id="",
+        release_id=f"{name:0>64}",
+        query_id=f"{name:0>64}",
+        policy_statement=statement,
+    )
+    answer = await upkeep.region.apply(request)
+    assert answer is not None
+
+
+async def test_reports_fit_into_messages_that_the_home_reads() -> None:
+    """However long the ids and statements of many charges are together."""
+    home = Home()
+    upkeep = await region_of(Way(home))
+    for number in range(BATCH // 2):
+        await charge(upkeep, ANN, str(number), STATEMENT)
+    await upkeep.report()
+    assert (await home.counted())[0] == BATCH // 2
+
+
+async def test_a_report_that_fails_is_sent_in_smaller_parts() -> None:
+    """A home that is too slow for many charges at once gets fewer, until they all have arrived."""
+    home = Home()
+    upkeep = await region_of(Way(home, most=10))
+    for number in range(40):
+        await charge(upkeep, ANN, str(number))
+    for _ in range(20):
+        try:
+            await upkeep.report()
+            break
+        except HomeUnavailableError:
+            continue
+    assert (await home.counted())[0] == 40
+
+
+async def test_a_root_that_is_refused_keeps_nothing_of_others_back() -> None:
+    """Theirs is reported and given back; its own lease is not given back before its charges are counted."""
+    home = Home()
+    way = Way(home, refused="acme")
+    upkeep = await region_of(way)
+    await charge(upkeep, ANN, "1")
+    await charge(upkeep, BOB, "2")
+    region = upkeep.region
+    for account in (ANN, BOB):
+        region.retire(account)
+    with pytest.raises(Exception, match="no"):
+        await upkeep.once()
+    assert [each.account for each in region.book.leases.values()] == [ANN]
+    spent, held = await home.counted()
+    assert (spent, held > 0) == (0, True)
+    assert (await home.counted(BOB.path)) == (1, 0)
+    way.refused = ""
+    await upkeep.once()
+    assert await home.counted() == (1, 0)
