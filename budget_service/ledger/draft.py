@@ -54,6 +54,10 @@ class Draft:
     ) -> None:
         if now < snapshot.root.last_time:
             raise ValueError("the ledger's time never goes back")
+        for each in levels:
+            if each.level not in path:
+                # Its balance was not loaded, and would be taken for empty.
+                raise ValueError("a level is none of the request's account")
         self.now = now
         self.currency = snapshot.root.currency.at(now)
         self.balances = dict(snapshot.balances)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from budget_service.ledger.administration import RETENTION
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.outcomes import Charged, Outcome, Reason, Refused, Reserved
+from budget_service.ledger.outcomes import Cancelled, Charged, Outcome, Reason, Refused, Reserved
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.state import EntryKind, JournalEntry, Payment, Reservation, Snapshot
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold
@@ -20,9 +20,10 @@ def record_report(snapshot: Snapshot, draft: Draft, request: ReportCharge, *, is
     """Record a charge of a region.
 
     Its cost comes out of the lease. After the lease has lapsed it costs nothing more, since all that was left of the
-    lease was forfeited. A lease that this ledger never granted, or whose earlier reports it does not have, shows that
-    the ledger was set back: then the cost counts as charged now, whatever the limit. Such a charge has no `levels`.
-    What cannot be added to a sum of 64 bits is left out: nothing more is granted there then anyway.
+    lease was forfeited. After it was given back nothing is forfeited, so that the cost counts. A lease that this ledger
+    never granted, or whose earlier reports it does not have, shows that the ledger was set back: then the cost counts
+    as charged now, whatever the limit. Such a charge has no `levels`. What cannot be added to a sum of 64 bits is left
+    out: nothing more is granted there then anyway.
     """
     lease = snapshot.reservation
     if lease is not None and draft.now >= lease.expires_at:
@@ -69,7 +70,17 @@ def _has_lapsed(snapshot: Snapshot, draft: Draft) -> bool:
     granted = snapshot.lease_granted
     if granted is None or not isinstance(granted.outcome, Reserved):
         return False
+    if _is_given_back(snapshot):
+        return False
     return draft.now >= granted.outcome.expires_at
+
+
+def _is_given_back(snapshot: Snapshot) -> bool:
+    """Return whether the lease was given back before this charge, or its region charged more than it held."""
+    returned, before = snapshot.lease_returned, snapshot.lease_before
+    if returned is not None and isinstance(returned.outcome, Cancelled):
+        return True
+    return before is not None and isinstance(before.outcome, Charged) and not before.outcome.levels
 
 
 def _record(

@@ -259,9 +259,14 @@ Request: TypeAlias = BudgetRequest | RootRequest
 def lease_part(lease_id: str, number: int) -> str:
     """Return the id of the reservation that is left of a lease after so many charges.
 
-    It is also the name of the change that left it. Clients cannot guess a lease's id.
+    It is also the name of the change that left it. Clients can neither learn a lease's id nor use such a name.
     """
     return f"{LEASE_PREFIX}{lease_id}.{number}"
+
+
+def lease_return(lease_id: str, number: int) -> str:
+    """Return the name of the change that takes back what is left of a lease after so many charges."""
+    return f"{lease_part(lease_id, number)}.end"
 
 
 def is_lease(reservation_id: str) -> bool:

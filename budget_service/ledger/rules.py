@@ -57,7 +57,6 @@ from budget_service.ledger.state import (
     Payment,
     Remembered,
     Reservation,
-    RootRecord,
     Snapshot,
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
@@ -100,7 +99,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         outcome = record_report(snapshot, draft, request, is_paid=_release_is_paid(snapshot, draft))
     else:
         outcome = _outcome(snapshot, draft, request, limits)
-    return _decided(snapshot, draft, outcome, _change(snapshot.root, draft, request, outcome))
+    return _decided(snapshot, draft, outcome, _change(snapshot, draft, request, outcome))
 
 
 def _decided(snapshot: Snapshot, draft: Draft, outcome: Outcome, change: Change) -> Decision:
@@ -365,10 +364,10 @@ def _note_payment(
         draft.payment = Payment(request.release_id, query_id, span, keep_until)
 
 
-def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
+def _change(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
     return Change(
-        root=replace(root, currency=draft.currency, last_time=draft.now),
-        remembered=Remembered(request.fingerprint(), outcome, _kept_until(draft, request, outcome)),
+        root=replace(snapshot.root, currency=draft.currency, last_time=draft.now),
+        remembered=Remembered(request.fingerprint(), outcome, _kept_until(snapshot, draft, request, outcome)),
         balances=draft.balances,
         opened=draft.opened,
         ended=tuple(draft.ended),
@@ -379,10 +378,14 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
     )
 
 
-def _kept_until(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Microseconds:
+def _kept_until(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Microseconds:
     if isinstance(outcome, Reserved):
-        is_lease = isinstance(request, Reserve) and request.is_lease
-        return outcome.expires_at + (RETENTION if is_lease else SHORT_RETENTION)
+        is_lent = isinstance(request, Reserve) and request.is_lease
+        return outcome.expires_at + (RETENTION if is_lent else SHORT_RETENTION)
+    ended = snapshot.reservation
+    if isinstance(outcome, Cancelled) and ended is not None and is_lease(ended.reservation_id):
+        # As long as the grant: what is reported later has to know that nothing was forfeited.
+        return ended.expires_at + RETENTION
     if isinstance(outcome, Refused | Exhausted) or not _takes_budget(draft, request):
         return draft.now + SHORT_RETENTION
     # A budget that is never refreshed has no end of a window: the time counts from now.

@@ -159,7 +159,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     opened or moved, and of its new name, and `occupied` which of its two names have accounts below them; `clock` is the
     store's, needed only to let the time of the root go on. A change of the currency needs `due` and its balances too.
     `lease_granted` is the remembered answer that granted the lease of a `ReportCharge`, whose `reservation` may be that
-    of any account of the root.
+    of any account of the root; `lease_returned` is the one that took back what the report draws from, and
+    `lease_before` the one to the report before it.
     """
 
     root: RootRecord = RootRecord()
@@ -178,6 +179,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     occupied: frozenset[Account] = frozenset()
     clock: Microseconds = 0
     lease_granted: Remembered | None = None
+    lease_returned: Remembered | None = None
+    lease_before: Remembered | None = None
 
 
 class Payment(Struct, frozen=True, gc=False):

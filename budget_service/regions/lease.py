@@ -5,11 +5,13 @@ No clock is read here and nothing is opened: time is an argument.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Account, Cost, LevelLimit, Limit, Mode, Unit
@@ -23,6 +25,9 @@ NEVER = WindowRule(Period.NEVER, "UTC")
 # In a region's ledger: the account under which questions are answered that were paid for.
 REPLAYS = "replays"
 SEPARATOR = "~"
+
+_NAME_LENGTH = 32
+_HEXADECIMAL = re.compile("[0-9a-f]{32}")
 
 
 class LendingTerms(Struct, frozen=True, kw_only=True):
@@ -206,17 +211,26 @@ def applied(local: Account, share: Cost, paid_as: str, bounds: LeaseBounds) -> A
     return AppliedLimits((level,), paid_as=paid_as, lease=bounds)
 
 
+def public_name(lease_id: str) -> str:
+    """Return a lease's name as clients may know it: with the id they could report charges, or give it back."""
+    if lease_id == REPLAYS:
+        return REPLAYS
+    return digest((b"gris/lease-name/v1", lease_id.encode()))[:_NAME_LENGTH]
+
+
 def reservation_name(region: str, unit_id: str, lease_id: str, drawn: str) -> str:
-    """Return the id of a reservation of a region's ledger, which has its account there."""
-    return SEPARATOR.join((region, unit_id, lease_id, drawn))
+    """Return the id of a reservation of a region's ledger, which tells the region its account there."""
+    return SEPARATOR.join((region, unit_id, public_name(lease_id), drawn))
 
 
-def reserved_under(region: str, account: Account, reservation_id: str) -> Account | None:
-    """Return the account in the region's ledger of a reservation; None if it is not this region's."""
+def parse_reservation_name(region: str, reservation_id: str) -> tuple[str, str] | None:
+    """Return the currency and the lease's public name of a reservation; None if no such region can have named it."""
     parts = reservation_id.split(SEPARATOR)
     if len(parts) != len(("region", "unit", "lease", "drawn")) or parts[0] != region:
         return None
-    return local_account(account, parts[1], parts[2])
+    _, unit_id, name, _ = parts
+    is_well_formed = _HEXADECIMAL.fullmatch(unit_id) and (name == REPLAYS or _HEXADECIMAL.fullmatch(name))
+    return (unit_id, name) if is_well_formed else None
 
 
 def _lendable(level: LevelStatus, unit: Unit, terms: LendingTerms) -> int:

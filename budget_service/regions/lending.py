@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LevelStatus, Reason, Refused, Reserved
 from budget_service.ledger.reading import Statement
-from budget_service.ledger.requests import CancelReservation, ReportCharge, Reserve, lease_part
+from budget_service.ledger.requests import CancelReservation, ReportCharge, Reserve, lease_part, lease_return
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own, end_of, share_of
@@ -111,9 +111,8 @@ class Lending:
         if reported == 0:
             await self._grant_no_more(account, region, lease_id)
         name = lease_part(lease_id, reported)
-        request = CancelReservation(
-            account=account, request_id=f"{name}.end", reservation_id=name, region=region
-        )
+        end = lease_return(lease_id, reported)
+        request = CancelReservation(account=account, request_id=end, reservation_id=name, region=region)
         answer = await self._ledger.apply_anyway(request)
         if answer.outcome == NOT_YOURS:
             raise LeaseRefusedError(NOT_YOURS)

@@ -32,15 +32,18 @@ from budget_service.regions.lease import (
     applied,
     clocks_agree,
     local_account,
+    parse_reservation_name,
     payer,
+    public_name,
     reservation_name,
-    reserved_under,
 )
 from budget_service.regions.messages import Home, HomeRefusedError, HomeUnavailableError
 from budget_service.stores.interface import Clock, Store, StoreError
 
 # Of how many accounts the last known levels are kept, for answers that have none.
 KEPT_LEVELS = 10_000
+# How many leases that are gone are known by name: what is reserved under them holds nothing, but may be settled.
+KEPT_NAMES = 10_000
 # No root has this version: then the ledger decides nothing, and only replays.
 NO_VERSION = -1
 # How long a home that lends nothing is not asked again for the same account.
@@ -94,11 +97,13 @@ class Region:
     _borrowing: dict[Budget, asyncio.Task[Lease | None]] = field(default_factory=dict)
     _not_before: dict[Budget, Microseconds] = field(default_factory=dict)
     _levels: OrderedDict[Account, tuple[LevelStatus, ...]] = field(default_factory=OrderedDict)
+    _named: dict[str, Lease] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Go on with the leases of the book; whatever was charged before may not be reported yet."""
         for each in self.book.leases.values():
             self.unreported.add(each.local.root)
+            self._note_name(each)
             if each.state is LeaseState.ACTIVE:
                 self._active[each.account, each.unit_id] = each.lease_id
 
@@ -121,12 +126,16 @@ class Region:
 
     async def recalled(self, request: Request) -> Answer | None:
         """Return the earlier answer of this region to the same request, None if it has none."""
-        named = getattr(request, "reservation_id", "")
-        local = reserved_under(self.name, request.account, named) if named else None
-        if local is None:
-            if isinstance(request, CancelReservation):
-                return None
-            local = local_account(request.account, request.unit_id, REPLAYS)
+        named = "" if isinstance(request, Reserve) else request.reservation_id
+        parsed = parse_reservation_name(self.name, named)
+        if parsed is not None:
+            unit_id, _ = parsed
+        elif isinstance(request, CancelReservation):
+            return None
+        else:
+            unit_id = request.unit_id
+        # Answers are kept by root and currency, whatever lease they came from.
+        local = local_account(request.account, unit_id, REPLAYS)
         limits = replace(self._replay_limits(local, request.account), version=NO_VERSION)
         try:
             return await self._decided(request, local, limits, None)
@@ -168,15 +177,40 @@ class Region:
         """Draw the id of a reservation in this region's ledger."""
         return reservation_name(self.name, unit_id, lease_id, self.draw()[:16])
 
-    async def _under_reservation(self, request: Charge | CancelReservation) -> Answer | None:
-        local = reserved_under(self.name, request.account, request.reservation_id)
-        if local is None:
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """Return the question of a reservation that this region has given and that is open, else None."""
+        local = self._reserved_under(account, reservation_id)
+        return None if local is None else await self.store.question_of(local, reservation_id)
+
+    def _reserved_under(self, account: Account, reservation_id: str) -> Account | None:
+        """Return the account in the region's ledger that a reservation of an account can be of."""
+        parsed = parse_reservation_name(self.name, reservation_id)
+        if parsed is None:
             return None
-        lease = self.book.leases.get(local.path[1])
-        if lease is not None and lease.account != request.account:
-            return Answer(Refused(Reason.RESERVATION_OVER), replayed=False)
-        limits = self._replay_limits(local, request.account) if lease is None else lease.applied(self.terms)
-        return await self._decided(request, local, limits, lease)
+        unit_id, name = parsed
+        if name == REPLAYS:
+            return local_account(account, unit_id, REPLAYS)
+        lease = self._named.get(name)
+        is_own = lease is not None and (lease.account, lease.unit_id) == (account, unit_id)
+        return lease.local if lease is not None and is_own else None
+
+    async def _under_reservation(self, request: Charge | CancelReservation) -> Answer | None:
+        if parse_reservation_name(self.name, request.reservation_id) is None:
+            return None
+        local = self._reserved_under(request.account, request.reservation_id)
+        lease = None if local is None else self.book.leases.get(local.path[1])
+        if local is not None and lease is not None:
+            return await self._decided(request, local, lease.applied(self.terms), lease)
+        if local is None or await self.store.question_of(local, request.reservation_id) is None:
+            # Whatever the id names, nothing is written under it.
+            over = Answer(Refused(Reason.RESERVATION_OVER), replayed=False)
+            return await self.recalled(request) or over
+        return await self._decided(request, local, self._replay_limits(local, request.account), None)
+
+    def _note_name(self, lease: Lease) -> None:
+        self._named[public_name(lease.lease_id)] = lease
+        if len(self._named) > 2 * len(self.book.leases) + KEPT_NAMES:
+            self._named = {public_name(each.lease_id): each for each in self.book.leases.values()}
 
     async def _granted(self, request: Reserve | Charge, *, sole_only: bool) -> Answer | None:
         lease = self._usable(request.account, request.unit_id)
@@ -333,6 +367,7 @@ class Region:
             return own.moved_to(lease.window_start, lease.window_end).plus(lease.share)
 
         await self.book.note(lease, own={asked.account: with_share})
+        self._note_name(lease)
         if lease.state is LeaseState.RETIRING:
             return None
         last = self.book.leases.get(self._active.get(budget, ""))

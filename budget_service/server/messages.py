@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
-from budget_service.ledger.requests import CancelReservation, Charge, Reserve
+from budget_service.ledger.requests import LEASE_PREFIX, CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds
 
@@ -139,7 +139,7 @@ def parse_id(text: str, field: str) -> str:
     """Return an id that may be used, or raise InvalidFieldError."""
     if not 1 <= len(text) <= MAX_ID_CHARACTERS:
         raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
-    return text
+    return _not_of_a_lease(text, field)
 
 
 def microseconds(message: Timestamp) -> Microseconds:
@@ -151,6 +151,13 @@ def parse_optional_id(text: str, field: str) -> str:
     """Return an id that may be empty, or raise InvalidFieldError."""
     if len(text) > MAX_ID_CHARACTERS:
         raise InvalidFieldError(field, f"must have at most {MAX_ID_CHARACTERS} characters")
+    return _not_of_a_lease(text, field)
+
+
+def _not_of_a_lease(text: str, field: str) -> str:
+    if text.startswith(LEASE_PREFIX):
+        # Regions alone name leases: a client could free one, or take the name of its next report.
+        raise InvalidFieldError(field, f"must not begin with {LEASE_PREFIX!r}")
     return text
 
 

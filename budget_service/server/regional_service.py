@@ -127,6 +127,10 @@ class RegionalBudgetService(BudgetService):
             raise TypeError("a region does not cancel what is reserved at the home")
         return found
 
+    async def _question_of(self, account: Account, reservation_id: str) -> str | None:
+        # Of a reservation that is the home's, only the home knows the question, and demands the ticket.
+        return await self._region.question_of(account, reservation_id)
+
     async def _asked(self, method: str, request: Message, answer: type[Answered]) -> Answered:
         try:
             return await self._home.call(method, request, answer)

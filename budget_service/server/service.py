@@ -266,7 +266,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
         query_id: str | None = charge.query_id
         if charge.reservation_id and not query_id:
-            query_id = await self._store.question_of(charge.account, charge.reservation_id)
+            query_id = await self._question_of(charge.account, charge.reservation_id)
         if query_id is None:
             # The reservation is not open, and no later one will have its id: the ledger can only replay an earlier
             # answer to this same request, with its ticket, or refuse it.
@@ -274,6 +274,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         release = Release(charge.release_id, query_id, charge.cost, charge.unit_id, charge.policy_statement)
         if not tickets.is_authentic(charge.charge_ticket, release):
             raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())
+
+    async def _question_of(self, account: Account, reservation_id: str) -> str | None:
+        return await self._store.question_of(account, reservation_id)
 
 
 def success(answer: Answer, kind: type[Success], request: Request) -> Success:

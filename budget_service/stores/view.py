@@ -5,7 +5,7 @@ A batch is decided on the view, one request after the other, and then written at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from budget_service.ledger.balances import Balance, PastDay
@@ -26,6 +26,7 @@ from budget_service.ledger.requests import (
     SetLimits,
     counting_levels,
     lease_part,
+    lease_return,
 )
 from budget_service.ledger.state import (
     Change,
@@ -100,7 +101,9 @@ class View:
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,
-            lease_granted=self._lease_granted(request),
+            lease_granted=self._of_lease(request, _grant_of),
+            lease_returned=self._of_lease(request, _return_of),
+            lease_before=self._of_lease(request, _before),
             query_paid=self._query_paid(request, limits, reservation),
             release_paid_in=self._release_paid(request, limits),
         )
@@ -171,10 +174,10 @@ class View:
         is_own = found is not None and (isinstance(request, ReportCharge) or found.account == request.account)
         return found if is_own else None
 
-    def _lease_granted(self, request: BudgetRequest) -> Remembered | None:
-        if not isinstance(request, ReportCharge):
-            return None
-        return self._loaded.outcomes.get(_grant_of(request))
+    def _of_lease(
+        self, request: BudgetRequest, named: Callable[[ReportCharge], RootKey]
+    ) -> Remembered | None:
+        return self._loaded.outcomes.get(named(request)) if isinstance(request, ReportCharge) else None
 
     def _due(self, root: str) -> tuple[Reservation, ...]:
         due = self._loaded.due.get(root, ())
@@ -318,10 +321,21 @@ def _outcomes(request: Request) -> Iterator[RootKey]:
     yield request.account.root, request.request_id
     if isinstance(request, ReportCharge):
         yield _grant_of(request)
+        yield _return_of(request)
+        yield _before(request)
 
 
 def _grant_of(request: ReportCharge) -> RootKey:
     return request.account.root, lease_part(request.lease_id, 0)
+
+
+def _return_of(request: ReportCharge) -> RootKey:
+    return request.account.root, lease_return(request.lease_id, request.number - 1)
+
+
+def _before(request: ReportCharge) -> RootKey:
+    # Before the first report there is the grant.
+    return request.account.root, request.reservation_id
 
 
 def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:

@@ -104,9 +104,11 @@ class Ledger:
         numbered = [(str(number), each) for number, each in enumerate(self.machine.disk.journal, 1)]
         return [each for each in numbered[int(after or 0) :] if each[1].account.root == root][:most]
 
-    async def question_of(self, _account: Account, _reservation_id: str) -> str | None:
-        """Tickets are not demanded here."""
-        return None
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """See `Store`."""
+        await self.machine.turn(self._generation)
+        found = self.machine.disk.reservations.get((account.root, reservation_id))
+        return found.query_id if found is not None and found.account == account else None
 
 
 class _Process(MemoryTransactions):
