@@ -12,8 +12,10 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
 from gris_console.sessions import Session
+from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.results import PrivateResult
+from pinot_connector.rpc_errors import Service
 
 MOST_ROWS = 400_000
 PAGE = 20
@@ -101,11 +103,28 @@ class Asking:
         key = (session.key, request_id, question.SerializeToString(deterministic=True))
         task = self._running.get(key)
         if task is None:
-            task = asyncio.create_task(session.gateway.ask(question, request_id=request_id))
+            task = asyncio.create_task(_asked(session, question, request_id))
             self._running[key] = task
             task.add_done_callback(lambda _: self._running.pop(key, None))
         # Somebody who leaves takes nothing from the others, and a question that is paid for is finished.
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            # The console ends, and has closed the connection that the question was asked by.
+            raise OutcomeUnknown(Service.GATEWAY, "the connection was closed before an answer came") from None
+
+
+async def _asked(session: Session, question: question_pb2.Question, request_id: str) -> PrivateResult:
+    async with session.used():
+        return await session.gateway.ask(question, request_id=request_id)
+
+
+def is_cancelled() -> bool:
+    """Return whether the running task is being cancelled itself, and not only what it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def listed(gateway: AsyncGatewayClient, page: int) -> tuple[list[Answer], bool]:

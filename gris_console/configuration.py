@@ -35,6 +35,7 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.gateway_client import gateway_address
 
+_PORTS = {"http": 80, "https": 443}
 DEFAULT_LISTEN = "127.0.0.1:50056"
 
 
@@ -42,13 +43,15 @@ def _origin(text: str) -> str:
     """Return the scheme and host of a URL that has nothing else."""
     try:
         split = urlsplit(text)
-        _ = split.port
+        port = split.port
     except ValueError:
         raise ValueError("expected https://HOST or https://HOST:PORT") from None
     surplus = (split.path.strip("/"), split.query, split.fragment, split.username, split.password)
     if split.scheme not in ("http", "https") or not split.hostname or any(surplus):
         raise ValueError("expected https://HOST or https://HOST:PORT")
-    return f"{split.scheme}://{split.netloc.lower()}"
+    # Browsers leave out the port that a scheme has anyway.
+    is_usual = port == _PORTS[split.scheme]
+    return f"{split.scheme}://{split.netloc.lower().removesuffix(f':{port}') if is_usual else split.netloc.lower()}"
 
 
 class Tls(Strict):

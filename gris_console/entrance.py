@@ -103,12 +103,15 @@ class TokenEntrance:
             claims = self._verifier.claims(token)
         except TokenError as error:
             raise EntranceError(str(error)) from None
+        subject = claims.get("sub")
+        if not isinstance(subject, str) or not subject:
+            raise EntranceError("expected a token that says whose it is (sub)")
         ends = min(_number(claims.get("exp")), self._clock() + self._session_seconds)
         is_owner = self._owners is not None and self._owners.holds(claims.get(self._owners.claim))
         name = claims.get(self._name_claim)
         return Person(
             name=name[:MAX_NAME] if isinstance(name, str) and name else "somebody",
-            subject=f"{claims.get('iss')}\n{claims.get('sub')}\n{name}",
+            subject=f"{claims.get('iss')}\n{subject}\n{name}",
             is_owner=is_owner,
             expires_at=ends,
             token=token,

@@ -10,6 +10,7 @@ from fractions import Fraction
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.dp.v1 import question_pb2
 
+from gris_console.conditions import conditions
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
@@ -34,6 +35,11 @@ def shown_name(value: object) -> str:
     """Return a name that strangers wrote, with what cannot be seen replaced; very long ones are cut."""
     text = visible(str(value))
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def whole(value: object) -> str:
+    """Return a text with what cannot be seen replaced, and nothing cut: somebody pays by what it says."""
+    return visible(str(value))
 
 
 def number(value: float) -> str:
@@ -112,7 +118,7 @@ def _accuracy(accuracy: Accuracy, d_bar: int | None) -> Iterator[str]:
 
 
 def question_text(question: question_pb2.Question) -> str:
-    """Return a question in one line: its SQL, or what it asks for."""
+    """Return a question in one line: its SQL, or what it asks for with every condition."""
     more = question.sharpening.units
     sharper = f", sharpened with {', '.join(map(str, more))} units" if more else ""
     if question.WhichOneof("form") == "sql":
@@ -120,8 +126,7 @@ def question_text(question: question_pb2.Question) -> str:
     asked = question.structured
     top = f"Top {asked.k} of " if asked.HasField("k") else ""
     by = " and ".join(asked.dimensions) or "the total"
-    conditions = len(asked.filters) + asked.HasField("time_range")
-    where = f", {conditions} {'condition' if conditions == 1 else 'conditions'}" if conditions else ""
+    where = "".join(f", {each}" for each in conditions(asked))
     return f"{top}{by} in {asked.table}{where}{sharper}"
 
 
@@ -156,6 +161,7 @@ def fraction_left(level: Level, unit: str) -> float:
 
 FILTERS = {
     "name": shown_name,
+    "whole": whole,
     "number": number,
     "up": rounded_up,
     "cost": cost,

@@ -11,8 +11,11 @@ from pinot_connector.errors import (
     EndedBetweenLooks,
     ErrorCode,
     GrisError,
+    IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    ReleaseNotRecorded,
+    RequestInProgress,
     ServiceRefused,
     Shortfall,
 )
@@ -40,7 +43,7 @@ _LOG_IN_OVER = frozenset(("TOKEN_REFUSED", "CALLER_UNKNOWN"))
 class Problem:
     """What a page says of an error.
 
-    `may_be_paid`: whether the question may have been charged without an answer; asking the same form again is safe.
+    `is_retried`: whether the same form may be sent again; by its request id it is paid once.
     """
 
     status: int
@@ -49,7 +52,7 @@ class Problem:
     advice: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
     largest_k: int | None = None
-    may_be_paid: bool = False
+    is_retried: bool = False
 
 
 def problem_of(error: GrisError) -> Problem:
@@ -61,7 +64,7 @@ def problem_of(error: GrisError) -> Problem:
         advice=_advice(error),
         shortfalls=error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else (),
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
-        may_be_paid=isinstance(error, OutcomeUnknown),
+        is_retried=error.code is ErrorCode.UNAVAILABLE or _is_unread(error),
     )
 
 
@@ -77,11 +80,26 @@ def _text(error: GrisError) -> str:
     return str(error)
 
 
+def _is_unread(error: GrisError) -> bool:
+    """Return whether an answer came that cannot be shown, perhaps after it was paid for."""
+    return isinstance(error, IntegrityError) and not isinstance(error, ReleaseNotRecorded)
+
+
 _NOTHING_CHARGED = "Nothing was charged."
 # Of the kinds that an error is of, the first counts.
 _ADVICE: tuple[tuple[type[GrisError], str], ...] = (
     (BudgetExhausted, "Ask for fewer elements or without counts, or wait until the budget is refreshed."),
     (BudgetHeld, "Questions that run now hold the budget. Nothing was charged; ask again in a little while."),
+    (
+        RequestInProgress,
+        "This form was sent before, and its question is still being answered; it may be charged. Send the same form "
+        "again in a little while: it gets that answer, and is not charged twice.",
+    ),
+    (ReleaseNotRecorded, _NOTHING_CHARGED),
+    (
+        IntegrityError,
+        "Nothing of it is shown. If a question was asked, it may have been charged; the budget says so.",
+    ),
     (
         OutcomeUnknown,
         "The question may have been charged. Send the same form again: it is answered from what was paid for, and is "

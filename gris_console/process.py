@@ -19,12 +19,15 @@ from gris_console.sessions import Sessions
 from gris_console.site import Site
 from gris_console.visits import Console
 from gris_serving.documents import read_document
+from gris_serving.http_connections import timed_protocol
 from gris_serving.listening import ListeningError
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tokens import TokenVerifier
 from pinot_connector.endpoints import Address
 
-MOST_REQUESTS = 256
+# Most of them wait for what a person does next; which of them are answered at a time is limited apart.
+MOST_CONNECTIONS = 1000
+HEADER_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 15
 GRACE_SECONDS = 30
 
@@ -111,7 +114,7 @@ def run(hosted: HostedConsole | OwnConsole, announce: Announce) -> None:
     with _bound(listening.address) as bound:
         port = bound.getsockname()[1]
         console = hosted.console(port)
-        server = _Server(_configured(console, listening))
+        server = _Server(server_options(console, listening))
         host = listening.address.rpartition(":")[0]
         server.begun = lambda: announce(f"{host}:{port}", sorted(console.site.origins)[0])
         server.run(sockets=[bound])
@@ -143,17 +146,26 @@ class _Server(uvicorn.Server):
             self.begun()
 
 
-def _configured(console: Console, listening: Listening) -> uvicorn.Config:
+def server_options(
+    console: Console, listening: Listening, *, header_seconds: float = HEADER_SECONDS
+) -> uvicorn.Config:
+    """Return how the console is served; a connection has so many seconds for the headers of each request.
+
+    Raises:
+        SecurityError: A file of TLS cannot be used.
+    """
     # The access log would hold addresses of pages; uvicorn's own log is left to what the process has configured.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     config = uvicorn.Config(
         application(console),
+        http=timed_protocol(header_seconds),
+        ws="none",
         access_log=False,
         log_config=None,
         server_header=False,
         proxy_headers=False,
         lifespan="on",
-        limit_concurrency=MOST_REQUESTS,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         ssl_certfile=listening.certificate,

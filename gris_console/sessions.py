@@ -6,7 +6,8 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from gris_console.entrance import Person
@@ -32,13 +33,37 @@ class Session:
     gateway: AsyncGatewayClient
     owner: OwnerClient | None
     form_key: str = field(default_factory=lambda: secrets.token_urlsafe(_RANDOM_BYTES), repr=False)
+    _uses: int = field(default=0, init=False, repr=False)
+    _is_over: bool = field(default=False, init=False, repr=False)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether something still uses the connections."""
+        return self._uses > 0
 
     def sent(self, form_key: str) -> bool:
         """Return whether a form comes from a page of this log-in."""
         return hmac.compare_digest(form_key.encode(), self.form_key.encode())
 
+    @asynccontextmanager
+    async def used(self) -> AsyncIterator[None]:
+        """Keep the connections open while the block runs, even if the log-in ends meanwhile."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
+            if self._is_over and not self._uses:
+                await self.close()
+
+    async def end(self) -> None:
+        """Close the connections once nothing uses them: a question that runs may be paid for."""
+        self._is_over = True
+        if not self._uses:
+            await self.close()
+
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections at once."""
         await self.gateway.close()
         if self.owner is not None:
             await self.owner.close()
@@ -67,6 +92,8 @@ class Sessions:
         self._clock = clock
         self._most = most
         self._held: OrderedDict[str, Session] = OrderedDict()
+        # Log-ins that are over, whose last calls still run.
+        self._ending: list[Session] = []
 
     async def begin(self, person: Person) -> Session:
         """Begin a log-in."""
@@ -104,12 +131,15 @@ class Sessions:
         return found
 
     async def end(self, key: str) -> None:
-        """End a log-in; ending one that is over does nothing."""
+        """End a log-in, whose running calls go on; ending one that is over does nothing."""
         found = self._held.pop(key, None)
         if found is not None:
-            await found.close()
+            self._ending = [each for each in self._ending if each.is_used] + [found]
+            await found.end()
 
     async def close(self) -> None:
-        """End all of them."""
-        for key in list(self._held):
-            await self.end(key)
+        """End all of them, and the calls that run."""
+        for each in [*self._held.values(), *self._ending]:
+            await each.close()
+        self._held.clear()
+        self._ending.clear()

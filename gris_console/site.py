@@ -46,6 +46,11 @@ class Site:
         """Whether browsers reach it by TLS, so that its cookies need not go over anything else."""
         return all(each.startswith("https://") for each in self.origins)
 
+    @property
+    def port(self) -> int | None:
+        """The port that its address names; None: the usual one."""
+        return urlsplit(min(self.origins)).port
+
     def answers_to(self, host: str) -> bool:
         """Return whether a Host header names this site; others come from a name that leads here by mistake or trick."""
         return host.lower() in {urlsplit(each).netloc for each in self.origins}
@@ -100,8 +105,9 @@ class Protection:
 def _caching(path: str) -> str:
     """Return what a browser may keep of a page.
 
-    Nothing with an answer or a balance. A form that was sent is shown again by the button that leads back, which
-    would ask to send it again without this; logging out clears it.
+    Nothing with an answer, nor the page of a budget. A question's form and its price, which says what is left, are
+    shown again by the button that leads back, which would ask to send the form again without this; logging out clears
+    both.
     """
     if path.startswith("/static/"):
         return "public, max-age=3600"

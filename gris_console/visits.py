@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gris_console import formatting
-from gris_console.answers import Asking, RecentAnswers
+from gris_console.answers import Asking, RecentAnswers, is_cancelled
 from gris_console.entrance import Entrance, EntranceError
 from gris_console.forms import Form, FormError, read_form
 from gris_console.problems import Problem, ends_log_in, problem_of
@@ -22,6 +23,8 @@ from gris_console.site import Site
 from gris_serving.internal_errors import log_internal_error
 from pinot_connector.errors import GrisError, InvalidQuestion
 
+# Pages that are made at a time, of people who have logged in.
+MOST_REQUESTS = 256
 FORM_KEY = "form_key"
 KEPT = "kept."
 KEPT_PATH = "kept_path"
@@ -37,6 +40,7 @@ RESUMED = {
     "/owner/plan": "/owner/plan",
     "/owner/policy": "/owner/policy",
 }
+SIGN_OUT = "/sign-out"
 # Pages that a log-in may lead to.
 PAGES = ("/ask", "/answers/", "/history", "/budget", "/owner/")
 _SCHEME = "bearer "
@@ -54,6 +58,7 @@ class Console:
     answers: RecentAnswers
     asking: Asking
     templates: Environment
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_REQUESTS))
 
     @classmethod
     def new(cls, site: Site, entrance: Entrance, sessions: Sessions) -> Console:
@@ -63,7 +68,9 @@ class Console:
     @property
     def cookie(self) -> str:
         """The name of the cookie of a log-in; with this prefix browsers send it to this host alone, and only by TLS."""
-        return "__Host-gris" if self.site.is_secure else "gris"
+        name = "__Host-gris" if self.site.is_secure else "gris"
+        # Browsers send a cookie to every port of its host.
+        return f"{name}-{self.site.port}" if self.site.port else name
 
     def rendered(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
@@ -131,15 +138,29 @@ def visited(page: Page, *, of_owner: bool = False) -> Endpoint:
     """
 
     async def endpoint(request: Request) -> Response:
+        return await _visited(request.app.state.console, request, page, of_owner=of_owner)
+
+    return guarded(endpoint)
+
+
+def guarded(endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint that shows a page, with all headers, also where it fails."""
+
+    async def answered(request: Request) -> Response:
         console: Console = request.app.state.console
         try:
-            return await _visited(console, request, page, of_owner=of_owner)
+            return await endpoint(request)
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            # A connection that this page was waiting for was closed.
+            return console.rendered("failed.html", status=503, path="", problem=_CLOSED)
         except Exception as error:
             # The text of an error may hold anything, so neither the log nor the page shows it.
             log_internal_error(log, "A page could not be made.", error)
             return console.rendered("failed.html", status=500, path="")
 
-    return endpoint
+    return answered
 
 
 async def _visited(console: Console, request: Request, page: Page, *, of_owner: bool) -> Response:
@@ -154,8 +175,11 @@ async def _visited(console: Console, request: Request, page: Page, *, of_owner: 
         return entrance_page(console, request, form, problem=str(error))
     if session is None:
         return entrance_page(console, request, form)
+    if console.turns.locked():
+        return console.rendered("failed.html", status=503, path="", problem=_BUSY)
     visit = Visit(console, request, session, form)
-    response = await _answered(visit, page, of_owner=of_owner)
+    async with console.turns, session.used():
+        response = await _answered(visit, page, of_owner=of_owner)
     if session.key != key:
         console.log_in(response, session)
     return response
@@ -181,6 +205,8 @@ async def _session(console: Console, request: Request, key: str) -> Session | No
 async def _answered(visit: Visit, page: Page, *, of_owner: bool) -> Response:
     form = visit.form
     if visit.request.method == "POST" and not visit.session.sent(form.get(FORM_KEY)):
+        if visit.request.url.path == SIGN_OUT:
+            return visit.page("problem.html", status=_STILL_HERE.status, problem=_STILL_HERE)
         return resume_page(visit, visit.request.url.path, form.without(FORM_KEY), status=403)
     if of_owner and not visit.is_owner:
         return visit.page("problem.html", status=403, problem=_NO_OWNER)
@@ -194,6 +220,13 @@ async def _answered(visit: Visit, page: Page, *, of_owner: bool) -> Response:
         return visit.page("problem.html", status=problem.status, problem=problem)
 
 
+_BUSY = "The console makes too many pages now. Nothing was done; load this page again in a little while."
+_CLOSED = "The console was closed while it made this page."
+_STILL_HERE = Problem(
+    403,
+    "You are still logged in",
+    "That page was of an earlier log-in. Log out once more, with the button above.",
+)
 _NO_OWNER = Problem(403, "This page is for owners", "Your log-in does not have the role of an owner.")
 
 

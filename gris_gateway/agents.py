@@ -11,9 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gris_gateway.accounts import Caller
 from gris_gateway.admission import GatewayAdmission
@@ -23,6 +21,7 @@ from gris_gateway.in_process import InProcessCalls, InProcessContext, Registered
 from gris_gateway.limits import GatewayLimits
 from gris_gateway.rate_limits import Limiter, TooManyError
 from gris_mcp.http import HttpApplication, HttpRefusalError, HttpRules
+from gris_serving.http_connections import timed_protocol
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
@@ -150,7 +149,7 @@ class AgentServer:
         context, limits = self._tls, self._limits
         return uvicorn.Config(
             self._application,
-            http=_protocol(limits.handshake_seconds),
+            http=timed_protocol(limits.handshake_seconds),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -183,41 +182,3 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Do nothing."""
         yield
-
-
-def _protocol(seconds: float) -> type[H11Protocol]:
-    """Return uvicorn's protocol with a time for the headers of each request, for which it waits without end."""
-
-    class TimedProtocol(H11Protocol):
-        _closing: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._wait_for_headers()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._wait_for_headers()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            super().connection_lost(exc)
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._wait_for_headers()
-
-        def _wait_for_headers(self) -> None:
-            # What is left of a request that was refused before it was read counts too.
-            is_expected = self.conn.their_state is h11.IDLE or self.conn.our_state is h11.DONE
-            if not is_expected:
-                self._stop_waiting()
-            elif self._closing is None:
-                self._closing = self.loop.call_later(seconds, self.transport.close)
-
-        def _stop_waiting(self) -> None:
-            if self._closing is not None:
-                self._closing.cancel()
-                self._closing = None
-
-    return TimedProtocol

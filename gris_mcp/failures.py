@@ -19,8 +19,11 @@ from pinot_connector.errors import (
     EndedBetweenLooks,
     ErrorCode,
     GrisError,
+    IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
+    ReleaseNotRecorded,
+    RequestInProgress,
     Shortfall,
 )
 
@@ -73,6 +76,13 @@ _HELD = (
 _UNKNOWN = (
     "It is not known whether the question was charged. Where the catalogue says repeats_are_free, asking exactly the "
     "same again costs nothing if it was."
+)
+_IN_PROGRESS = (
+    "A request of this id is still being answered, and may be charged. Send the same again in a few seconds."
+)
+_UNREAD = (
+    "Nothing of the answer is shown. A question may have been charged: read the budget, and tell the operator. Do not "
+    "retry."
 )
 _FIRST_LOOK = (
     "A part of the question was charged. Read the budget before you ask again: that may be charged too."
@@ -151,8 +161,12 @@ def _field(error: InvalidQuestion) -> str | None:
 def _what_to_do(error: GrisError) -> str:
     if isinstance(error, BudgetHeld):
         return _HELD
+    if isinstance(error, RequestInProgress):
+        return _IN_PROGRESS
     if isinstance(error, OutcomeUnknown):
         return _UNKNOWN
+    if isinstance(error, IntegrityError) and not isinstance(error, ReleaseNotRecorded):
+        return _UNREAD
     if isinstance(error, EndedBetweenLooks):
         return _FIRST_LOOK
     return _WHAT_TO_DO[error.code]

@@ -1,8 +1,8 @@
 """The HTTP form: streamable HTTP in front of the MCP server, for a process that knows who calls.
 
 Every request stands alone: there are no sessions, so none can be taken over, and any of several gateways may answer.
-A request is refused, in this order, if it is for another path or method, names another host (as a page does that had a
-browser resolve its own name to this machine), comes from a page of another origin, or shows no token that is accepted;
+A request is refused, in this order, if it names another host (as a page does that had a browser resolve its own name to
+this machine), comes from a page of another origin, is for another path or method, or shows no token that is accepted;
 only then is it read, up to a limit in size and time. If its sender leaves, what it asked is cancelled.
 """
 

@@ -76,7 +76,8 @@ class PrivateTool:
             annotations=ToolAnnotations(
                 read_only_hint=self.is_free,
                 destructive_hint=False,
-                idempotent_hint=True,
+                # On a table whose answers do not repeat, a second call is paid again.
+                idempotent_hint=self.is_free,
                 open_world_hint=False,
             ),
         )

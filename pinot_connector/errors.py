@@ -16,6 +16,7 @@
     │   │   └── ServiceGone    the connection to it is refused, or broke
     │   ├── ServiceFailed      it has an internal error
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
+    │   │   └── RequestInProgress  the request was sent before, and is still being answered
     │   ├── ServiceRefused     it refused what the connector sent: `reason`
     │   ├── PlanExpired        dp_service asks for a new translation
     │   └── ReservationOver    the reservation lapsed before it was settled
@@ -28,9 +29,9 @@
 
 No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
 After one of these errors there is no result and no budget was spent: everything of a result that can fail is prepared
-before it is charged. There are two exceptions. After `OutcomeUnknown` it is not known. And a question of two looks that
-ends once names may have been drawn pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may
-depend on them.
+before it is charged. There are exceptions. After `OutcomeUnknown` it is not known, nor after an `IntegrityError` of a
+gateway's client, which gets what was paid for. And a question of two looks that ends once names may have been drawn
+pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may depend on them.
 """
 # ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
 
@@ -229,6 +230,10 @@ class OutcomeUnknown(ServiceError):
     """
 
     code = ErrorCode.UNAVAILABLE
+
+
+class RequestInProgress(OutcomeUnknown):
+    """A request of the same id is still being answered, and may be charged; sent again later, it gets that answer."""
 
 
 class ServiceRefused(ServiceError):

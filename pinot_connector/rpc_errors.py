@@ -31,6 +31,7 @@ from pinot_connector.errors import (
     PlanExpired,
     RefusedByPolicy,
     ReleaseNotRecorded,
+    RequestInProgress,
     ReservationOver,
     ServiceFailed,
     ServiceRefused,
@@ -260,7 +261,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.GATEWAY, "OVERLOADED"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "RATE_LIMITED"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
-    (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda failure: ServiceUnavailable(
+    (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda failure: RequestInProgress(
         Service.GATEWAY, failure.text
     ),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(

@@ -9,8 +9,12 @@
 Messages about questions never repeat a literal of the question: they end up in logs, which must not contain filters.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
+
+MAXIMUM_PROBLEMS = 100
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,17 @@ class Problem:
         return ": ".join(part for part in (f"{self.source}:{self.line}", self.key, self.message) if part)
 
 
+def first_problems(problems: Iterable[Problem], count: int) -> tuple[Problem, ...]:
+    """Return the first hundred of so many problems, and behind them how many there are more."""
+    told = tuple(islice(problems, MAXIMUM_PROBLEMS))
+    if count <= len(told):
+        return told
+    last = told[-1]
+    return (*told, Problem(last.source, last.line, "", f"and {count - len(told):,} more"))
+
+
 class PolicyError(ValueError):
-    """A policy with faults. `problems` has all of them; the message has one line for each."""
+    """A policy with faults. `problems` has all of them, or the first hundred; the message has one line for each."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(map(str, problems)))

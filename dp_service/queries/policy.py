@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dp_service.queries.elements import timestamp_of
-from dp_service.queries.errors import PolicyError, Problem
+from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_buckets import check_buckets, offered_buckets
 from dp_service.queries.policy_contributions import check_contributions, contributions_of
 from dp_service.queries.policy_document import Document, KeyPath, read_document
@@ -140,7 +140,8 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     try:
         schema = PolicySchema.model_validate(document.content)
     except ValidationError as error:
-        raise PolicyError(tuple(_shape_problems(document, error))) from None
+        problems = first_problems(_shape_problems(document, error), error.error_count())
+        raise PolicyError(problems) from None
     fault = _Faults(document, [], reads_files)
     _refuse_equal_names(schema.tables, ("tables",), fault)
     tables = tuple(
@@ -156,7 +157,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     check_streams(schema, fault)
     _refuse_long_statement(policy, fault)
     if fault.problems:
-        raise PolicyError(tuple(fault.problems))
+        raise PolicyError(first_problems(fault.problems, len(fault.problems)))
     return PolicyFile(policy, schema, document)
 
 

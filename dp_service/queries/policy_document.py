@@ -22,6 +22,9 @@ _PREFIX = "tag:yaml.org,2002:"
 _NULL, _BOOL, _INT = (_PREFIX + name for name in ("null", "bool", "int"))
 # The length of the longest 64-bit integer; Python refuses to convert very long ones.
 _MAXIMUM_INTEGER_CHARACTERS = len(str(-(2**63)))
+# Every fault and every line repeats the keys above it, so a stranger's text could grow far beyond its own size.
+MAXIMUM_KEY_CHARACTERS = 128
+_MAXIMUM_DEPTH = 32
 
 
 class _Loader(yaml.SafeLoader):
@@ -86,6 +89,8 @@ def read_document(text: str, source: str) -> Document:
 
 
 def _plain(document: Document, node: yaml.Node, path: KeyPath) -> Any:
+    if len(path) > _MAXIMUM_DEPTH:
+        raise _marked(node, "expected less nesting")
     document.lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         return _plain_mapping(document, node, path)
@@ -100,6 +105,8 @@ def _plain_mapping(document: Document, node: yaml.MappingNode, path: KeyPath) ->
         key = _plain_scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
             raise _marked(key_node, "expected a text as key")
+        if len(key) > MAXIMUM_KEY_CHARACTERS:
+            raise _marked(key_node, f"expected a key of at most {MAXIMUM_KEY_CHARACTERS} characters")
         if key in mapping:
             raise _marked(key_node, f"the key {key!r} is repeated")
         document.lines[(*path, key)] = key_node.start_mark.line + 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.queries.errors import PolicyError, Problem
+from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy import Currency, PolicyFile, read_policy
 from dp_service.queries.policy_review import review
 from dp_service.releases.mechanism import UnusableParametersError, require_usable
@@ -45,7 +45,7 @@ def _sound(file: PolicyFile, served: Currency) -> dp_pb2.CheckPolicyResponse:
     found = review(file)
     return dp_pb2.CheckPolicyResponse(
         tables=[table.name for table in file.policy.tables],
-        warnings=_messages(found.warnings),
+        warnings=_messages(first_problems(found.warnings, len(found.warnings))),
         defaults=[dp_pb2.PolicyDefault(key=each.key, value=each.value) for each in found.defaults],
         keeps_currency=file.policy.currency == served,
     )

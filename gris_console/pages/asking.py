@@ -79,8 +79,9 @@ async def answer(visit: Visit) -> Response:
 def _unanswered(visit: Visit, problem: Problem) -> Response:
     """Return why there is no answer. The same form may be sent again: by its request id it is paid once."""
     kept = visit.form.without(FORM_KEY).pairs
-    is_worth_it = problem.status == 503
-    return visit.page("problem.html", status=problem.status, problem=problem, kept=kept, again=is_worth_it)
+    return visit.page(
+        "problem.html", status=problem.status, problem=problem, kept=kept, again=problem.is_retried
+    )
 
 
 async def _question(visit: Visit) -> question_pb2.Question:
@@ -123,8 +124,12 @@ async def _price_page(
 
 
 def _digest(explanation: Explanation) -> str:
-    """Return what names everything that a page says of a question but for the budget, which others spend too."""
+    """Return what names everything that a page says of a question, and whose limits pay for it.
+
+    What is left of the budget does not count: others spend it too.
+    """
     said = explanation.to_dict()
+    said["paid_by"] = sorted({each.path for each in explanation.shares})
     for part in ("shares", "narrowest"):
         del said[part]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -7,14 +7,16 @@ from starlette.responses import RedirectResponse, Response
 
 from gris_console.entrance import EntranceError
 from gris_console.forms import Form, FormError, read_form
-from gris_console.visits import KEPT, KEPT_PATH, Console, Visit, entrance_page, resume_page
+from gris_console.visits import KEPT, KEPT_PATH, Console, Visit, entrance_page, guarded, resume_page
 
 
+@guarded
 async def sign_in_form(request: Request) -> Response:
     """Ask who is there."""
     return entrance_page(request.app.state.console, request, Form(), status=200)
 
 
+@guarded
 async def sign_in(request: Request) -> Response:
     """Let somebody in, and offer to go on with what a form had when the last log-in was over."""
     console: Console = request.app.state.console

@@ -5,11 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
+import grpc
 import httpx
 import pytest
 
+from gris_gateway.rpc_errors import in_progress
+from gris_mcp.failures import failure_of
+from pinot_connector.errors import GrisError, IntegrityError, RequestInProgress
 from pinot_connector.notebooks.cells import visible
+from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.console.people import TOP, Person, Visitors, until
 from tests.console.stage import HOSTILE, POLICY, Stage
 
@@ -31,14 +37,15 @@ async def test_hostile_names_are_texts_on_pages(ana: Person) -> None:
 
 
 async def test_hostile_names_are_texts_in_spreadsheets(ana: Person) -> None:
-    """Nothing in a cell begins as a formula does, and numbers are numbers."""
+    """Nothing in a cell begins as a formula does, also if a semicolon ends cells, and numbers are numbers."""
     answer = await ana.send((await ana.priced(table="hostile", by="name")).form("/answer"))
     file = await ana.get(f"{answer.response.url.path}/answer.csv")
     assert file.response.headers["content-disposition"].startswith("attachment")
     rows = list(csv.reader(io.StringIO(file.html)))
     assert len(rows) == 1 + len(HOSTILE)
     for name, count, *_ in rows[1:]:
-        assert name[0] not in "=+-@\t\r"
+        for part in name.split(";"):
+            assert part.strip()[:1] not in ("=", "+", "-", "@", "\t", "\r", "\uff0b")
         int(count)
 
 
@@ -131,6 +138,42 @@ async def test_forms_that_are_none_are_refused(ana: Person) -> None:
         answered = await ana.client.post("/price", content=content, headers=headers)
         assert answered.status_code == 400
         assert "expected" in answered.text
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RequestInProgress("gateway", "being answered"), "is still being answered; it may be charged"),
+        (IntegrityError("the gateway is older than this client"), "it may have been charged"),
+    ],
+)
+async def test_what_may_have_been_paid_is_not_called_free(
+    ana: Person, monkeypatch: pytest.MonkeyPatch, error: GrisError, said: str
+) -> None:
+    """Neither by a page nor by an agent's tool; the same form can be sent again, for it is paid once."""
+
+    async def failing(*_: object, **__: object) -> None:
+        raise error
+
+    form = (await ana.priced()).form("/answer")
+    with monkeypatch.context() as patched:
+        patched.setattr("pinot_connector.gateway_client.AsyncGatewayClient.ask", failing)
+        page = await ana.send(form)
+    assert said in page.text
+    assert "Nothing was charged" not in page.text
+    assert (await ana.send(page.form("/answer"))).status == 200
+    told = failure_of(error).what_to_do
+    assert "charged" in told
+    assert "nothing was charged" not in told
+
+
+def test_a_gateway_that_still_answers_a_request_is_told_from_one_that_did_nothing() -> None:
+    """By the reason of its status."""
+    status: Any = in_progress()
+    error = grpc.aio.AioRpcError(
+        status.code, grpc.aio.Metadata(), grpc.aio.Metadata(*status.trailing_metadata), status.details
+    )
+    assert type(error_of_rpc(Service.GATEWAY, error)) is RequestInProgress
 
 
 async def test_a_request_id_of_somebodys_own_making_is_refused(ana: Person) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,10 @@ from gris_console.entrance import CodeEntrance, EntranceError
 from gris_console.entrance import Person as Known
 from gris_console.sessions import MOST_OF_ONE, Sessions
 from pinot_connector.endpoints import Endpoint
-from tests.console.people import TOP, URL, Person, Visitors
-from tests.console.stage import Stage
+from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.results import PrivateResult
+from tests.console.people import PORT, TOP, URL, Person, Visitors
+from tests.console.stage import AUDIENCE, Stage
 
 
 async def test_every_page_asks_strangers_who_they_are(visitors: Visitors) -> None:
@@ -132,10 +136,11 @@ async def test_the_cookie_is_out_of_reach(visitors: Visitors, stage: Stage) -> N
         "/sign-in", data={"shown": stage.token()}, follow_redirects=False
     )
     cookie = page.headers["set-cookie"].lower()
+    assert cookie.startswith(f"gris-{PORT}=")
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
     assert "secure" not in cookie
-    behind = Visitors(stage, public_url="https://console.example.org")
+    behind = Visitors(stage, public_url="https://console.example.org:443")
     client = behind.stranger().client
     answered = await client.post(
         "https://console.example.org/sign-in", data={"shown": stage.token()}, follow_redirects=False
@@ -168,12 +173,70 @@ async def test_logging_out_ends_the_log_in_and_a_link_leads_back_to_its_page(vis
     assert "Log in" in (await ida.send((await ida.get("/ask")).form("/sign-out"))).text
     old = visitors.stranger(cookies=cookies)
     assert (await old.get("/budget")).status == 401
+    stale = (await (await visitors.analyst("ida")).get("/ask")).form("/sign-out")
+    await ida.log_in(visitors.stage.token("ida"))
+    assert "still logged in" in (await ida.send(stale)).text
+    await ida.send((await ida.get("/ask")).form("/sign-out"))
     page = await ida.send((await ida.get("/history")).form("/sign-in"), shown=visitors.stage.token("ida"))
     assert page.response.url.path == "/history"
     elsewhere = await visitors.stranger().post(
         "/sign-in", [("shown", visitors.stage.token()), ("wanted", "//evil.example/")]
     )
     assert str(elsewhere.response.url) == f"{URL}/ask"
+
+
+async def test_a_log_in_that_ends_lets_its_question_finish(
+    visitors: Visitors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked before is paid for and shown after the next log-in, without a second charge."""
+    began, going_on, ask = asyncio.Event(), asyncio.Event(), AsyncGatewayClient.ask
+
+    async def slow(client: AsyncGatewayClient, *question: Any, **options: Any) -> PrivateResult:
+        began.set()
+        await going_on.wait()
+        return await ask(client, *question, **options)
+
+    monkeypatch.setattr(AsyncGatewayClient, "ask", slow)
+    rosa = await visitors.analyst("rosa")
+    price = await rosa.priced()
+    asking = asyncio.create_task(rosa.send(price.form("/answer")))
+    await asyncio.wait_for(began.wait(), 20)
+    await rosa.send(price.form("/sign-out"))
+    going_on.set()
+    page = await asking
+    assert page.status == 401, page.text
+    answer = await rosa.send(page.form("/sign-in"), shown=visitors.stage.token("rosa"))
+    assert answer.response.url.path.startswith("/answers/")
+    assert "RUMORS_LINE_BOT" in answer.text
+
+
+async def test_a_connection_that_is_closed_under_a_question_leaves_its_outcome_open(
+    ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the console ends: the page says that the question may be paid, and has its headers."""
+
+    async def closed(*_: object, **__: object) -> None:
+        raise asyncio.CancelledError
+
+    form = (await ana.priced()).form("/answer")
+    monkeypatch.setattr(AsyncGatewayClient, "ask", closed)
+    page = await ana.send(form)
+    assert page.status == 503
+    assert "may have been charged" in page.text
+    assert "default-src 'none'" in page.response.headers["content-security-policy"]
+
+
+async def test_a_token_of_nobody_and_a_price_of_another_account_lead_nowhere(
+    visitors: Visitors, stage: Stage
+) -> None:
+    """People without a subject would share log-ins, and a price is agreed on for the limits that pay."""
+    nobody = stage.issuer.token(AUDIENCE, org="acme")
+    assert "(sub)" in (await visitors.stranger().log_in(nobody)).text
+    first, second = await visitors.analyst(), await visitors.analyst()
+    form = (await first.priced()).form("/answer")
+    sent = [(name, value) for name, value in form.fields if name != "form_key"]
+    page = await second.post("/answer", [*sent, ("form_key", await second.form_key())])
+    assert page.status == 409
 
 
 async def test_many_log_ins_of_one_person_end_none_of_another(visitors: Visitors) -> None:

@@ -34,6 +34,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.ServiceGone: dbapi.OperationalError,
     errors.ServiceFailed: dbapi.OperationalError,
     errors.OutcomeUnknown: dbapi.OperationalError,
+    errors.RequestInProgress: dbapi.OperationalError,
     errors.ServiceRefused: dbapi.OperationalError,
     errors.PlanExpired: dbapi.OperationalError,
     errors.NotSharpenable: dbapi.OperationalError,

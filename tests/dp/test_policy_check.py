@@ -87,6 +87,20 @@ def test_what_is_no_policy_is_a_fault_and_no_error(text: str) -> None:
     assert checked(text).faults
 
 
+def test_an_answer_stays_small_whatever_is_sent() -> None:
+    """Every fault repeats the keys above it, so long keys, deep ones and many faults are bounded."""
+    inner = ",".join(f"a{number}" for number in range(20_000))
+    for text in (f"? {'a' * 200_000}\n: {{{inner}}}\n", f"{'k' * 128}: {{{inner}}}\n", f"{{{inner}}}"):
+        found = checked(text)
+        assert 1 <= len(found.faults) <= 101
+        assert found.ByteSize() < 40_000, text[:50]
+    assert "and 19,9" in found.faults[-1].message
+    (long,) = checked(f"{'a' * 129}: 1").faults
+    assert "at most 128 characters" in long.message
+    (deep,) = checked("{a: " * 40 + "1" + "}" * 40).faults
+    assert "less nesting" in deep.message
+
+
 async def test_the_service_answers_it_and_refuses_too_long_a_text() -> None:
     """With the field's name."""
     async with serving(servicer_of(POLICY)) as dp:

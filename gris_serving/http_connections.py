@@ -1,0 +1,46 @@
+"""Connections of HTTP servers that say nothing: uvicorn would wait for their headers without end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+def timed_protocol(seconds: float) -> type[H11Protocol]:
+    """Return uvicorn's protocol with a time for the headers of each request, for which it waits without end."""
+
+    class TimedProtocol(H11Protocol):
+        _closing: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait_for_headers()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._wait_for_headers()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._wait_for_headers()
+
+        def _wait_for_headers(self) -> None:
+            # What is left of a request that was refused before it was read counts too.
+            is_expected = self.conn.their_state is h11.IDLE or self.conn.our_state is h11.DONE
+            if not is_expected:
+                self._stop_waiting()
+            elif self._closing is None:
+                self._closing = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_waiting(self) -> None:
+            if self._closing is not None:
+                self._closing.cancel()
+                self._closing = None
+
+    return TimedProtocol
