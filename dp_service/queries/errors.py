@@ -32,11 +32,11 @@ class Problem:
 
 def first_problems(problems: Iterable[Problem], count: int) -> tuple[Problem, ...]:
     """Return the first hundred of so many problems, and behind them how many there are more."""
-    told = tuple(islice(problems, MAXIMUM_PROBLEMS))
-    if count <= len(told):
-        return told
-    last = told[-1]
-    return (*told, Problem(last.source, last.line, "", f"and {count - len(told):,} more"))
+    shown = tuple(islice(problems, MAXIMUM_PROBLEMS))
+    if count <= len(shown):
+        return shown
+    last = shown[-1]
+    return (*shown, Problem(last.source, last.line, "", f"and {count - len(shown):,} more"))
 
 
 class PolicyError(ValueError):

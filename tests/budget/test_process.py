@@ -196,8 +196,8 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
     wrong = [
         (refused(tmp_path, "sqlite:x", configuration="accounts: 7"), 2, "accounts"),
         (refused(tmp_path, "sqlite:x", configuration=with_key), 2, "32 bytes"),
-        (refused(tmp_path, "etcd://x"), 2, "sqlite:PATH"),
-        (refused(tmp_path, "etcd://x", "--validate"), 2, "sqlite:PATH"),
+        (refused(tmp_path, "mysql://x"), 2, "sqlite:PATH"),
+        (refused(tmp_path, "mysql://x", "--validate"), 2, "sqlite:PATH"),
         (refused(tmp_path, "redis://h:99999/0", "--validate"), 2, "the address of Redis cannot be read"),
         (
             refused(tmp_path, "postgresql://h:99999/d", "--validate"),

@@ -23,7 +23,9 @@ def certificates_alone(gateway: GatewayWorld, tmp_path: Path) -> Iterator[Gatewa
     authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
     config = write_configuration(tmp_path, authority, issuer, gateway.dp, gateway.budget)
     text = config.read_text()
-    config.write_text(text[: text.index("  jwt:")] + text[text.index("history:") :])
+    # Agents are known by tokens only.
+    ends = text[text.index("history:") : text.index("mcp:")] + text[text.index("limits:") :]
+    config.write_text(text[: text.index("  jwt:")] + ends)
     with process("gris_gateway", ["--config", config], tmp_path / "log") as ready:
         yield replace(gateway, address=ready["address"], authority=authority, issuer=issuer, folder=tmp_path)
 

@@ -211,7 +211,7 @@ def test_a_gateway_that_comes_back_answers_an_open_connection(
     for _ in range(2):
         with pytest.raises(OperationalError, match="gateway"):
             connection.execute(sa.text(ARTICLES))
-    config.write_text(config.read_text().replace("listen: 127.0.0.1:0", f"listen: {ready['address']}"))
+    config.write_text(config.read_text().replace("listen: 127.0.0.1:0", f"listen: {ready['address']}", 1))
     with process("gris_gateway", ["--config", config], tmp_path / "log"):
         # gRPC finds it again within its time between two tries.
         for _ in range(200):

@@ -13,6 +13,7 @@ PACKAGES = (
     "budget_service",
     "pinot_connector",
     "gris_gateway",
+    "gris_mcp",
     "gris_console",
     "gris_serving",
     "gris_cli",

@@ -59,6 +59,6 @@ def _store(cluster: PinotCluster, table: str, rows: Rows) -> None:
 
 def _features(cluster: PinotCluster) -> frozenset[Feature]:
     version = version_of(httpx.get(f"{cluster.controller_url}/version", timeout=30).json())
-    # Whether a table of Pinot is a bounded copy is for its operator to know.
-    always = {Feature.BOUNDED_COPY}
+    # Whether a table is a bounded copy is for its operator to know, and a stream is looked at when it is asked.
+    always = {Feature.BOUNDED_COPY, Feature.CLOSED_STREAM}
     return frozenset(always | {Feature.PINOT_MULTISTAGE} if version >= OLDEST_MULTISTAGE_VERSION else always)

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc, regions_pb2
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
@@ -139,6 +139,7 @@ def test_every_method_of_every_service_has_a_role() -> None:
         dp_pb2.DESCRIPTOR.services_by_name["DpService"],
         budget_pb2.DESCRIPTOR.services_by_name["BudgetService"],
         admin_pb2.DESCRIPTOR.services_by_name["BudgetAdminService"],
+        regions_pb2.DESCRIPTOR.services_by_name["RegionService"],
     )
     declared = {f"/{service.full_name}/{method.name}" for service in services for method in service.methods}
     assert declared == set(ROLE_OF)
