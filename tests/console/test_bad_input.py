@@ -162,9 +162,9 @@ async def test_what_may_have_been_paid_is_not_called_free(
     assert said in page.text
     assert "Nothing was charged" not in page.text
     assert (await ana.send(page.form("/answer"))).status == 200
-    told = failure_of(error).what_to_do
-    assert "charged" in told
-    assert "nothing was charged" not in told
+    shown = failure_of(error).what_to_do
+    assert "charged" in shown
+    assert "nothing was charged" not in shown
 
 
 def test_a_gateway_that_still_answers_a_request_is_told_from_one_that_did_nothing() -> None:
