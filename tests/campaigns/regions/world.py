@@ -27,7 +27,6 @@ from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.service import BudgetService
 from budget_service.server.settings import LiveSettings, Settings
-from budget_service.stores import group_commit
 from budget_service.tuning import DEFAULTS
 from tests.campaigns.regions.machines import (
     AbortedError,
@@ -94,8 +93,6 @@ class World:
 
     def __post_init__(self) -> None:
         """Draw the machines."""
-        # Gathering looks at the real time, which is not part of a history.
-        group_commit.DENSE = 10**9
         self.dice = random.Random(self.seed)
         self.settings = LiveSettings(Settings(configuration(self.dice)))
         skews = [round((2 * self.dice.random() - 1) * self.skew_beyond * MARGIN) for _ in range(4)]
