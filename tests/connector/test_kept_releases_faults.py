@@ -14,6 +14,7 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account
 
 from pinot_connector import AsyncPrivateClient, closed_accounts
+from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.closed_accounts import ClosedAccounts
 from pinot_connector.embedded import EmbeddedServices, Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -110,12 +111,16 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
     account = new_account(POOR)
     async with (
         AsyncPrivateClient(
-            dp=world.dp, budget=world.budget, account=account, engine=engine, timeouts=WAITING
+            dp=world.dp,
+            budget=world.budget,
+            account=account,
+            engine=engine,
+            timeouts=replace(DEFAULT_TIMEOUTS, budget_held=120),
         ) as first,
         held_account(world, first, account) as holder,
     ):
         asking = [asyncio.ensure_future(first.histogram("growing", "element"))]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "run" not in engine.asked:  # noqa: ASYNC110 - the engine answers in threads of its own
                 await asyncio.sleep(0.02)
         asking += [
@@ -124,7 +129,7 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
             )
             for _ in range(others)
         ]
-        await asyncio.wait(asking[1:] or asking, timeout=20 if others else 0.5)
+        await asyncio.wait(asking[1:] or asking, timeout=60 if others else 0.5)
         before = engine.asked.count("run")
         await holder.free()
         results = await asyncio.gather(*asking)
