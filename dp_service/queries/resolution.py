@@ -52,12 +52,16 @@ D_BAR_PER_K = 10
 
 @dataclass(frozen=True)
 class ClosedStream:
-    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`."""
+    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`.
+
+    `member` is the column of the members.
+    """
 
     time_column: str
     start: int
     end: int
     stated: Stream
+    member: str
 
 
 @dataclass(frozen=True)
@@ -311,7 +315,7 @@ def _stream(table: Table, query: CanonicalQuery) -> ClosedStream | None:
     if table.time is None or table.time.stream is None:
         return None
     name = table.time.name
-    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream)
+    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream, table.member)
 
 
 def _window(table: Table, closed_before: int | None) -> str | None:

@@ -377,20 +377,24 @@ class LooksBefore(_message.Message):
     def __init__(self, releases: _Optional[_Iterable[_Union[Release, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
 
 class ClosedStream(_message.Message):
-    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole")
+    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole", "member_column", "replaced_by_same_member")
     END_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_BY_FIELD_NUMBER: _ClassVar[int]
     REPLACED_UNTIL_CLOSED_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     TIME_COLUMN_FIELD_NUMBER: _ClassVar[int]
     OFFLINE_DAYS_ARE_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_COLUMN_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_BY_SAME_MEMBER_FIELD_NUMBER: _ClassVar[int]
     end: int
     complete_by: CompleteBy
     replaced_until_closed: bool
     start: int
     time_column: str
     offline_days_are_whole: bool
-    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ...) -> None: ...
+    member_column: str
+    replaced_by_same_member: bool
+    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ..., member_column: _Optional[str] = ..., replaced_by_same_member: bool = ...) -> None: ...
 
 class BoundedCopy(_message.Message):
     __slots__ = ("table", "member", "elements", "delta_0", "period")
