@@ -63,6 +63,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_QUANTILES_OF_NAMES: _ClassVar[EngineFeature]
 
 class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -164,6 +165,7 @@ ENGINE_FEATURE_QUANTILES: EngineFeature
 ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
 ENGINE_FEATURE_OWN_COUNTS: EngineFeature
 ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
+ENGINE_FEATURE_QUANTILES_OF_NAMES: EngineFeature
 COMPLETE_BY_UNSPECIFIED: CompleteBy
 COMPLETE_BY_OFFSETS: CompleteBy
 COMPLETE_BY_DELAY: CompleteBy
