@@ -1,4 +1,4 @@
-"""Makes the secrets and the folders that compose.yaml and compose.regions.yaml mount, and `.env`, whose they are.
+"""Makes the secrets and the folders that the compose files mount, and `.env`, which says whose they are.
 
     python3 deploy/compose/prepare.py
 
@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
 # What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, the
-# certificates of the gateway and two callers, and tables of the adaptive bound. And, apart from the releases, the
-# folder of their key.
-FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases")
+# certificates of the gateway and two callers, tables of the adaptive bound, and what the console has. And, apart from
+# the releases, the folder of their key.
+FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases", "console")
 # Of compose.regions.yaml: the ledgers of the home and both regions, and the members of etcd.
 REGIONS = ("certificates", "home", "eu", "us", "etcd-1", "etcd-2", "etcd-3")
 

@@ -92,30 +92,6 @@ def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> N
         assert main([*paths, "--validate"]) == 0
 
 
-def test_every_folder_that_is_mounted_is_made_with_its_owner(tmp_path: Path) -> None:
-    """Docker would make a missing one as root, and the container could not write to it."""
-    prepare(tmp_path)
-    for name in ("compose.regions.yaml", "compose.etcd.yaml"):
-        for service in composed(name).values():
-            for volume in service.get("volumes", ()):
-                source = volume.partition(":")[0]
-                # Its subfolders are made by `certificates`.
-                made = tmp_path / (source.rpartition("/")[0] if "/certificates/" in source else source)
-                assert made.is_dir() or source.startswith("./examples")
-
-
-def test_no_container_of_a_region_keeps_rights() -> None:
-    """None can gain a right or change a file of its image."""
-    for name in ("compose.regions.yaml", "compose.etcd.yaml"):
-        for service in composed(name).values():
-            if "image" not in service:
-                continue
-            assert service["read_only"]
-            assert service["cap_drop"] == ["ALL"]
-            assert service["security_opt"] == ["no-new-privileges:true"]
-            assert "environment" not in service or not any("KEY" in each for each in service["environment"])
-
-
 def test_only_the_ledgers_of_regions_meet_the_home() -> None:
     """An application is on the network of its region alone, and the members of etcd meet the home alone."""
     services = composed("compose.regions.yaml")

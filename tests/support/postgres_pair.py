@@ -13,6 +13,8 @@ from tests.support.postgres_server import PostgresServer, copied, postgres_serve
 
 # Every commit waits until the other server has it on its disk.
 SYNCHRONOUS = "synchronous_standby_names=*"
+# What is added to the address of a ledger that has to be on both.
+REQUIRED = "&synchronous=required"
 START_SECONDS = 60.0
 _FOLLOWED = "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
 

@@ -26,7 +26,7 @@ from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
 from tests.support.etcd_cluster import MEMBERS, EtcdCluster, etcd_cluster
 from tests.support.peer_lines import PeerLines, peer_lines
-from tests.support.postgres_pair import postgres_pair
+from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
 from tests.support.proxy import Proxy
 from tests.support.redis_server import free_port, redis_server
@@ -191,7 +191,7 @@ async def postgres_pair_stage(folder: Path) -> AsyncIterator[Stage]:
             await stack.enter_async_context(Proxy(f"127.0.0.1:{each.port}").listening())
             for each in (pair.primary, pair.standby)
         ]
-        address = f"{pair.behind(*(each.address for each in before))}&synchronous=required"
+        address = pair.behind(*(each.address for each in before)) + REQUIRED
         services = await stack.enter_async_context(_running(folder, address, (1, 2)))
         yield Stage(services, pair, (*_proxies(services), *before), pair.address)
 
