@@ -5,6 +5,10 @@
 Below the folder each of `gateway`, `ana` and `eve` has a folder with what it needs: its certificate, its key, and
 `ca.pem`, the authority that all three trust. The authority's key is not kept, so nobody can sign more; for other
 certificates delete the folder. Files that exist already are kept.
+
+    python -m examples.certificates --folder certificates --regions eu us
+
+This makes those of a home of budgets, in `home`, and of regions that borrow from it, each in a folder of its name.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ CLOCKS_DIFFER = timedelta(hours=1)
 # Compose's name of the gateway, that of a Service in Kubernetes from inside the namespace, and this machine's.
 GATEWAYS = ("gateway", "gateway.gris", "gateway.gris.svc", "localhost")
 CALLERS = ("ana", "eve")
+HOMES = ("home", "localhost")
 
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 
@@ -77,6 +82,17 @@ def make(folder: Path) -> None:
     authority.issue(folder / "gateway", "gateway", [x509.DNSName(each) for each in GATEWAYS], _SERVER)
 
 
+def make_regions(folder: Path, regions: Sequence[str]) -> None:
+    """Write certificates and keys of a home and its regions; raises OSError where that cannot be done."""
+    if (folder / "home").exists():
+        return
+    authority = Authority.new()
+    for region in regions:
+        identity = x509.UniformResourceIdentifier(f"spiffe://gris.example/region/{region}")
+        authority.issue(folder / region, region, [identity], _CLIENT)
+    authority.issue(folder / "home", "home", [x509.DNSName(each) for each in HOMES], _SERVER)
+
+
 def _begun(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -104,7 +120,12 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser("python -m examples.certificates")
     parser.add_argument("--folder", type=Path, required=True, help="a folder that exists")
-    make(parser.parse_args().folder)
+    parser.add_argument("--regions", nargs="+", metavar="NAME", help="for a home and these regions instead")
+    chosen = parser.parse_args()
+    if chosen.regions:
+        make_regions(chosen.folder, chosen.regions)
+    else:
+        make(chosen.folder)
 
 
 if __name__ == "__main__":

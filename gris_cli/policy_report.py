@@ -364,6 +364,8 @@ def _format_stream(stream: Stream | None) -> str:
     promises = (
         "; rows of closed periods are never replaced, by promise" if stream.replaced_until_closed else ""
     )
+    if stream.replaced_by_same_member:
+        promises += "; rows are replaced by those of the same member, by promise"
     if stream.offline_days_are_whole:
         promises += "; its offline part holds whole days, by promise"
     match stream.complete_by:
@@ -485,6 +487,7 @@ def _plain_stream(stream: Stream | None) -> dict[str, Any]:
     return {
         "complete_by": stream.complete_by,
         "replaced_rows": "until_closed" if stream.replaced_until_closed else None,
+        "replaced_by": "same_member" if stream.replaced_by_same_member else None,
         "offline_part": "whole_days" if stream.offline_days_are_whole else None,
     }
 

@@ -11,6 +11,7 @@ from dp_service.queries.canonical import (
     OrdinalRestriction,
     QueryBucket,
     QueryColumn,
+    QueryQuantiles,
     QueryValue,
     Restriction,
     TextRestriction,
@@ -19,7 +20,7 @@ from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.intervals import Interval, ordinal
 from dp_service.queries.structured import Measure, Value
 from dp_service.queries.times import TimeUnit
-from dp_service.terms import ColumnType, ValueType
+from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum
 
@@ -35,6 +36,7 @@ def query_to_json(query: CanonicalQuery) -> dict[str, Any]:
         "restrictions": list(map(_restriction_to_json, query.restrictions)),
         # Nothing more without sums: such plans keep the bytes that they have.
         **({"values": list(map(_summed_to_json, query.values))} if query.values else {}),
+        **({} if query.quantiles is None else {"quantiles": _quantiles_to_json(query.quantiles)}),
         **({} if query.bucket is None else {"bucket": _bucket_to_json(query.bucket)}),
     }
 
@@ -49,6 +51,7 @@ def query_from_json(body: dict[str, Any]) -> CanonicalQuery:
         clip=body["clip"],
         restrictions=tuple(map(_restriction_from_json, body["restrictions"])),
         values=tuple(map(_summed_from_json, body.get("values", ()))),
+        quantiles=_quantiles_from_json(body["quantiles"]) if "quantiles" in body else None,
         bucket=_bucket_from_json(body["bucket"]) if "bucket" in body else None,
     )
 
@@ -76,6 +79,26 @@ def _summed_from_json(body: dict[str, Any]) -> QueryValue:
         keeps_nulls=body["keeps_nulls"],
         null_value=None if null_value is None else Fraction(null_value),
         has_own_count=body.get("has_own_count", False),
+    )
+
+
+def _quantiles_to_json(quantiles: QueryQuantiles) -> dict[str, Any]:
+    grid = quantiles.grid
+    return {
+        "value": _summed_to_json(quantiles.value),
+        "rule": quantiles.rule.name,
+        "grid": [grid.scale.name, grid.low, grid.high, grid.cells],
+        "salt": quantiles.salt.hex(),
+    }
+
+
+def _quantiles_from_json(body: dict[str, Any]) -> QueryQuantiles:
+    scale, *numbers = body["grid"]
+    return QueryQuantiles(
+        _summed_from_json(body["value"]),
+        MemberValue[body["rule"]],
+        GridSpec(GridScale[scale], *numbers),
+        bytes.fromhex(body["salt"]),
     )
 
 

@@ -171,6 +171,7 @@ class TimeSchema(_Strict):
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
     complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
     replaced_rows: Literal["until_closed"] | None = None
+    replaced_by: Literal["same_member"] | None = None
     offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = []
 

@@ -11,7 +11,7 @@ Without dimensions the one element, which has no values, is a known domain in wh
 with Delta = 1.
 
 Where the policy bounds contributions it is BOUND_GAUSS, over known domains and unknown ones, and BOUND_MOMENTS for
-questions that sum. Questions for quantiles are QUANTILE_GUMB, over a known domain.
+questions that sum. Questions for quantiles are QUANTILE_GUMB, over a known domain or over the names of a first look.
 """
 
 from __future__ import annotations
@@ -52,12 +52,16 @@ D_BAR_PER_K = 10
 
 @dataclass(frozen=True)
 class ClosedStream:
-    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`."""
+    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`.
+
+    `member` is the column of the members.
+    """
 
     time_column: str
     start: int
     end: int
     stated: Stream
+    member: str
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,14 @@ class Resolution:
     stream: ClosedStream | None = None
 
     @property
+    def counts_cells(self) -> bool:
+        """Whether the query is of cells: the first of two looks only names the elements that quantiles are of."""
+        if self.query.quantiles is None:
+            return False
+        bounded = self.parameters.contributions
+        return self.names is not None or bounded is None or bounded.names is None
+
+    @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
         """Name and type of each column of the elements, in the question's order."""
         return tuple((dimension.name, dimension.type) for dimension in self.query.dimensions)
@@ -106,7 +118,16 @@ class Resolution:
 
 def second_look(resolution: Resolution, names: tuple[Element, ...]) -> Resolution:
     """Return the second of two looks at a question: the same question, about the names of the first one alone."""
-    return replace(resolution, names=names, row_limit=len(names))
+    return replace(resolution, names=names, row_limit=rows_of_names(resolution.parameters, len(names)))
+
+
+def rows_of_names(parameters: ReleaseParameters, names: int) -> int:
+    """Return the most rows of a second look at so many names: one for each, or for each of its cells."""
+    return names * _cells(parameters)
+
+
+def _cells(parameters: ReleaseParameters) -> int:
+    return 1 if parameters.quantiles is None else len(Grid.of(parameters.quantiles.grid))
 
 
 def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
@@ -199,10 +220,9 @@ def _buckets(
 
 def _row_limit(parameters: ReleaseParameters, bucket: tuple[QueryBucket, Column] | None) -> int:
     if parameters.domain is not None:
-        cells = 1 if parameters.quantiles is None else len(Grid.of(parameters.quantiles.grid))
         # Should an engine put a row beside the buckets of the range, it must not cut off another one for it.
         beside = 0 if bucket is None else 2 * len(parameters.domain) // len(bucket[1].domain or (None,))
-        return len(parameters.domain) * cells + beside
+        return len(parameters.domain) * _cells(parameters) + beside
     return MAXIMUM_ROWS if parameters.d_bar is None else parameters.d_bar + 1
 
 
@@ -311,7 +331,7 @@ def _stream(table: Table, query: CanonicalQuery) -> ClosedStream | None:
     if table.time is None or table.time.stream is None:
         return None
     name = table.time.name
-    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream)
+    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream, table.member)
 
 
 def _window(table: Table, closed_before: int | None) -> str | None:

@@ -78,10 +78,15 @@ def _stream(resolution: Resolution) -> Iterator[str]:
                 "The table takes in a stream: that its rows are in by the time a period is closed is a promise of the "
                 "policy's author, and only a consumer that has stopped is noticed."
             )
-    if stated.replaced_until_closed:
+    if stated.replaced_by_same_member:
         yield (
             "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by "
             "one of the same member, is a promise of the policy's author, and nothing checks it."
+        )
+    elif stated.replaced_until_closed:
+        yield (
+            "Newer rows replace older ones with their key, of which the member is a part: that none of a closed period "
+            "is replaced is a promise of the policy's author, and nothing checks it."
         )
     if stated.offline_days_are_whole:
         yield (

@@ -47,7 +47,8 @@ def quantiles_message(parameters: ReleaseParameters) -> dp_pb2.Quantiles | None:
         return None
     nothing = np.zeros(mechanism.among.groups, dtype=np.int64)
     # The errors are the same whatever cells were chosen.
-    errors = shown_cells(parameters, (nothing,) * mechanism.size, alpha=STATED_ALPHA)
+    cells = (nothing,) * mechanism.size
+    errors = shown_cells(parameters, cells, elements=mechanism.among.groups, alpha=STATED_ALPHA)
     has_extremes = mechanism.smallest or mechanism.largest
     return dp_pb2.Quantiles(
         column=_column(stated.column, stated.quantum, stated.grid, stated.rule),

@@ -148,9 +148,7 @@ class StreamedTable:
             sql = "SELECT article_id, count(DISTINCT member_id) FROM held WHERE day < ? GROUP BY 1"
             return dict(connection.execute(sql, [end]).fetchall())
 
-    def question(
-        self, end: int = TODAY, by: CompleteBy = CompleteBy.OFFSETS, **promises: bool
-    ) -> EngineQuery:
+    def question(self, end: int = TODAY, by: CompleteBy = CompleteBy.OFFSETS, **promises: Any) -> EngineQuery:
         """Return the question for the members of each article before a day, whose period is closed."""
         query = count_members(
             self.name, ("article_id", ColumnType.STRING), where=f"WHERE day < {end}", limit=1000

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from dp_service.queries.canonical import canonical_bytes
-from dp_service.queries.errors import PolicyError, QuestionError
+from dp_service.queries.canonical_json import query_from_json, query_to_json
+from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
@@ -18,7 +19,7 @@ from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of, ranked_of, versions
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
 from dp_service.values.cells import Grid
-from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, policy
+from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, policy
 from tests.support.queries.summing import NOW
 
 POLICY = """
@@ -124,6 +125,34 @@ def test_the_price_follows_from_the_question_and_the_bound(
     assert (parameters.mechanism, parameters.with_counts) == (MechanismName.QUANTILE_GUMB, False)
     assert count_noise_scale(parameters) is None
     assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("m", "delta_0", "units", "names"),
+    [(1, 2, 4 + 2, 7), (9, 2, 4 + 8, 7), (1, 9, 4 + 7, 7), (999, 9, 4 + 20, 2)],
+)
+def test_over_an_unknown_domain_two_looks_have_one_price(
+    m: int, delta_0: int, units: int, names: int
+) -> None:
+    """3.5 units of the first look are paid as 4; of 999 values no more than two elements can have theirs."""
+    resolution = resolve(asked("number", m=m), policy(delta_0=delta_0, names=NAMES), now=NOW)
+    parameters = resolution.parameters
+    mechanism, bounded = mechanism_of(parameters), parameters.contributions
+    assert (mechanism.worst_case_cost().information, mechanism.worst_case_cost().calls) == (units, 1)
+    assert bounded is not None
+    assert bounded.names is not None
+    assert (bounded.units, bounded.names.units, bounded.names.most_names) == (units, Fraction(4), names)
+    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+    assert query_from_json(query_to_json(resolution.query)) == resolution.query
+
+
+def test_columns_without_a_domain_need_a_first_look() -> None:
+    """One look over an unknown domain would choose in elements that a member's rows decide about."""
+    one_look = policy(names=NAMES).table("t")
+    assert one_look.contributions is not None
+    table = replace(one_look, contributions=replace(one_look.contributions, names=None))
+    with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
+        resolve(asked("number"), replace(policy(names=NAMES), tables=(table,)), now=NOW)
 
 
 def test_quantiles_without_groups_need_neither_a_bound_nor_gaussian_counts() -> None:

@@ -63,7 +63,7 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
     query = resolution.query
     if resolution.pairs is not None:
         return _pairs_statement(within_copy(resolution), resolution.pairs, dialect)
-    if query.quantiles is not None:
+    if resolution.counts_cells:
         return quantile_statement(resolution, dialect)
     if (bound := in_query_bound(resolution)) is not None:
         return bounded_statement(resolution, bound, dialect)
@@ -466,7 +466,8 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
     ]
     condition = _condition(resolution, dialect, is_nested=True)
     source = f"FROM {identifier(query.table, dialect)} WHERE {condition}"
-    quantiles = query.quantiles
+    # A look for names counts members, whatever their values are.
+    quantiles = query.quantiles if resolution.counts_cells else None
     if quantiles is not None and quantiles.rule is MemberValue.ONE_ROW:
         step = f"{row_steps(quantiles.value, dialect)} AS {identifier(STEP_COLUMN, dialect)}"
         text = dialect.canonical_text(identifier("gris_member", dialect), resolution.member_type)

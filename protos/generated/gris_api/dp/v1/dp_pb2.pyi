@@ -63,6 +63,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_QUANTILES_OF_NAMES: _ClassVar[EngineFeature]
 
 class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -164,6 +165,7 @@ ENGINE_FEATURE_QUANTILES: EngineFeature
 ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
 ENGINE_FEATURE_OWN_COUNTS: EngineFeature
 ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
+ENGINE_FEATURE_QUANTILES_OF_NAMES: EngineFeature
 COMPLETE_BY_UNSPECIFIED: CompleteBy
 COMPLETE_BY_OFFSETS: CompleteBy
 COMPLETE_BY_DELAY: CompleteBy
@@ -377,20 +379,24 @@ class LooksBefore(_message.Message):
     def __init__(self, releases: _Optional[_Iterable[_Union[Release, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
 
 class ClosedStream(_message.Message):
-    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole")
+    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole", "member_column", "replaced_by_same_member")
     END_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_BY_FIELD_NUMBER: _ClassVar[int]
     REPLACED_UNTIL_CLOSED_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     TIME_COLUMN_FIELD_NUMBER: _ClassVar[int]
     OFFLINE_DAYS_ARE_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_COLUMN_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_BY_SAME_MEMBER_FIELD_NUMBER: _ClassVar[int]
     end: int
     complete_by: CompleteBy
     replaced_until_closed: bool
     start: int
     time_column: str
     offline_days_are_whole: bool
-    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ...) -> None: ...
+    member_column: str
+    replaced_by_same_member: bool
+    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ..., member_column: _Optional[str] = ..., replaced_by_same_member: bool = ...) -> None: ...
 
 class BoundedCopy(_message.Message):
     __slots__ = ("table", "member", "elements", "delta_0", "period")
