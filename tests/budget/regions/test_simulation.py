@@ -26,9 +26,9 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def found_in(sabotaged: Callable[[Any], None], skew_beyond: float = 0.5) -> tuple[int, str]:
-    """Return the first seed that finds a bug, and what it says."""
-    for seed in range(1, SEEDS + 1):
+def found_in(sabotaged: Callable[[Any], None], skew_beyond: float = 0.5, first: int = 1) -> tuple[int, str]:
+    """Return a seed that finds a bug, and what it says; `first` is tried first, which spares others."""
+    for seed in (first, *range(1, SEEDS + 1)):
         try:
             run(World(seed, sabotage=sabotaged, skew_beyond=skew_beyond).history())
         except BrokenError as error:
@@ -69,11 +69,11 @@ def test_a_batch_that_is_reported_twice_is_found() -> None:
 def test_a_skew_beyond_the_margin_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A region whose clock is behind then grants after its lease has ended."""
     sabotage.trusts_every_clock(monkeypatch)
-    _, problem = found_in(lambda _: None, skew_beyond=6.0)
+    _, problem = found_in(lambda _: None, skew_beyond=6.0, first=13)
     assert "after its end" in problem or "reclaimed" in problem
 
 
 def test_a_loss_that_counts_as_free_is_found() -> None:
     """What was charged and not reported is then granted again."""
-    _, problem = found_in(sabotage.forgets_what_is_lost)
+    _, problem = found_in(sabotage.forgets_what_is_lost, first=19)
     assert "has spent" in problem or "does not have it" in problem
