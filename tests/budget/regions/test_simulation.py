@@ -24,9 +24,9 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def found_in(bug: str) -> tuple[int, str]:
-    """Return the first seed that finds a bug, and what it says."""
-    for seed in range(1, SEEDS + 1):
+def found_in(bug: str, first: int = 1) -> tuple[int, str]:
+    """Return a seed that finds a bug, and what it says; `first` is tried first, which spares others."""
+    for seed in (first, *range(1, SEEDS + 1)):
         _, _, problem = simulated(seed, 240.0, bug)
         if problem:
             return seed, problem
@@ -71,11 +71,11 @@ def test_a_batch_that_is_reported_twice_is_found(capsys: pytest.CaptureFixture[s
 
 def test_a_skew_beyond_the_margin_is_found() -> None:
     """A region whose clock is behind then grants after its lease has ended."""
-    _, problem = found_in("skew-beyond-margin")
+    _, problem = found_in("skew-beyond-margin", first=13)
     assert "after its end" in problem or "reclaimed" in problem
 
 
 def test_a_loss_that_counts_as_free_is_found() -> None:
     """What was charged and not reported is then granted again."""
-    _, problem = found_in("loss-is-free")
+    _, problem = found_in("loss-is-free", first=10)
     assert "has spent" in problem or "does not have it" in problem
