@@ -48,7 +48,7 @@ from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
 from pinot_connector.parameters import Quantiles
-from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row
+from pinot_connector.results import Explanation, PrivateResult, Row, ShownValue
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation
@@ -246,7 +246,7 @@ def _cells(rank: int, row: Row) -> list[Text]:
     return [Text(printable(cell)) for cell in cells]
 
 
-def _value_cells(value: AggregateValue) -> list[str]:
+def _value_cells(value: ShownValue) -> list[str]:
     lower, upper = value.interval
     return [format_rounded(value.value), f"{format_rounded(lower)} to {format_rounded(upper)}"]
 

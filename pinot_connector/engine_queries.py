@@ -55,6 +55,7 @@ _CELLS = CellColumn(CELL_COLUMN, ColumnType.INT64)
 _VALUE_TYPES = {
     dp_pb2.VALUE_TYPE_INT64: ValueType.INT64,
     dp_pb2.VALUE_TYPE_DECIMAL: ValueType.DECIMAL,
+    dp_pb2.VALUE_TYPE_DATE: ValueType.DATE,
 }
 
 

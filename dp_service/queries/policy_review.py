@@ -16,7 +16,7 @@ from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Contributions, Policy, QuantileColumn, Table, TauIs, ValueColumn
 from dp_service.queries.versions import is_plain_hash
-from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise
+from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise, ValueType
 
 # Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
 _MUCH_EPSILON = Fraction(1)
@@ -244,6 +244,9 @@ def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str
 def _value_defaults(
     value: ValueColumn | QuantileColumn, schema: ValueSchema | QuantileSchema
 ) -> Iterator[tuple[str, str]]:
+    if value.type is ValueType.DATE:
+        # Nothing of it has a default.
+        return
     quantum, rows = value.bounds.quantum.size, value.bounds.rows
     held = {
         "quantum": str(quantum),
@@ -252,7 +255,7 @@ def _value_defaults(
         **({"weight": str(value.weight)} if isinstance(value, ValueColumn) else {}),
         "nulls": value.nulls,
     }
-    return ((key, default) for key, default in held.items() if key not in schema.model_fields_set)
+    yield from ((key, default) for key, default in held.items() if key not in schema.model_fields_set)
 
 
 def _column_defaults(column: Column, schema: ColumnSchema, table: Table) -> Iterator[tuple[str, str]]:

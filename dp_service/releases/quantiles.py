@@ -21,7 +21,7 @@ from dp_service.release_parameters import QuantilesReleased, ReleaseParameters
 from dp_service.releases.drawn import Drawn
 from dp_service.releases.histogram import Histogram, HistogramError
 from dp_service.releases.mechanism import IncompleteParametersError, OfCells, ranked_of
-from dp_service.terms import ColumnType, Element
+from dp_service.terms import ColumnType, Element, GridScale
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -38,12 +38,14 @@ class ShownCells:
         lower: The first value of each element's cell, in the units of the column.
         upper: The last value.
         rank_error: Within how many members the wanted rank is of those that the cell holds.
+        scale: How the cells of the grid are made; of dates, values are days since 1970-01-01.
         cuts: For other values, by their place, which part of the members in their cell comes on top.
     """
 
     lower: tuple[Fraction, ...]
     upper: tuple[Fraction, ...]
     rank_error: Fraction
+    scale: GridScale
     cuts: tuple[tuple[int, Fraction], ...]
 
     @property
@@ -156,5 +158,6 @@ def _of_cells(
         tuple(low * stated.quantum for low, _ in bounds),
         tuple((end - 1) * stated.quantum for _, end in bounds),
         error,
+        stated.grid.scale,
         cuts,
     )

@@ -19,7 +19,11 @@ _RULES = {
     MemberValue.LARGEST: "the largest of its rows",
     MemberValue.ONE_ROW: "one of its rows, which a salted hash chooses",
 }
-_SCALES = {GridScale.LINEAR: "equally wide", GridScale.GEOMETRIC: "wider by a common factor each"}
+_SCALES = {
+    GridScale.LINEAR: "equally wide",
+    GridScale.GEOMETRIC: "wider by a common factor each",
+    GridScale.DATES: "of equally many days each",
+}
 _BOUNDED_BY = {
     BoundedBy.IN_QUERY: "the query counts no more of them",
     BoundedBy.PREPARED: "the table is a copy that was bounded so",
@@ -40,12 +44,12 @@ def quantile_sentences(resolution: Resolution) -> Iterator[str]:
     by = f" by {', '.join(names)} over {over}" if names else ""
     yield f"Chooses {_listed(stated)} of {stated.column}{by}, and counts nothing."
     yield (
-        f"Each member has one value{' in each element' if by else ''}: {_RULES[stated.rule]}, in steps of "
-        f"{_number(stated.quantum)}."
+        f"Each member has one value{' in each element' if by else ''}: {_RULES[stated.rule]}, in "
+        f"{'days' if stated.grid.scale is GridScale.DATES else f'steps of {_number(stated.quantum)}'}."
     )
     yield (
-        f"It is chosen among {message.column.cells} public cells from {_number(Fraction(message.column.lower))} to "
-        f"{_number(Fraction(message.column.upper))}, {_SCALES[stated.grid.scale]}; what is beyond is in the first cell "
+        f"It is chosen among {message.column.cells} public cells from {_end(message.column.lower, stated)} to "
+        f"{_end(message.column.upper, stated)}, {_SCALES[stated.grid.scale]}; what is beyond is in the first cell "
         "or in the last one. A result is a cell, and no value of the data."
     )
     if looks is not None:
@@ -113,6 +117,10 @@ def _name(asked: ShownQuantile) -> str:
             return "about the largest value"
         case RankFunction.QUANTILE:
             return f"the quantile {_number(asked.q or Fraction(0))}"
+
+
+def _end(text: str, stated: QuantilesReleased) -> str:
+    return text if stated.grid.scale is GridScale.DATES else _number(Fraction(text))
 
 
 def _number(value: Fraction) -> str:

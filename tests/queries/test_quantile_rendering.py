@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.elements import days_of
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.render.dialects import DIALECTS
@@ -18,7 +20,7 @@ from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
-from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, policy, reference
+from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy, reference
 from tests.support.queries.summing import NOW, ROWS, Row, odd_rows
 
 
@@ -133,6 +135,26 @@ def test_the_edges_of_the_largest_grids_are_met_exactly(
     rows = [Row(f"m{place}", None, value, None) for place, value in enumerate(values)]
     query = asked("whole", by=())
     assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+@pytest.mark.parametrize("rule", [MemberValue.LARGEST, MemberValue.ONE_ROW])
+def test_days_are_in_the_cells_of_the_calendar(rule: MemberValue) -> None:
+    """Days before and after the grid are at its ends; rows without a day, or with an infinite one, do not count."""
+    days = ["2010-12-31", "2011-01-01", "2011-01-07", "2011-01-08", "2011-01-28", "2011-01-29", "9999-12-31"]
+    rows: list[tuple[str | None, str, str | None]] = [
+        (f"m{place}", "a", day) for place, day in enumerate(days)
+    ]
+    rows += [("m9", "a", None), ("m9", "a", "infinity"), ("m8", "a", "-infinity"), (None, "a", "2011-01-01")]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, day DATE)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?::DATE)", rows)
+        resolution = resolve(asked("day"), days_policy(rule), now=NOW)
+        answer = connection.execute(render(resolution, "duckdb")).fetchall()
+    grid = Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
+    cells = Counter(grid.cell_of(days_of(datetime.date.fromisoformat(day))) for day in days)
+    assert {cell: count for _, cell, count in answer} == cells == {0: 3, 1: 1, 3: 3}
+    assert "datediff(`day`, DATE '1970-01-01')" in render(resolution, "spark")
+    assert 'CAST((CASE WHEN "day" < ' in render(resolution, "pinot")
 
 
 def test_no_row_decides_how_many_rows_there_may_be() -> None:

@@ -75,6 +75,7 @@ class Dialect:
         window_prefix: What precedes all of that if the query has a window.
         nested_feature: What the engine needs for a query inside another one.
         day: Writes a day.
+        days: Writes how many days a column of days is after 1970-01-01.
         timestamp: Writes the first timestamp that the engine's own type can hold and that is not before one.
         timestamp_key: Writes a column of that type in a query with another one inside, for comparisons with what
             `timestamp` writes.
@@ -104,6 +105,7 @@ class Dialect:
     window_prefix: str
     nested_feature: Feature | None
     day: Callable[[datetime.date], str]
+    days: Callable[[str], str]
     timestamp: Callable[[datetime.datetime], str]
     timestamp_key: Callable[[str], str]
     total: Callable[[str], str]
@@ -166,6 +168,14 @@ def _spark_well_formed(expression: str) -> str:
 
 def _standard_day(day: datetime.date) -> str:
     return f"DATE '{day.isoformat()}'"
+
+
+def _duckdb_days(name: str) -> str:
+    return f"date_diff('day', DATE '1970-01-01', {name})"
+
+
+def _spark_days(name: str) -> str:
+    return f"datediff({name}, DATE '1970-01-01')"
 
 
 def _pinot_day(day: datetime.date) -> str:
@@ -289,6 +299,7 @@ _STANDARD = Dialect(
     window_prefix="",
     nested_feature=None,
     day=_standard_day,
+    days=_duckdb_days,
     timestamp=_standard_timestamp,
     timestamp_key=str,
     total=_standard_total,
@@ -316,6 +327,7 @@ DIALECTS = {
         window_prefix=_PINOT_WINDOW,
         nested_feature=Feature.PINOT_MULTISTAGE,
         day=_pinot_day,
+        days=str,
         timestamp=_pinot_timestamp,
         timestamp_key=_pinot_timestamp_key,
         total=_pinot_total,
@@ -336,6 +348,7 @@ DIALECTS = {
         quote="`",
         text=_spark_text,
         well_formed=_spark_well_formed,
+        days=_spark_days,
         finite=_standard_finite,
         canonical_text=_spark_canonical_text,
         order_hash=_spark_order_hash,

@@ -23,7 +23,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.quantiles import CELL_TYPE, cells_only
 from dp_service.terms import BoundedBy, Element, MemberValue
-from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, policy
+from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.summing import NOW, ROWS, Row
 
 Translate = Callable[[Resolution], Resolution]
@@ -132,6 +132,31 @@ def test_a_member_changes_one_cell_of_each_of_its_elements(
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
     under = policy(rule, whole=WHOLES[place], number=NUMBERS[place], delta_0=delta_0)
     assert faults(asked_of, asked(column, by=by), under, rows) == set()
+
+
+@pytest.mark.parametrize("rule", [MemberValue.LARGEST, MemberValue.ONE_ROW])
+def test_a_member_has_one_day_in_each_of_its_elements(asked_of: Asked, rule: MemberValue) -> None:
+    """Rows without a day, with one beyond the calendar, on both sides of an edge, and of several elements."""
+    days = ["2011-01-07", "2011-01-08", "infinity", None, "1999-01-01"]
+    rows = [(member, text, day) for member in ("ada", "bob") for text in "ab" for day in days]
+    rows += [("eve", "a", "infinity"), ("eve", "b", None), (None, "a", "2011-01-08")]
+    resolution = resolve(asked("day"), days_policy(rule), now=NOW)
+    connection = asked_of.connection
+    connection.execute("CREATE OR REPLACE TABLE days (member VARCHAR, text VARCHAR, day DATE)")
+    connection.executemany("INSERT INTO days VALUES (?, ?, ?::DATE)", rows)
+
+    def cells(member: str) -> dict[tuple[str, int], int]:
+        left = f"member IS DISTINCT FROM '{member}'"
+        without = f"CREATE OR REPLACE VIEW t AS SELECT * FROM days WHERE {left}"  # noqa: S608 - the test's own
+        found = connection.execute(without).execute(render(resolution, "duckdb")).fetchall()
+        return {(text, cell): count for text, cell, count in found}
+
+    whole = cells("nobody")
+    for member, elements in (("ada", 1), ("bob", 1), ("eve", 0)):
+        without = cells(member)
+        changes = [whole[key] - without.get(key, 0) for key in whole if whole[key] != without.get(key, 0)]
+        assert changes == [1] * elements
+        assert set(without) <= set(whole)
 
 
 def of_unknown(rule: MemberValue, column: str, *, delta_0: int, delta_1: int, place: int) -> Resolution:

@@ -126,3 +126,26 @@ def _read(value: Value, column: QuantileColumn) -> Value:
     if column.nulls is Nulls.KEEP:
         return column.null_value if column.bounds.row(value) is None else value  # type: ignore[return-value]
     return None if column.null_value is not None and value == column.null_value else value
+
+
+DAYS = """
+epsilon_per: {epsilon}
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions: {{bound: in_query, delta_0: 1, units: 10}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, domain: [a, b]}}
+    quantiles:
+      day: {{type: date, member_value: {rule}, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
+"""
+"""Four weeks."""
+
+
+def days_policy(rule: MemberValue = MemberValue.LARGEST, *, epsilon: str = "1") -> Policy:
+    """Return a policy with quantiles of a column of days."""
+    return parse_policy(DAYS.format(rule=rule.value, epsilon=epsilon))

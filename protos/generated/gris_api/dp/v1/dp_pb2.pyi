@@ -47,6 +47,7 @@ class ValueType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VALUE_TYPE_UNSPECIFIED: _ClassVar[ValueType]
     VALUE_TYPE_INT64: _ClassVar[ValueType]
     VALUE_TYPE_DECIMAL: _ClassVar[ValueType]
+    VALUE_TYPE_DATE: _ClassVar[ValueType]
 
 class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -122,6 +123,7 @@ class GridScale(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     GRID_SCALE_UNSPECIFIED: _ClassVar[GridScale]
     GRID_SCALE_LINEAR: _ClassVar[GridScale]
     GRID_SCALE_GEOMETRIC: _ClassVar[GridScale]
+    GRID_SCALE_DATES: _ClassVar[GridScale]
 
 class MemberValue(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -152,6 +154,7 @@ BOUNDED_BY_ASSUMED: BoundedBy
 VALUE_TYPE_UNSPECIFIED: ValueType
 VALUE_TYPE_INT64: ValueType
 VALUE_TYPE_DECIMAL: ValueType
+VALUE_TYPE_DATE: ValueType
 ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
@@ -200,6 +203,7 @@ FILTER_OPERATOR_RANGE: FilterOperator
 GRID_SCALE_UNSPECIFIED: GridScale
 GRID_SCALE_LINEAR: GridScale
 GRID_SCALE_GEOMETRIC: GridScale
+GRID_SCALE_DATES: GridScale
 MEMBER_VALUE_UNSPECIFIED: MemberValue
 MEMBER_VALUE_TOTAL: MemberValue
 MEMBER_VALUE_MEAN: MemberValue
