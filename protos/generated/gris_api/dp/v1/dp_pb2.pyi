@@ -1001,7 +1001,7 @@ class CatalogTime(_message.Message):
     def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[_Union[_question_pb2.BucketLength, str]]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
-    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism")
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism", "looked_up_by")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
@@ -1012,6 +1012,7 @@ class CatalogColumn(_message.Message):
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     OTHER_MECHANISM_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_UP_BY_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
     mechanism: Mechanism
@@ -1022,7 +1023,8 @@ class CatalogColumn(_message.Message):
     null_value: _question_pb2.Value
     published: PublishedDomain
     other_mechanism: Mechanism
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ...) -> None: ...
+    looked_up_by: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
 
 class QuantileColumn(_message.Message):
     __slots__ = ("name", "member_value", "quantum", "scale", "lower", "upper", "cells")
