@@ -9,8 +9,10 @@ import argparse
 import logging
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from itertools import repeat
 
 from tests.campaigns.regions.loop import run
@@ -48,10 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = [chosen.seed] if chosen.seed is not None else range(chosen.first, chosen.first + chosen.seeds)
     totals: Counter[str] = Counter()
     broken = []
-    with ProcessPoolExecutor(chosen.processes) as pool:
-        for seed, faults, problem in pool.map(
-            simulated, seeds, repeat(chosen.seconds), repeat(chosen.bug), chunksize=4
-        ):
+    with ExitStack() as stack:
+        work = simulated, seeds, repeat(chosen.seconds), repeat(chosen.bug)
+        # A single history needs no other process, and can be looked at with a debugger.
+        found = map(*work) if chosen.processes == 1 else _in_processes(stack, chosen.processes)(*work)
+        for seed, faults, problem in found:
             totals += faults
             totals["histories"] += 1
             if problem:
@@ -63,6 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{count:>12}  {name}")
     print(f"{len(broken)} of {totals['histories']} histories broke the promise")
     return 1 if broken else 0
+
+
+def _in_processes(stack: ExitStack, count: int) -> Callable[..., Iterator[tuple[int, Counter[str], str]]]:
+    pool = stack.enter_context(ProcessPoolExecutor(count))
+    return partial(pool.map, chunksize=4)
 
 
 if __name__ == "__main__":
