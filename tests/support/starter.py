@@ -1,0 +1,91 @@
+"""`python -m tests.support.starter FD`: imports services and forks itself into one whenever it is told to.
+
+It has no thread, and nothing of a service has run in it but its imports. See tests/support/service_starts.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MODULES = {
+    "budget_service": "budget_service.server.process",
+    "dp_service": "dp_service.server.process",
+    "gris_gateway": "gris_gateway.process",
+}
+LONGEST_ORDER = 2**20
+
+
+def _wait_for_order(line: socket.socket) -> dict[str, Any] | None:
+    """Fork at each order, and return it in the child; None in the starter, when the line was closed."""
+    running: dict[int, tuple[int, int]] = {}
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    while True:
+        for descriptor, _ in poll.poll():
+            if descriptor != line.fileno():
+                poll.unregister(descriptor)
+                _say_how_it_ended(descriptor, *running.pop(descriptor))
+                continue
+            message, files, _, _ = socket.recv_fds(line, LONGEST_ORDER, 4)
+            if not message:
+                return None
+            order: dict[str, Any] = json.loads(message)
+            importlib.import_module(MODULES[order["service"]])
+            pid = os.fork()
+            if pid == 0:
+                line.close()
+                for each, (_, status) in running.items():
+                    os.close(each)
+                    os.close(status)
+                _become(order, files)
+                return order
+            for each in files[:3]:
+                os.close(each)
+            ended = os.pidfd_open(pid)
+            running[ended] = pid, files[3]
+            poll.register(ended, select.POLLIN)
+            line.send(str(pid).encode())
+
+
+def _say_how_it_ended(descriptor: int, pid: int, status: int) -> None:
+    _, how = os.waitpid(pid, 0)
+    # Whoever has started it may have forgotten it.
+    with suppress(BrokenPipeError):
+        os.write(status, str(how).encode())
+    os.close(status)
+    os.close(descriptor)
+
+
+def _become(order: dict[str, Any], files: list[int]) -> None:
+    """Turn this fork into what the command would have started."""
+    for own, given in enumerate(files[:3]):
+        os.dup2(given, own)
+    for each in files:
+        os.close(each)
+    if order["new_session"]:
+        os.setsid()
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    if not order["safe_path"]:
+        sys.path.insert(0, str(Path.cwd()))
+    sys.argv = [order["service"], *order["words"]]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if __name__ == "__main__":
+    # Ctrl-C is for those who wait for it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    order = _wait_for_order(socket.socket(fileno=int(sys.argv[1])))
+    if order is not None:
+        runpy.run_module(order["service"], run_name="__main__", alter_sys=True)
