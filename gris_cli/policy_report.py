@@ -250,6 +250,10 @@ def _format_grouping(column: Column, table: Table) -> str:
     if column.publication is not None:
         rho, slack = float(column.publication.rho), float(column.publication.delta)
         domain += f" (published at rho {rho:g}, delta {slack:g})"
+    if column.lookup is not None:
+        domain += (
+            f" (looked up by {column.lookup.key.name}, of {format_count(len(column.lookup.entries), 'key')})"
+        )
     delta = column.delta_within(restricted=True)
     if table.contributions is not None:
         delta = min(table.contributions.delta_0, len(column.domain or ()) or table.contributions.delta_0)
@@ -501,6 +505,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
         "delta": column.delta_within(restricted=True),
         "published": _plain_publication(column),
         "filter": sorted(table.operators(column)),
+        **({} if column.lookup is None else {"looked_up_by": column.lookup.key.name}),
     }
 
 

@@ -47,6 +47,7 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
             *_sums(parameters),
             _mechanism(parameters),
         ]
+    lines.extend(_lookups(resolution))
     if resolution.requested_k is not None:
         lines.append(
             f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."
@@ -92,6 +93,18 @@ def _stream(resolution: Resolution) -> Iterator[str]:
         yield (
             "If the table has an offline part, that it holds all rows of the stream up to its last day is a promise of "
             "the policy's author, and nothing checks it."
+        )
+
+
+def _lookups(resolution: Resolution) -> Iterator[str]:
+    """Yield by which column each looked-up one is looked up, and what becomes of keys without a text."""
+    query = resolution.query
+    named = [*query.dimensions, *(each.column for each in query.restrictions)]
+    for column in dict.fromkeys(each for each in named if each.lookup is not None):
+        rest = "are left out" if column.null_value is None else f"count as {column.null_value}"
+        yield (
+            f"{column.name} is looked up by {column.of_table.name} in a public file, before anything is counted; rows "
+            f"whose {column.of_table.name} it does not have {rest}."
         )
 
 

@@ -93,6 +93,7 @@ AGGREGATE_FUNCTIONS = {
 _VALUE_TYPES = {
     ValueType.INT64: dp_pb2.VALUE_TYPE_INT64,
     ValueType.DECIMAL: dp_pb2.VALUE_TYPE_DECIMAL,
+    ValueType.DATE: dp_pb2.VALUE_TYPE_DATE,
 }
 _FEATURES = {
     Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
@@ -275,6 +276,7 @@ def engine_features(
     over_rows: bool,
     own_counts: bool,
     quantiles: bool,
+    quantiles_of_names: bool,
     rows: bool,
 ) -> list[dp_pb2.EngineFeature]:
     """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
@@ -284,6 +286,7 @@ def engine_features(
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
         dp_pb2.ENGINE_FEATURE_OWN_COUNTS: own_counts,
         dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
+        dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES: quantiles_of_names,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
     }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]

@@ -50,10 +50,14 @@ class TimeUnit(Enum):
 
 
 class ValueType(Enum):
-    """The type of a column that is summed; decimal and floating-point numbers are read as IEEE doubles."""
+    """The type of a column that is summed, or whose quantiles are asked for.
+
+    Decimal and floating-point numbers are read as IEEE doubles; days are not summed.
+    """
 
     INT64 = "int64"
     DECIMAL = "decimal"
+    DATE = "date"
 
 
 class Feature(Enum):

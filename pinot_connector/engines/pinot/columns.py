@@ -16,7 +16,7 @@ from struct import pack, unpack
 from typing import Any
 
 from pinot_connector.days import FIRST_DAY, LAST_DAY
-from pinot_connector.engines.base import ColumnType, Element, ReadColumn, ReadValue, TimeUnit
+from pinot_connector.engines.base import ColumnType, Element, ReadColumn, ReadValue, TimeUnit, ValueType
 from pinot_connector.engines.pinot.answer import PINOT_TYPES, SUMMED_TYPES
 from pinot_connector.errors import EngineRefused
 
@@ -167,7 +167,9 @@ def require_summable(columns: Mapping[str, PinotColumn], sums: Iterable[ReadValu
             raise EngineRefused(
                 f"column {value.name}: expected one {value.type.value} in each row, and Pinot holds {held.type}"
             )
-        if held.null_number != value.null_value:
+        if value.type is ValueType.DATE:
+            require_readable(columns, [ReadColumn(value.name, ColumnType.DATE, None)])
+        elif held.null_number != value.null_value:
             raise EngineRefused(
                 f"column {value.name}: Pinot stores another number than the policy's null_value where a value is "
                 "missing"
