@@ -158,8 +158,8 @@ pinot-failures: $(VENV)/.dev ## servers and brokers of a real Pinot that load, l
 pinot-real-time: $(VENV)/.dev ## tables of a real Pinot that take in a stream from Kafka, whose segments are completed and removed and whose servers die
 	GRIS_TEST_PINOT_FAILURES=1 GRIS_TEST_LONG=1 $(BIN)/python -m pytest -s tests/pinot/test_real_time_tables.py tests/pinot/failures/test_stream_failures.py
 
-pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL; makes tables of its own and removes them
-	@$(BIN)/python -m tests.campaigns.pinot_check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
+pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL PINOT_KAFKA=HOST:PORT PINOT_TABLE=events; makes tables of its own and removes them
+	@$(BIN)/python -m tests.campaigns.pinot_check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)') $(if $(PINOT_KAFKA),--kafka '$(PINOT_KAFKA)') $(if $(PINOT_TABLE),--table '$(PINOT_TABLE)')
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
 	$(BIN)/python -m tests.campaigns.chaos $(CHAOS)

@@ -38,6 +38,12 @@ class Facts:
     override_is_on: bool
     """A controller that makes a cluster sets `pinot.broker.enable.query.limit.override` to `true`."""
 
+    ends_are_reported: bool
+    """The controller tells where each partition of a stream ends."""
+
+    kafka_plugin: str
+    """The package of the consumers of Kafka."""
+
 
 def version_of(components: dict[str, str]) -> tuple[int, int]:
     """Return major and minor version in a controller's answer to `GET /version`."""
@@ -56,4 +62,6 @@ def facts_of(version: tuple[int, int]) -> Facts:
         missing_tables_are_not_found=version >= (1, 4),
         brokers_have_names=version >= (1, 0),
         override_is_on=version >= (1, 4),
+        ends_are_reported=version >= (0, 12),
+        kafka_plugin="kafka30" if version >= (1, 3) else "kafka20",
     )

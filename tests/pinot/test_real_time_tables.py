@@ -20,6 +20,9 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.campaigns.pinot_check import streams as check_streams
+from tests.campaigns.pinot_check.cluster import CheckedCluster
+from tests.campaigns.pinot_check.rows import Outcome, Row, tried
 from tests.pinot.end_offsets import reporting_ends
 from tests.pinot.kafka_broker import Kafka, running_kafka
 from tests.pinot.loading import upload, wait_for_rows
@@ -226,6 +229,18 @@ def test_rows_that_are_replaced_before_the_period_closes_count_as_they_are_then(
         answered(engine, table.question(replaced_until_closed=True, member="nobody"))
     promised = table.question(replaced_until_closed=True, member="member_id")
     assert table.truth(TODAY, [*last.values()]) == _until(engine, promised)
+
+
+@pytest.mark.long
+def test_the_rows_of_pinot_check_hold(made: Made, kafka: Kafka, pinot_cluster: PinotCluster) -> None:
+    """As on anybody's cluster with a Kafka beside it, of whatever version."""
+    table = made("looked_at")
+    table.create()
+    urls = (pinot_cluster.controller_url, pinot_cluster.broker_url)
+    with CheckedCluster(*urls, kafka=kafka.address, own_table=table.name) as cluster:
+        found = [*tried([each for each in vars(check_streams).values() if isinstance(each, Row)], cluster)]
+    assert len(found) == 4
+    assert [] == [each for each in found if each.outcome is not Outcome.HELD]
 
 
 def test_the_release_is_that_of_duckdb_and_a_late_row_does_not_change_it(

@@ -28,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asks_servers = os.environ.get("PINOT_SERVER_ADMIN", "").lower() in ("1", "true")
     options = {"server_admin": True} if asks_servers else {}
     failed = 0
-    with CheckedCluster(chosen.controller, chosen.broker, access, chosen.tenant, options) as cluster:
+    streams = {"kafka": chosen.kafka, "own_table": chosen.table}
+    with CheckedCluster(
+        chosen.controller, chosen.broker, access, chosen.tenant, options, **streams
+    ) as cluster:
         try:
             _describe(cluster)
         except httpx.HTTPError as error:
@@ -63,6 +66,17 @@ def _parser() -> argparse.ArgumentParser:
         default = os.environ.get(f"PINOT_{role.upper()}") or None
         parser.add_argument(f"--{role}", metavar="URL", default=default, required=default is None)
     parser.add_argument("--tenant", default=os.environ.get("PINOT_TENANT") or "DefaultTenant")
+    parser.add_argument(
+        "--kafka",
+        metavar="HOST:PORT",
+        default=os.environ.get("PINOT_KAFKA") or None,
+        help="a Kafka that this machine and Pinot's servers reach, for tables that take in a stream",
+    )
+    parser.add_argument(
+        "--table",
+        default=os.environ.get("PINOT_TABLE") or None,
+        help="a table of yours that takes in a stream: what Pinot tells of it is read, and no row",
+    )
     return parser
 
 

@@ -33,6 +33,10 @@ class CheckedCluster:
     access: PinotAccess = field(default_factory=PinotAccess)
     tenant: str = "DefaultTenant"
     options: Mapping[str, Any] = field(default_factory=dict)
+    kafka: str | None = None
+    """The address of a Kafka that this machine and the servers reach, for tables that take in a stream."""
+    own_table: str | None = None
+    """A table that takes in a stream, which is looked at and never asked."""
     tables: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,16 +107,31 @@ class CheckedCluster:
         """Return what another part of the cluster says."""
         return self._http.get(url, timeout=5).raise_for_status().json()
 
-    def create(self, name: str, dimensions: Mapping[str, str], *, replication: int = 1, **config: Any) -> str:
+    def name_of(self, name: str) -> str:
+        """Return the name of a table or a topic that the check calls so."""
+        return f"{self._prefix}_{name}"
+
+    def create(
+        self,
+        name: str,
+        dimensions: Mapping[str, str],
+        *,
+        replication: int = 1,
+        key: Sequence[str] = (),
+        kinds: Sequence[str] = ("OFFLINE",),
+        **config: Any,
+    ) -> str:
         """Make an empty table of these columns and the time column `day`; return the name that it has.
 
         Args:
             name: what the check calls it.
             dimensions: the type of each column; `[]` after it stands for several values in a row.
             replication: on how many servers each segment is.
-            config: what goes into the configuration of the table.
+            key: the columns of its key.
+            kinds: the types of its parts.
+            config: what goes into the configuration of the table; by a type, into that of this part alone.
         """
-        table = f"{self._prefix}_{name}"
+        table = self.name_of(name)
         schema = {
             "schemaName": table,
             "dimensionFieldSpecs": [
@@ -124,13 +143,15 @@ class CheckedCluster:
                 for column, kind in dimensions.items()
             ],
             "dateTimeFieldSpecs": [DAY],
+            **({"primaryKeyColumns": [*key]} if key else {}),
         }
+        of_parts = {kind: config.pop(kind, {}) for kind in kinds}
         whole = {
             "tableName": table,
-            "tableType": "OFFLINE",
             "segmentsConfig": {
                 "schemaName": table,
                 "replication": str(replication),
+                "replicasPerPartition": str(replication),
                 "timeColumnName": "day",
             },
             "tenants": {"broker": self.tenant, "server": self.tenant},
@@ -140,7 +161,9 @@ class CheckedCluster:
         }
         self.tables.append(table)
         self._http.post(f"{self.controller_url}/schemas", json=schema).raise_for_status()
-        self._http.post(f"{self.controller_url}/tables", json=whole).raise_for_status()
+        for kind, more in of_parts.items():
+            part = {**whole, "tableType": kind, **more}
+            self._http.post(f"{self.controller_url}/tables", json=part).raise_for_status()
         return table
 
     def reconfigure(self, table: str, change: Mapping[str, Any]) -> None:
@@ -181,4 +204,4 @@ class CheckedCluster:
 
     def _is_gone(self, table: str) -> bool:
         answer = self._http.get(f"{self.controller_url}/tables/{table}/externalview")
-        return not (answer.is_success and answer.json().get("OFFLINE"))
+        return not (answer.is_success and any(answer.json().get(kind) for kind in ("OFFLINE", "REALTIME")))

@@ -22,9 +22,9 @@ def a_broker_that_is_gone(cluster: CheckedCluster) -> str:
 
 
 @row
-def a_hybrid_table(cluster: CheckedCluster) -> str:
-    """The offline part of a hybrid table is counted alone."""
-    raise CannotTryError("needs a stream: tests/pinot/test_hybrid_table.py")
+def a_server_that_takes_in_a_stream(cluster: CheckedCluster) -> str:
+    """A killed server of a table that takes in a stream never shows in an answer, nor what retention removes."""
+    raise CannotTryError("kills a server: tests/pinot/failures/test_stream_failures.py")
 
 
 @row

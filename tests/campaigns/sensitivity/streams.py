@@ -235,7 +235,7 @@ def truth(world: StreamWorld) -> Counts:
     return counts_of(resolution_of(world), newest)
 
 
-def told(world: StreamWorld, resolution: Resolution) -> tuple[dict[str, Any], dict[str, int]]:
+def reports_of(world: StreamWorld, resolution: Resolution) -> tuple[dict[str, Any], dict[str, int]]:
     """Return what controller and broker say of the world, and the rows of each segment of the stream."""
     streamed, places, infos = {}, {}, {}
     for partition, own in enumerate(_segments(world)):
@@ -267,7 +267,7 @@ def told(world: StreamWorld, resolution: Resolution) -> tuple[dict[str, Any], di
         "/tables/t/idealstate": placed,
         "/tables/t/externalview": placed,
         "/tables/t/consumingSegmentsInfo": {"_segmentToConsumingInfoMap": infos},
-        **_told_of_offline(offline, world),
+        **_offline_reports(offline, world),
     }
     if boundary is not None:
         replies["/debug/timeBoundary/t"] = {"timeColumn": "day", "timeValue": str(TODAY + boundary)}
@@ -314,7 +314,7 @@ def _schema(world: StreamWorld) -> dict[str, Any]:
     }
 
 
-def _told_of_offline(offline: Mapping[str, list[Sent]], world: StreamWorld) -> dict[str, Any]:
+def _offline_reports(offline: Mapping[str, list[Sent]], world: StreamWorld) -> dict[str, Any]:
     if not offline:
         return {}
     alone = {"OFFLINE": _online(offline), "REALTIME": None}
@@ -339,7 +339,7 @@ def _told_of_offline(offline: Mapping[str, list[Sent]], world: StreamWorld) -> d
 def outcome(world: StreamWorld, pinot: FakePinot) -> Counts | str:
     """Return the counts that the connector has confirmed, or its refusal."""
     resolution = resolution_of(world)
-    pinot.replies, pinot.routes_of["t_REALTIME"] = told(world, resolution)
+    pinot.replies, pinot.routes_of["t_REALTIME"] = reports_of(world, resolution)
     pinot.routes_say = {"numConsumingSegmentsQueried": PARTITIONS}
     engine = PinotEngine(controller=pinot.url, broker=pinot.url, timings=_AT_ONCE)
     try:
