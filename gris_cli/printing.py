@@ -175,10 +175,10 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         console.print(table)
     for query in explanation.queries:
         look = f", look {query.look}" if query.look else ""
-        say(console, f"SQL, {query.dialect}{look}", _of_terminal(query.sql))
+        say(console, f"SQL, {query.dialect}{look}", shown_sql(query.sql))
 
 
-def _of_terminal(sql: str) -> str:
+def shown_sql(sql: str) -> str:
     """Return a query as a person is shown it: the keys of a lookup can make it longer than anybody reads."""
     if len(sql) <= MAX_SQL:
         return sql
