@@ -82,10 +82,12 @@ class ValueType(StrEnum):
     """The type of a column that is summed, by its name in a policy.
 
     DECIMAL: decimal or floating-point numbers, which engines read as IEEE doubles before they round them.
+    DATE: days, which count as their number since 1970-01-01; they have quantiles, and are never summed.
     """
 
     INT64 = "int64"
     DECIMAL = "decimal"
+    DATE = "date"
 
 
 class AggregateFunction(StrEnum):
@@ -104,10 +106,14 @@ class RankFunction(StrEnum):
 
 
 class GridScale(StrEnum):
-    """How the cells of a public grid widen, by its name in a policy: all are equally wide, or by a common factor."""
+    """How the cells of a public grid widen, by its name in a policy: all are equally wide, or by a common factor.
+
+    DATES: each cell has equally many days.
+    """
 
     LINEAR = "linear"
     GEOMETRIC = "geometric"
+    DATES = "dates"
 
 
 @dataclass(frozen=True)

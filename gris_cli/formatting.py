@@ -228,13 +228,17 @@ def format_missing_averages(result: PrivateResult) -> str:
     return f"{format_count(missing, 'element')} may have no member, as far as their counts say: no average is shown"
 
 
-def format_exact(number: Fraction) -> str:
-    """Return a number that a policy states as the decimal that it is."""
+def format_exact(number: Fraction | datetime.date) -> str:
+    """Return a number that a policy states as the decimal that it is, and a day as YYYY-MM-DD."""
+    if isinstance(number, datetime.date):
+        return number.isoformat()
     return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
 
 
-def format_rounded(number: Fraction) -> str:
-    """Return a sum, an average or an end of its interval with two decimal places, for people; JSON has all of it."""
+def format_rounded(number: Fraction | datetime.date) -> str:
+    """Return a sum, an average or an end of its interval with two decimal places, or a day; JSON has all of it."""
+    if isinstance(number, datetime.date):
+        return number.isoformat()
     rounded = round(number, 2)
     return (
         str(rounded)

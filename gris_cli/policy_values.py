@@ -19,7 +19,7 @@ from dp_service.queries.render.quantiles import member_value
 from dp_service.queries.render.sums import conditions_of_use, measures, usable_conditions
 from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
 from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
-from dp_service.terms import AggregateFunction, MemberValue, RankFunction
+from dp_service.terms import AggregateFunction, MemberValue, RankFunction, ValueType
 from gris_cli.policy_rows import rows_of_members
 from pinot_connector.engines.parquet import quoted
 
@@ -101,7 +101,8 @@ def _usable(table: Table, value: _Valued) -> list[str]:
 
 def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Clamped:
     source, bounds = rows_of_members(table, ()), value.bounds
-    number, half = f"CAST({quoted(value.name)} AS DOUBLE)", bounds.quantum.size / 2
+    held = _DUCKDB.days(quoted(value.name)) if value.type is ValueType.DATE else quoted(value.name)
+    number, half = f"CAST({held} AS DOUBLE)", bounds.quantum.size / 2
     # A number is rounded before it is clamped.
     low, high = (float(end * bounds.quantum.size) for end in (bounds.rows.low, bounds.rows.high))
     sql = (

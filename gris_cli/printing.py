@@ -48,13 +48,14 @@ from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
 from pinot_connector.parameters import Quantiles
-from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row
+from pinot_connector.results import Explanation, PrivateResult, Row, ShownValue
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation
 
 MAX_WIDTH = 100
 MAX_ROWS = 40
+MAX_SQL = 20_000
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -174,7 +175,15 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         console.print(table)
     for query in explanation.queries:
         look = f", look {query.look}" if query.look else ""
-        say(console, f"SQL, {query.dialect}{look}", query.sql)
+        say(console, f"SQL, {query.dialect}{look}", _of_terminal(query.sql))
+
+
+def _of_terminal(sql: str) -> str:
+    """Return a query as a person is shown it: the keys of a lookup can make it longer than anybody reads."""
+    if len(sql) <= MAX_SQL:
+        return sql
+    half = MAX_SQL // 10
+    return f"{sql[:half]} ... {sql[-half:]} ({len(sql):,} characters; --json has them all)"
 
 
 def print_failure(failure: Failure, *, as_json: bool) -> None:
@@ -246,7 +255,7 @@ def _cells(rank: int, row: Row) -> list[Text]:
     return [Text(printable(cell)) for cell in cells]
 
 
-def _value_cells(value: AggregateValue) -> list[str]:
+def _value_cells(value: ShownValue) -> list[str]:
     lower, upper = value.interval
     return [format_rounded(value.value), f"{format_rounded(lower)} to {format_rounded(upper)}"]
 

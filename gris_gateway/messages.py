@@ -38,12 +38,12 @@ from pinot_connector.questions import FUNCTION_NUMBERS
 from pinot_connector.releases import write_counts
 from pinot_connector.results import (
     Accuracy,
-    AggregateValue,
     Alternative,
     Explanation,
     PrivateResult,
     Row,
     Shown,
+    ShownValue,
     Total,
 )
 
@@ -314,7 +314,7 @@ def _elements(result: PrivateResult, rows: Sequence[Row]) -> dp_pb2.ReleasedElem
     return message
 
 
-def _aggregate_values(values: Sequence[AggregateValue | None]) -> dp_pb2.AggregateValues:
+def _aggregate_values(values: Sequence[ShownValue | None]) -> dp_pb2.AggregateValues:
     """Return a sum or an average of all rows; what is not shown is an empty text."""
     message = dp_pb2.AggregateValues()
     for each in values:

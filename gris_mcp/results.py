@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, Field
@@ -19,7 +19,7 @@ from gris_mcp.accuracy import half_width
 from pinot_connector.budgets import Cost, Level, Mode, questions_left
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.past_results import PastResult
-from pinot_connector.results import AggregateValue, Explanation, PrivateResult, Row, Shown
+from pinot_connector.results import Explanation, PrivateResult, Row, Shown, ShownValue
 
 MOST_ROWS = 1000
 MOST_PAST_ROWS = 50
@@ -29,11 +29,14 @@ MOST_CHARACTERS = 200_000
 Element = str | int | bool
 
 
-class Interval(BaseModel):
-    """Both ends included."""
+_End: TypeAlias = int | Fraction | datetime.date
 
-    lower: int | float
-    upper: int | float
+
+class Interval(BaseModel):
+    """Both ends included; days as YYYY-MM-DD."""
+
+    lower: int | float | str
+    upper: int | float | str
 
 
 class Price(BaseModel):
@@ -63,7 +66,7 @@ class LeftOfLevel(BaseModel):
 class Value(BaseModel):
     """A sum, an average or a quantile with its interval."""
 
-    value: float
+    value: float | str
     interval: Interval
 
 
@@ -241,13 +244,19 @@ def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
         )
 
 
-def _value(value: AggregateValue | None) -> Value | None:
-    return None if value is None else Value(value=float(value.value), interval=_interval(value.interval))
+def _value(value: ShownValue | None) -> Value | None:
+    return None if value is None else Value(value=_end(value.value), interval=_interval(value.interval))
 
 
-def _interval(ends: tuple[int | Fraction, int | Fraction]) -> Interval:
-    lower, upper = (end if isinstance(end, int) else float(end) for end in ends)
+def _interval(ends: tuple[_End, _End]) -> Interval:
+    lower, upper = map(_end, ends)
     return Interval(lower=lower, upper=upper)
+
+
+def _end(value: _End) -> int | float | str:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return value if isinstance(value, int) else float(value)
 
 
 def _column_name(column: ExpectedColumn) -> str:

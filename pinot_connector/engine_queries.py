@@ -36,6 +36,7 @@ _OWN_FEATURES = frozenset(
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
         dp_pb2.ENGINE_FEATURE_OWN_COUNTS,
         dp_pb2.ENGINE_FEATURE_QUANTILES,
+        dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS,
     }
 )
@@ -50,9 +51,11 @@ _COMPLETE_BY = {
     dp_pb2.COMPLETE_BY_DELAY: CompleteBy.DELAY,
 }
 
+_CELLS = CellColumn(CELL_COLUMN, ColumnType.INT64)
 _VALUE_TYPES = {
     dp_pb2.VALUE_TYPE_INT64: ValueType.INT64,
     dp_pb2.VALUE_TYPE_DECIMAL: ValueType.DECIMAL,
+    dp_pb2.VALUE_TYPE_DATE: ValueType.DATE,
 }
 
 
@@ -68,8 +71,9 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         raise EngineRefused("dp_service has no query of this question for this engine")
     columns = expected_columns(translation)
     of_quantiles = translation.HasField("quantiles")
-    if of_quantiles:
-        columns = (*columns, CellColumn(CELL_COLUMN, ColumnType.INT64))
+    # The first of two looks counts members of elements, and has no cells.
+    if of_quantiles and dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES not in found[0].requires:
+        columns = (*columns, _CELLS)
     requires = frozenset(_required(each) for each in found[0].requires if each not in _OWN_FEATURES)
     reads = tuple(_read(column) for column in translation.reads)
     if not reads:
@@ -98,13 +102,16 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
 def second_query(first: EngineQuery, look: dp_pb2.NextLook, dialect: str) -> EngineQuery:
     """Returns the query of the second of two looks; it names the same columns of the same table as the first.
 
+    For quantiles it has the column of cells, too.
+
     Raises:
         IntegrityError: there is none for this dialect.
     """
     found = [query for query in look.engine_queries if query.dialect == dialect]
     if len(found) != 1 or look.row_limit < 1:
         raise IntegrityError("dp_service sent a second look without a query")
-    return replace(first, sql=found[0].sql, row_limit=look.row_limit)
+    columns = first.columns if first.quantiles is None else (*first.columns, _CELLS)
+    return replace(first, sql=found[0].sql, columns=columns, row_limit=look.row_limit)
 
 
 def _copy(message: dp_pb2.BoundedCopy) -> BoundedCopy:
@@ -121,6 +128,8 @@ def _stream(message: dp_pb2.ClosedStream) -> ClosedStream:
         known(_COMPLETE_BY, message.complete_by),
         message.replaced_until_closed,
         message.offline_days_are_whole,
+        message.member_column,
+        message.replaced_by_same_member,
     )
 
 

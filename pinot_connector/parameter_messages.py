@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeVar
@@ -97,6 +98,7 @@ MEMBER_VALUES = {
 GRID_SCALES = {
     dp_pb2.GRID_SCALE_LINEAR: GridScale.LINEAR,
     dp_pb2.GRID_SCALE_GEOMETRIC: GridScale.GEOMETRIC,
+    dp_pb2.GRID_SCALE_DATES: GridScale.DATES,
 }
 
 
@@ -166,15 +168,29 @@ def quantile_column_of(message: dp_pb2.QuantileColumn) -> QuantileColumn:
     Raises:
         IntegrityError: the message holds something that this version does not know.
     """
+    scale = known(GRID_SCALES, message.scale)
+    end = day if scale is GridScale.DATES else exact
     return QuantileColumn(
         name=message.name,
         member_value=known(MEMBER_VALUES, message.member_value),
         quantum=exact(message.quantum),
-        scale=known(GRID_SCALES, message.scale),
-        lower=exact(message.lower),
-        upper=exact(message.upper),
+        scale=scale,
+        lower=end(message.lower),
+        upper=end(message.upper),
         cells=message.cells,
     )
+
+
+def day(text: str) -> datetime.date:
+    """Returns the day that a message has as YYYY-MM-DD.
+
+    Raises:
+        IntegrityError: the text is none.
+    """
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise IntegrityError("dp_service sent a day that is none") from None
 
 
 def _sums_of(message: dp_pb2.Sums) -> Sums:

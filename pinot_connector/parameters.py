@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -244,15 +245,16 @@ class MemberValue(Enum):
 
 
 class GridScale(Enum):
-    """How the cells of a public grid widen: all are equally wide, or by a common factor."""
+    """How the cells of a public grid widen: all are equally wide, or by a common factor; or each has as many days."""
 
     LINEAR = "linear"
     GEOMETRIC = "geometric"
+    DATES = "dates"
 
 
 @dataclass(frozen=True)
 class QuantileColumn:
-    """A column whose quantiles may be asked for; all numbers are exact.
+    """A column whose quantiles may be asked for; all numbers are exact. With a grid of dates its values are days.
 
     Of each member one value counts in each element, by the rule `member_value`, in steps of `quantum`. It is in one of
     so many public `cells` between `lower` and `upper`; values beyond are in the first cell or the last one.
@@ -262,8 +264,8 @@ class QuantileColumn:
     member_value: MemberValue
     quantum: Fraction
     scale: GridScale
-    lower: Fraction
-    upper: Fraction
+    lower: Fraction | datetime.date
+    upper: Fraction | datetime.date
     cells: int
 
 
@@ -344,6 +346,11 @@ class Parameters:
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The sums and averages that a result shows, in their order."""
         return () if self.sums is None else self.sums.aggregates
+
+    @property
+    def has_days(self) -> bool:
+        """Whether the values of a result's rows are days."""
+        return self.quantiles is not None and self.quantiles.column.scale is GridScale.DATES
 
     @property
     def values(self) -> tuple[Aggregate | ShownQuantile, ...]:

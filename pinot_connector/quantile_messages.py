@@ -11,7 +11,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.parameter_messages import GRID_SCALES, MEMBER_VALUES
 from pinot_connector.parameters import Quantiles
 from pinot_connector.questions import RANK_NUMBERS
-from pinot_connector.results import AggregateValue
+from pinot_connector.results import ShownValue
 
 _Number = TypeVar("_Number", bound=int)
 _Meaning = TypeVar("_Meaning")
@@ -44,7 +44,7 @@ def quantiles_message(quantiles: Quantiles) -> dp_pb2.Quantiles:
     )
 
 
-def quantile_values(values: Sequence[AggregateValue | None], rank_error: Fraction) -> dp_pb2.QuantileValues:
+def quantile_values(values: Sequence[ShownValue | None], rank_error: Fraction) -> dp_pb2.QuantileValues:
     """Returns one quantile of all rows."""
     message = dp_pb2.QuantileValues(rank_error=str(rank_error))
     for each in values:

@@ -17,7 +17,7 @@ from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
-from pinot_connector.parameter_messages import INTERVAL_KINDS, exact, known, parameters_of
+from pinot_connector.parameter_messages import INTERVAL_KINDS, day, exact, known, parameters_of
 from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
 from pinot_connector.releases import Noisy
 
@@ -37,6 +37,17 @@ class AggregateValue:
 
 
 @dataclass(frozen=True)
+class DayValue:
+    """A quantile of a column of days with the first and the last day of its cell; else as an `AggregateValue`."""
+
+    value: datetime.date
+    interval: tuple[datetime.date, datetime.date]
+
+
+ShownValue: TypeAlias = AggregateValue | DayValue
+
+
+@dataclass(frozen=True)
 class Row:
     """One element with its noisy count and the ends of its interval, both inclusive; None without counts.
 
@@ -51,7 +62,7 @@ class Row:
     element: tuple[Shown, ...]
     noisy_count: int | float | None
     interval: tuple[int, int] | None
-    values: tuple[AggregateValue | None, ...] = ()
+    values: tuple[ShownValue | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -295,7 +306,8 @@ def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Param
     shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
     elements = zip(*shown, strict=True) if columns else noisy.elements
     if noisy.quantiles:
-        quantiles = zip(*map(_aggregate_values, noisy.quantiles), strict=True)
+        values_of = _day_values if parameters.has_days else _aggregate_values
+        quantiles = zip(*map(values_of, noisy.quantiles), strict=True)
         return tuple(
             Row(element, None, None, values) for element, values in zip(elements, quantiles, strict=True)
         )
@@ -311,14 +323,17 @@ def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Param
     return tuple(map(Row, elements, counts, intervals, values))
 
 
-def _aggregate_values(
-    message: dp_pb2.AggregateValues | dp_pb2.QuantileValues,
-) -> list[AggregateValue | None]:
+def _aggregate_values(message: dp_pb2.AggregateValues | dp_pb2.QuantileValues) -> list[ShownValue | None]:
     ends = zip(message.values, message.lower, message.upper, strict=True)
     return [
         AggregateValue(exact(value), (exact(lower), exact(upper))) if value else None
         for value, lower, upper in ends
     ]
+
+
+def _day_values(message: dp_pb2.QuantileValues) -> list[ShownValue | None]:
+    ends = zip(message.values, message.lower, message.upper, strict=True)
+    return [DayValue(day(value), (day(lower), day(upper))) for value, lower, upper in ends]
 
 
 def rank_errors_of(noisy: Noisy) -> tuple[Fraction, ...]:

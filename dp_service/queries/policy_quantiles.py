@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
+from dp_service.queries.policy_date_grids import date_column, is_of_dates
 from dp_service.queries.policy_document import KeyPath
-from dp_service.queries.policy_schema import CELL_COLUMN, PolicySchema, QuantileSchema
+from dp_service.queries.policy_schema import CELL_COLUMN, GridSchema, PolicySchema, QuantileSchema
 from dp_service.queries.policy_values import LARGEST_BOUND
 from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.queries.tables import Nulls, Policy, QuantileColumn, Table
@@ -38,22 +39,27 @@ def quantile_columns(
 
 
 def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: _Fault) -> QuantileColumn | None:
+    if is_of_dates(schema):
+        return date_column(name, schema, path, fault)
     try:
         quantum = Quantum(schema.quantum)
     except ValueError as error:
         fault((*path, "quantum"), str(error))
         return None
-    found = list(_of_numbers(schema, quantum))
+    found = [
+        *_of_keys(schema.grid),
+        *([] if (ends := _ends(schema)) is None else _of_numbers(schema, quantum, ends)),
+    ]
     for key, message in found:
         fault((*path, *key.split(".")), message)
-    if found:
+    if found or ends is None:
         return None
-    spec = _spec(schema, quantum)
+    spec = _spec(schema, quantum, ends)
     problem = next(_of_grid(spec), None)
     if problem is not None:
         fault((*path, "grid"), problem)
         return None
-    row_lower, row_upper = _row_bounds(schema)
+    row_lower, row_upper = _row_bounds(schema, ends)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
     for key, message in _of_sums(schema, rows):
         fault((*path, key), message)
@@ -71,16 +77,31 @@ def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: _Fault) -> 
     )
 
 
-def _spec(schema: QuantileSchema, quantum: Quantum) -> GridSpec:
-    grid = schema.grid
-    return GridSpec(grid.scale, quantum.exact_steps(grid.start), quantum.exact_steps(grid.to), grid.cells)
+def _ends(schema: QuantileSchema) -> tuple[Fraction, Fraction] | None:
+    start, to = schema.grid.start, schema.grid.to
+    return (start, to) if isinstance(start, Fraction) and isinstance(to, Fraction) else None
 
 
-def _row_bounds(schema: QuantileSchema) -> tuple[Fraction, Fraction]:
+def _of_keys(grid: GridSchema) -> _Found:
+    """Yield keys of a grid of dates, and such as it does not need."""
+    for key, end in {"grid.from": grid.start, "grid.to": grid.to}.items():
+        if not isinstance(end, Fraction):
+            yield key, "expected a number: days are for a column of type date, with a grid of dates"
+    if grid.step is not None:
+        yield "grid.step", "expected none: only a grid of dates has it"
+    if grid.cells is None:
+        yield "grid.cells", "expected the number of cells"
+
+
+def _spec(schema: QuantileSchema, quantum: Quantum, ends: tuple[Fraction, Fraction]) -> GridSpec:
+    low, high = map(quantum.exact_steps, ends)
+    return GridSpec(schema.grid.scale, low, high, schema.grid.cells or 0)
+
+
+def _row_bounds(schema: QuantileSchema, ends: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
     """Return the bounds of a row; by default those of the grid, and for what is added up 0 as well."""
     zero = [Fraction(0)] if schema.member_value in _ADDED_UP else []
-    lower = min(schema.grid.start, *zero) if zero else schema.grid.start
-    upper = max(schema.grid.to, *zero) if zero else schema.grid.to
+    lower, upper = min(ends[0], *zero, ends[0]), max(ends[1], *zero, ends[1])
     return (
         lower if schema.row_lower is None else schema.row_lower,
         upper if schema.row_upper is None else schema.row_upper,
@@ -94,13 +115,13 @@ def _null_value(schema: QuantileSchema) -> Fraction | None:
     return schema.null_value
 
 
-def _of_numbers(schema: QuantileSchema, quantum: Quantum) -> _Found:
+def _of_numbers(schema: QuantileSchema, quantum: Quantum, ends: tuple[Fraction, Fraction]) -> _Found:
     """Yield what is wrong with a column's quantum, grid and bounds."""
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
     stated = {
-        "grid.from": schema.grid.start,
-        "grid.to": schema.grid.to,
+        "grid.from": ends[0],
+        "grid.to": ends[1],
         "row_lower": schema.row_lower,
         "row_upper": schema.row_upper,
         "null_value": schema.null_value,
@@ -112,9 +133,9 @@ def _of_numbers(schema: QuantileSchema, quantum: Quantum) -> _Found:
             yield key, "expected a multiple of the quantum"
         elif max(abs(bound), abs(bound / quantum.size)) > LARGEST_BOUND:
             yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
-    if schema.grid.start >= schema.grid.to:
+    if ends[0] >= ends[1]:
         yield "grid.to", "expected more than from"
-    row_lower, row_upper = _row_bounds(schema)
+    row_lower, row_upper = _row_bounds(schema, ends)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
     if schema.nulls is Nulls.KEEP and schema.null_value is None:
@@ -194,7 +215,13 @@ def _of_column(column: QuantileColumn, table: Table) -> Iterator[str]:
     if column.name == table.member:
         yield "expected a column other than the member column"
     listed = next((each for each in table.columns if each.name == column.name), None)
-    if listed is not None and (
+    if listed is not None and column.type is ValueType.DATE:
+        if listed.type is not ColumnType.DATE:
+            yield (
+                f"expected the type that the table's columns give, {listed.type}, since the column is listed there "
+                "too"
+            )
+    elif listed is not None and (
         listed.type is not ColumnType.INT64
         or column.type is not ValueType.INT64
         or listed.null_value != column.null_value

@@ -16,7 +16,7 @@ from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Contributions, Policy, QuantileColumn, Table, TauIs, ValueColumn
 from dp_service.queries.versions import is_plain_hash
-from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise
+from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise, ValueType
 
 # Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
 _MUCH_EPSILON = Fraction(1)
@@ -158,6 +158,12 @@ def _of_changes(table: Table, path: KeyPath) -> _Warnings:
 
 
 def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
+    if column.lookup is not None:
+        yield (
+            (*path, "lookup", "file"),
+            "a promise that nothing checks: the file is public, and was not made from the data; its keys are in "
+            f"queries, and its texts, of {len(column.lookup.entries)} keys, in answers",
+        )
     null = column.value_for_null
     # With a domain, only its values are counted.
     counts_null = null is not None and (column.domain is None or null in column.domain)
@@ -173,12 +179,16 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
             f"keep, but the domain does not list the null value {null!r}: questions that group by the column leave out "
             "rows without a value",
         )
-    if column not in table.usable_columns and column.name != table.member:
+    is_key = any(each.lookup is not None and each.lookup.key.name == column.name for each in table.columns)
+    if column not in table.usable_columns and column.name != table.member and not is_key:
         yield path, "listed, but questions may neither group by it nor filter on it"
 
 
 def is_promise(column: Column, table: Table) -> bool:
     """Return whether the guarantee rests on the column's Delta, which nothing checks when a question is asked."""
+    if column.lookup is not None and column.delta == column.lookup.key.delta:
+        # It follows from what is promised of the key.
+        return False
     return column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table))
 
 
@@ -244,6 +254,9 @@ def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str
 def _value_defaults(
     value: ValueColumn | QuantileColumn, schema: ValueSchema | QuantileSchema
 ) -> Iterator[tuple[str, str]]:
+    if value.type is ValueType.DATE:
+        # Nothing of it has a default.
+        return
     quantum, rows = value.bounds.quantum.size, value.bounds.rows
     held = {
         "quantum": str(quantum),
@@ -252,7 +265,7 @@ def _value_defaults(
         **({"weight": str(value.weight)} if isinstance(value, ValueColumn) else {}),
         "nulls": value.nulls,
     }
-    return ((key, default) for key, default in held.items() if key not in schema.model_fields_set)
+    yield from ((key, default) for key, default in held.items() if key not in schema.model_fields_set)
 
 
 def _column_defaults(column: Column, schema: ColumnSchema, table: Table) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ What one key means together with another is checked in `policy`.
 
 from __future__ import annotations
 
+import datetime
 import re
 from fractions import Fraction
 from functools import cache
@@ -30,6 +31,9 @@ from dp_service.values.cells import MAX_CELLS
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+MAX_DAYS = 3_652_059
+"""The years 1 to 9999 have no more days."""
 _DECIMAL = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 # At most six digits each, as in 7/20.
 _RATIO = re.compile(r"[0-9]{1,6}/[1-9][0-9]{0,5}")
@@ -39,6 +43,8 @@ BUCKET_COLUMN = "gris_bucket"
 FIRST_COUNT_COLUMN = "gris_first_count"
 MEMBER_COUNT_COLUMN = "gris_member_count"
 CELL_COLUMN = "gris_cell"
+LOOKUP_COLUMNS = ("gris_key", "gris_text")
+"""What a query calls the keys of a lookup, and their texts."""
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
@@ -86,6 +92,16 @@ def exact_bound(value: object) -> Fraction:
     return exact_decimal(text)
 
 
+def grid_end(value: object) -> Fraction | datetime.date:
+    """Return the day that a text denotes, or the number, exactly."""
+    if not isinstance(value, str) or not _DAY.fullmatch(value):
+        return exact_bound(value)
+    try:
+        return datetime.date.fromisoformat(value)
+    except ValueError:
+        raise ValueError("expected a day of the calendar as YYYY-MM-DD") from None
+
+
 def exact_share(value: object) -> Fraction:
     """Return the number that a decimal text or a fraction such as 7/20 denotes, exactly."""
     if isinstance(value, str) and _RATIO.fullmatch(value):
@@ -109,6 +125,7 @@ def _zone(name: str) -> str:
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
 Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 Bound = Annotated[Fraction, BeforeValidator(exact_bound)]
+GridEnd = Annotated[Fraction | datetime.date, BeforeValidator(grid_end)]
 MaxK = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 
 
@@ -141,6 +158,14 @@ _Domain = Annotated[
 ]
 
 
+class LookupSchema(_Strict):
+    """A column whose values are looked up: by which column, in which file, and the SHA-256 of the file."""
+
+    column: Identifier
+    file: Annotated[str, Field(min_length=1, max_length=1024)]
+    hash: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""
 
@@ -158,6 +183,7 @@ class ColumnSchema(_Strict):
     nulls: Annotated[Nulls, Field(strict=False)] | None = None
     null_value: object = None
     attribute: bool = False
+    lookup: LookupSchema | None = None
 
 
 class TimeSchema(_Strict):
@@ -171,6 +197,7 @@ class TimeSchema(_Strict):
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
     complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
     replaced_rows: Literal["until_closed"] | None = None
+    replaced_by: Literal["same_member"] | None = None
     offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = []
 
@@ -230,10 +257,16 @@ class SumsSchema(_Strict):
     share: Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)] = DEFAULT_SHARE
 
 
+def _summable(kind: ValueType) -> ValueType:
+    if kind is ValueType.DATE:
+        raise ValueError("expected 'int64' or 'decimal': days are not summed")
+    return kind
+
+
 class ValueSchema(_Strict):
     """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs."""
 
-    type: Annotated[ValueType, Field(strict=False)]
+    type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
     quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
     lower: Bound
     upper: Bound
@@ -245,12 +278,13 @@ class ValueSchema(_Strict):
 
 
 class GridSchema(_Strict):
-    """A public grid: the values from one bound to another, and in how many cells they are."""
+    """A public grid: the values from one bound to another, and in how many cells; of days, how long a cell is."""
 
     scale: Annotated[GridScale, Field(strict=False)]
-    start: Annotated[Bound, Field(alias="from")]
-    to: Bound
-    cells: Annotated[int, Field(ge=2, le=MAX_CELLS)]
+    start: Annotated[GridEnd, Field(alias="from")]
+    to: GridEnd
+    cells: Annotated[int, Field(ge=2, le=MAX_CELLS)] | None = None
+    step: Annotated[int, Field(gt=0, le=MAX_DAYS)] | None = None
 
 
 class QuantileSchema(_Strict):

@@ -1,13 +1,15 @@
 """What a question for quantiles releases, and which of them can be answered.
 
-Everything is decided from the question and the policy: the domain of the groups is known, and so are the cells, so no
-row of the data decides whether there is an answer or how long it takes.
+Everything is decided from the question and the policy: the domain of the groups is known, or how many names a first
+look keeps at most, and so are the cells, so no row of the data decides whether there is an answer or how long it takes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import HistogramQuery
@@ -33,11 +35,12 @@ def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[
         return
     table.quantile(query.quantiles[0].column)
     unknown = [column.name for column in dimensions if column.domain is None]
-    if unknown:
+    if unknown and (table.contributions is None or table.contributions.names is None):
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"{unknown[0]}: quantiles are offered by columns whose domain the policy lists or names as published: each "
-            "element has its own, and which there are must be known beforehand",
+            f"{unknown[0]}: quantiles are offered by columns whose domain the policy lists or names as published, and "
+            "by others where its contributions take two looks (names): each element has its own, and which there are "
+            "must be known beforehand",
         )
     if dimensions and table.contributions is None:
         raise RefusedByPolicyError(
@@ -55,11 +58,13 @@ def releasing_quantiles(
     Raises:
         QuestionError: There are too many elements for so many quantiles or cells.
     """
-    if not query.quantiles or parameters.domain is None:
+    if not query.quantiles:
         return parameters
     column = table.quantile(query.quantiles[0].column)
     asked = tuple(ShownQuantile(each.function, each.q, each.alias or "") for each in query.quantiles)
     released = QuantilesReleased.of(column.name, column.bounds.quantum.size, column.grid, column.rule, asked)
+    if parameters.domain is None:
+        return _of_names(parameters, released)
     groups = len(parameters.domain)
     if groups * len(asked) > MAXIMUM_CHOICES:
         raise QuestionError(
@@ -74,15 +79,50 @@ def releasing_quantiles(
         )
     bounded = parameters.contributions
     reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
+    bounded = parameters.contributions
+    reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
+    of_all = (
+        None
+        if bounded is None
+        else replace(bounded, shifted=False, names=None, min_count=None, units=reach * released.units)
+    )
+    return _releasing(replace(parameters, delta_l0=reach, contributions=of_all), released)
+
+
+def _of_names(parameters: ReleaseParameters, released: QuantilesReleased) -> ReleaseParameters:
+    """Return the parameters of quantiles over the names of a first look.
+
+    It keeps as many names as the policy says, or fewer: so many that the limits on choices and cells hold whatever it
+    finds. Its units are rounded up, since a price is a whole number; the choices take theirs for every member's most
+    elements, however many names there are.
+    """
+    bounded = parameters.contributions
+    if bounded is None or bounded.names is None:
+        raise AssertionError("quantiles by columns of an unknown domain take two looks")
+    most = min(
+        bounded.names.most_names,
+        MAXIMUM_CHOICES // len(released.asked),
+        MAXIMUM_GROUPED_CELLS // len(Grid.of(released.grid)),
+    )
+    delta_0 = min(bounded.delta_0, most)
+    reach = min(most, bounded.periods * delta_0)
+    names = replace(bounded.names, units=Fraction(math.ceil(bounded.names.units)), most_names=most)
+    of_names = replace(
+        bounded,
+        delta_0=delta_0,
+        shifted=False,
+        names=names,
+        units=int(names.units) + reach * released.units,
+    )
+    return _releasing(replace(parameters, delta_l0=reach, contributions=of_names), released)
+
+
+def _releasing(parameters: ReleaseParameters, released: QuantilesReleased) -> ReleaseParameters:
     return replace(
         parameters,
         mechanism=MechanismName.QUANTILE_GUMB,
         tau=1,
-        delta_l0=reach,
         with_counts=False,
         count_noise=CountNoise.LAPLACE,
-        contributions=None
-        if bounded is None
-        else replace(bounded, shifted=False, names=None, min_count=None, units=reach * released.units),
         quantiles=released,
     )

@@ -17,7 +17,7 @@ from dp_service.mechanisms.histogram import Histogram as Counts
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.queries.intervals import UNIVERSES
-from dp_service.queries.resolution import Resolution, second_look
+from dp_service.queries.resolution import Resolution, rows_of_names, second_look
 from dp_service.queries.structured import fault_of
 from dp_service.releases.histogram import Histogram
 from dp_service.releases.identity import look_specification, release_id, release_seed
@@ -71,7 +71,8 @@ def second_plan(plan: Plan, found: Named, *, now: int) -> Plan:
         now: Seconds since 1970 (UTC); the plan is valid for ten minutes from then on.
     """
     looks = replace(_looks(plan), names=found.names, before=found.release_id)
-    return replace(plan, looks=looks, row_limit=len(found.names), issued_at=now)
+    row_limit = rows_of_names(plan.parameters, len(found.names))
+    return replace(plan, looks=looks, row_limit=row_limit, issued_at=now)
 
 
 def second_question(plan: Plan) -> Resolution:

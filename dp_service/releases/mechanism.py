@@ -12,6 +12,7 @@ from dp_service.mechanisms.aggregates import (
     BoundMoments,
     CellsOfGroups,
     MomentsOfNames,
+    QuantilesOfNames,
     RankedValues,
     SumShare,
 )
@@ -36,6 +37,7 @@ from dp_service.terms import CountNoise, MechanismName
 from dp_service.values.bounds import Clamp
 from dp_service.values.cells import Grid
 
+OfCells = RankedValues | QuantilesOfNames
 ResolvedMechanism = (
     KnownLap
     | KnownGumb
@@ -46,7 +48,7 @@ ResolvedMechanism = (
     | Shift
     | BoundMoments
     | MomentsOfNames
-    | RankedValues
+    | OfCells
 )
 
 _MICRO = 10**6
@@ -182,7 +184,7 @@ def _looks(
     )
 
 
-def _of_values(currency: Currency, parameters: _Description) -> BoundMoments | MomentsOfNames | RankedValues:
+def _of_values(currency: Currency, parameters: _Description) -> BoundMoments | MomentsOfNames | OfCells:
     if parameters.mechanism is MechanismName.QUANTILE_GUMB:
         return _ranked(currency, parameters)
     return _moments(currency, parameters)
@@ -201,9 +203,10 @@ def _moments(currency: Currency, parameters: _Description) -> BoundMoments | Mom
     return BoundMoments(currency, Fraction(stated.units), bound, stated.min_count, sums.share, columns)
 
 
-def _ranked(currency: Currency, parameters: _Description) -> RankedValues:
+def _ranked(currency: Currency, parameters: _Description) -> OfCells:
     stated, bounded = parameters.quantiles, parameters.contributions
-    groups = parameters.domain_size
+    names = None if bounded is None else bounded.names
+    groups = parameters.domain_size if names is None else names.most_names
     if stated is None or groups is None or (bounded is None and groups != 1):
         raise IncompleteParametersError
     # Without a bound there is one group, in which each member has one value.
@@ -213,7 +216,10 @@ def _ranked(currency: Currency, parameters: _Description) -> RankedValues:
         else ContributionBound(bounded.delta_0, periods=bounded.periods)
     )
     among = CellsOfGroups(groups, len(Grid.of(stated.grid)), bound)
-    return RankedValues(currency, among, stated.quantiles, stated.smallest, stated.largest)
+    values = RankedValues(currency, among, stated.quantiles, stated.smallest, stated.largest)
+    if bounded is None or names is None:
+        return values
+    return QuantilesOfNames(_looks(currency, bounded, names, bound), values)
 
 
 def require_usable(policy: Policy) -> None:
@@ -254,7 +260,7 @@ def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
     if not parameters.with_counts:
         return None
     mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, RankedValues):
+    if isinstance(mechanism, OfCells):
         raise IncompleteParametersError
     if not isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames):
         return 1 / mechanism.count_inverse_scale
@@ -280,8 +286,10 @@ def moments_of(parameters: ReleaseParameters) -> BoundMoments | None:
 
 
 def ranked_of(parameters: ReleaseParameters) -> RankedValues | None:
-    """Return the mechanism if it releases quantiles; else None."""
+    """Return the mechanism if it releases quantiles, of two looks that of the second one; else None."""
     mechanism = mechanism_of(parameters)
+    if isinstance(mechanism, QuantilesOfNames):
+        return mechanism.values
     return mechanism if isinstance(mechanism, RankedValues) else None
 
 
@@ -292,9 +300,12 @@ def shift_of(parameters: ReleaseParameters) -> Shift | None:
 
 
 def two_looks_of(parameters: ReleaseParameters) -> TwoLooks | None:
-    """Return the two looks that the mechanism takes, with the counts of the second one; None: it takes one."""
+    """Return the two looks that the mechanism takes, with the counts of the second one; None: it takes one.
+
+    Of quantiles the second look draws no counts: of its looks, only names, units and prices mean something.
+    """
     mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, MomentsOfNames):
+    if isinstance(mechanism, MomentsOfNames | QuantilesOfNames):
         return mechanism.looks
     return mechanism if isinstance(mechanism, TwoLooks) else None
 

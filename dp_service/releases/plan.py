@@ -100,6 +100,16 @@ class Plan:
     policy_statement: str = ""
     looks: LooksPlan | None = None
 
+    @property
+    def counts_cells(self) -> bool:
+        """Whether its query is of cells, as `Resolution.counts_cells`."""
+        return self.parameters.quantiles is not None and (self.looks is None or self.looks.names is not None)
+
+    @property
+    def known_elements(self) -> tuple[Element, ...] | None:
+        """The elements that its query is about: the domain, or what a first look named; None: unknown ones."""
+        return self.parameters.domain if self.looks is None else self.looks.names
+
 
 def sign_plan(plan: Plan, key: NoiseKey) -> bytes:
     """Return the plan with a signature that only a holder of the key can make."""

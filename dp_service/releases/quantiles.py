@@ -20,8 +20,8 @@ from dp_service.noise.source import NoiseSource
 from dp_service.release_parameters import QuantilesReleased, ReleaseParameters
 from dp_service.releases.drawn import Drawn
 from dp_service.releases.histogram import Histogram, HistogramError
-from dp_service.releases.mechanism import IncompleteParametersError, ranked_of
-from dp_service.terms import ColumnType, Element
+from dp_service.releases.mechanism import IncompleteParametersError, OfCells, ranked_of
+from dp_service.terms import ColumnType, Element, GridScale
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -38,12 +38,14 @@ class ShownCells:
         lower: The first value of each element's cell, in the units of the column.
         upper: The last value.
         rank_error: Within how many members the wanted rank is of those that the cell holds.
+        scale: How the cells of the grid are made; of dates, values are days since 1970-01-01.
         cuts: For other values, by their place, which part of the members in their cell comes on top.
     """
 
     lower: tuple[Fraction, ...]
     upper: tuple[Fraction, ...]
     rank_error: Fraction
+    scale: GridScale
     cuts: tuple[tuple[int, Fraction], ...]
 
     @property
@@ -52,8 +54,14 @@ class ShownCells:
         return tuple((low + high) / 2 for low, high in zip(self.lower, self.upper, strict=True))
 
 
-def cells_only(parameters: ReleaseParameters, histogram: Histogram, *, row_limit: int) -> Histogram:
-    """Return the rows of elements in the domain and cells of the grid that anybody is in.
+def cells_only(
+    parameters: ReleaseParameters,
+    known_elements: tuple[Element, ...] | None,
+    histogram: Histogram,
+    *,
+    row_limit: int,
+) -> Histogram:
+    """Return the rows of elements in the domain, or of names, and cells of the grid that anybody is in.
 
     Rows of other elements are left out, as `histogram.over_domain` does: one member's row must not decide whether there
     is an answer. A cell that the grid does not have is no answer to the query, whatever rows there are.
@@ -61,10 +69,10 @@ def cells_only(parameters: ReleaseParameters, histogram: Histogram, *, row_limit
     Raises:
         HistogramError: The histogram cannot be the answer to the plan's query.
     """
-    stated, domain = parameters.quantiles, parameters.domain
-    if stated is None or domain is None:
+    stated = parameters.quantiles
+    if stated is None or known_elements is None:
         raise IncompleteParametersError
-    cells, known = len(Grid.of(stated.grid)), frozenset(domain)
+    cells, known = len(Grid.of(stated.grid)), frozenset(known_elements)
     if any(not 0 <= int(element[-1]) < cells for element in histogram.elements):
         raise HistogramError("expected cells of the grid that the query has")
     kept = [row for row, element in enumerate(histogram.elements) if element[:-1] in known]
@@ -74,20 +82,24 @@ def cells_only(parameters: ReleaseParameters, histogram: Histogram, *, row_limit
 
 
 def drawn_cells(
-    parameters: ReleaseParameters, mechanism: RankedValues, rows: Histogram, noise: NoiseSource
+    domain: tuple[Element, ...] | None,
+    mechanism: OfCells,
+    rows: Histogram,
+    noise: NoiseSource,
 ) -> Drawn:
-    """Return the release: a cell for each element of the domain and each value that is asked for.
+    """Return the release: a cell for each element of the domain, or each name, and each value that is asked for.
 
     Raises:
         HistogramError: There are more members in an element than any table has.
     """
-    domain = parameters.domain
     if domain is None:
         raise IncompleteParametersError
-    counts = _counts(domain, mechanism.among.cells, rows)
+    values = mechanism if isinstance(mechanism, RankedValues) else mechanism.values
+    counts = _counts(domain, values.among.cells, rows)
     if counts.max(initial=0) > MAX_MEMBERS or counts.sum(axis=1).max(initial=0) > MAX_MEMBERS:
         raise HistogramError("expected at most 2^38 members in an element")
-    found = mechanism.run(counts, noise)
+    draw = mechanism.run if isinstance(mechanism, RankedValues) else mechanism.draw_values
+    found = draw(counts, noise)
     selection = Selection(np.arange(len(domain)), None, ended_in_bottom=False)
     return Drawn(selection, cells=tuple(found.T.copy()))
 
@@ -102,13 +114,14 @@ def _counts(domain: tuple[Element, ...], cells: int, rows: Histogram) -> Integer
 
 
 def shown_cells(
-    parameters: ReleaseParameters, cells: tuple[Integers, ...], *, alpha: Fraction
+    parameters: ReleaseParameters, cells: tuple[Integers, ...], *, elements: int, alpha: Fraction
 ) -> tuple[ShownCells, ...]:
     """Return the values that a question shows, in its order; empty if it asks for no quantiles.
 
     Args:
         parameters: Those of the question.
         cells: The chosen cells, as they were drawn.
+        elements: How many elements the release has: all of a known domain, or the names of a first look.
         alpha: The probability with which the rank of any value of an element may be further off.
 
     Raises:
@@ -119,10 +132,10 @@ def shown_cells(
         if cells:
             raise ValueError("expected cells of quantiles alone")
         return ()
-    if len(cells) != mechanism.size or any(
-        each.shape != (mechanism.among.groups,) or each.min() < 0 or each.max() >= mechanism.among.cells
-        for each in cells
-    ):
+    most, limit = mechanism.among.groups, mechanism.among.cells
+    if (elements > most if parameters.domain is None else elements != most) or len(cells) != mechanism.size:
+        raise ValueError("expected the cells of every quantile for each element")
+    if any(each.shape != (elements,) or ((each < 0) | (each >= limit)).any() for each in cells):
         raise ValueError("expected the cells of every quantile for each element")
     errors, places = mechanism.errors(alpha=alpha), stated.places
     shown = {place: asked for asked, place in enumerate(places)}
@@ -145,5 +158,6 @@ def _of_cells(
         tuple(low * stated.quantum for low, _ in bounds),
         tuple((end - 1) * stated.quantum for _, end in bounds),
         error,
+        stated.grid.scale,
         cuts,
     )

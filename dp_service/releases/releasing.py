@@ -14,7 +14,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames, RankedValues
+from dp_service.mechanisms.aggregates import (
+    BoundMoments,
+    ColumnSums,
+    MomentsOfNames,
+)
 from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoLooks
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval
@@ -38,6 +42,7 @@ from dp_service.releases.keys import NoiseKey
 from dp_service.releases.listing import listed
 from dp_service.releases.mechanism import (
     IncompleteParametersError,
+    OfCells,
     ResolvedMechanism,
     look_of,
     mechanism_of,
@@ -161,14 +166,14 @@ def release(
     rows = counted(plan, histogram)
     seed = release_seed(key, _specification(plan), plan.data_version, rows.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
-    drawn = _drawn(parameters, mechanism, rows, KeyedNoise(KeyedStream(seed)))
+    drawn = _drawn(plan, mechanism, rows, KeyedNoise(KeyedStream(seed)))
     selection = drawn.selection
     found = selection.indices.size
     view = shown(parameters, drawn, confidence=confidence)
     places_listed = range(found) if whole else range(view.count) if view.rows is None else view.rows
     places = np.fromiter(places_listed, dtype=np.int64, count=len(places_listed))
-    # Quantiles are of every element of the domain, and rows are of its cells.
-    elements = rows.elements if parameters.quantiles is None else list(parameters.domain or ())
+    # Quantiles are of every element of the domain or every name, and rows are of its cells.
+    elements = rows.elements if parameters.quantiles is None else list(plan.known_elements or ())
     has_counts = selection.noisy_counts is not None and (whole or view.intervals is not None)
     return Released(
         elements=[elements[i] for i in selection.indices[places].tolist()],
@@ -185,11 +190,10 @@ def release(
     )
 
 
-def _drawn(
-    parameters: ReleaseParameters, mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise
-) -> Drawn:
-    if isinstance(mechanism, RankedValues):
-        return drawn_cells(parameters, mechanism, rows, noise)
+def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> Drawn:
+    parameters = plan.parameters
+    if isinstance(mechanism, OfCells):
+        return drawn_cells(plan.known_elements, mechanism, rows, noise)
     counts = Counts.from_element_order(rows.counts)
     if isinstance(mechanism, Shift):
         if rows.total is None:
@@ -278,7 +282,7 @@ def _shown(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Show
         return _shown_shifted(
             parameters, ShiftedCounts.from_selection(shift, selection, drawn.total), count, alpha
         )
-    quantiles = shown_cells(parameters, drawn.cells, alpha=alpha)
+    quantiles = shown_cells(parameters, drawn.cells, elements=found, alpha=alpha)
     if quantiles:
         return Shown(count, None, IntervalKind.NONE, ended_in_bottom=False, quantiles=quantiles)
     summed = answered(parameters, drawn, most=count, alpha=alpha)
@@ -336,9 +340,9 @@ def counted(plan: Plan, histogram: Histogram) -> Histogram:
         HistogramError: As `release` does.
     """
     parameters = plan.parameters
-    if parameters.quantiles is not None:
-        return cells_only(parameters, histogram, row_limit=plan.row_limit)
-    domain = parameters.domain if plan.looks is None else plan.looks.names
+    domain = plan.known_elements
+    if plan.counts_cells:
+        return cells_only(parameters, domain, histogram, row_limit=plan.row_limit)
     if domain is not None:
         return over_domain(histogram, domain, row_limit=plan.row_limit)
     kept = within(histogram, parameters.within, row_limit=plan.row_limit)
@@ -373,7 +377,7 @@ def _intervals(
 
 def _inverse_scale(parameters: ReleaseParameters) -> Fraction:
     mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames | RankedValues):
+    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames | OfCells):
         raise IncompleteParametersError
     return mechanism.count_inverse_scale
 

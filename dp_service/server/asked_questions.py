@@ -181,6 +181,7 @@ def engine_query(resolution: Resolution, dialect: str) -> dp_pb2.EngineQuery:
             over_rows=resolution.query.rows_summed is not None,
             own_counts=bool(resolution.query.own_counts),
             quantiles=resolution.query.quantiles is not None,
+            quantiles_of_names=bool(look) and resolution.query.quantiles is not None,
             rows=resolution.parameters.listing is not None,
         ),
         look=look,

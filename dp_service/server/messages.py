@@ -93,6 +93,7 @@ AGGREGATE_FUNCTIONS = {
 _VALUE_TYPES = {
     ValueType.INT64: dp_pb2.VALUE_TYPE_INT64,
     ValueType.DECIMAL: dp_pb2.VALUE_TYPE_DECIMAL,
+    ValueType.DATE: dp_pb2.VALUE_TYPE_DATE,
 }
 _FEATURES = {
     Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
@@ -275,6 +276,7 @@ def engine_features(
     over_rows: bool,
     own_counts: bool,
     quantiles: bool,
+    quantiles_of_names: bool,
     rows: bool,
 ) -> list[dp_pb2.EngineFeature]:
     """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
@@ -284,6 +286,7 @@ def engine_features(
         dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
         dp_pb2.ENGINE_FEATURE_OWN_COUNTS: own_counts,
         dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
+        dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES: quantiles_of_names,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
     }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
@@ -300,6 +303,9 @@ def closed_stream(stream: ClosedStream | None) -> dp_pb2.ClosedStream | None:
         complete_by=_COMPLETE_BY[stream.stated.complete_by],
         replaced_until_closed=stream.stated.replaced_until_closed,
         offline_days_are_whole=stream.stated.offline_days_are_whole,
+        # Only a table whose rows are replaced has a key.
+        member_column=stream.member if stream.stated.replaced_until_closed else "",
+        replaced_by_same_member=stream.stated.replaced_by_same_member,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dp_service.mechanisms.aggregates import RankedValues
+from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.queries.resolution import Resolution
 from dp_service.release_parameters import QuantilesReleased, ShownQuantile
-from dp_service.releases.mechanism import ranked_of
+from dp_service.releases.mechanism import ranked_of, two_looks_of
 from dp_service.server.quantile_messages import quantiles_message
-from dp_service.terms import BoundedBy, GridScale, MemberValue, RankFunction
+from dp_service.terms import BoundedBy, Consistency, GridScale, MemberValue, RankFunction
 
 _RULES = {
     MemberValue.TOTAL: "the sum of its rows",
@@ -17,7 +19,11 @@ _RULES = {
     MemberValue.LARGEST: "the largest of its rows",
     MemberValue.ONE_ROW: "one of its rows, which a salted hash chooses",
 }
-_SCALES = {GridScale.LINEAR: "equally wide", GridScale.GEOMETRIC: "wider by a common factor each"}
+_SCALES = {
+    GridScale.LINEAR: "equally wide",
+    GridScale.GEOMETRIC: "wider by a common factor each",
+    GridScale.DATES: "of equally many days each",
+}
 _BOUNDED_BY = {
     BoundedBy.IN_QUERY: "the query counts no more of them",
     BoundedBy.PREPARED: "the table is a copy that was bounded so",
@@ -33,23 +39,28 @@ def quantile_sentences(resolution: Resolution) -> Iterator[str]:
     if stated is None or mechanism is None or message is None:
         return
     names = [name for name, _ in resolution.columns]
-    by = f" by {', '.join(names)} over a known domain of {mechanism.among.groups} elements" if names else ""
+    looks = two_looks_of(parameters)
+    over = f"a known domain of {mechanism.among.groups} elements" if looks is None else "an unknown domain"
+    by = f" by {', '.join(names)} over {over}" if names else ""
     yield f"Chooses {_listed(stated)} of {stated.column}{by}, and counts nothing."
     yield (
-        f"Each member has one value{' in each element' if by else ''}: {_RULES[stated.rule]}, in steps of "
-        f"{_number(stated.quantum)}."
+        f"Each member has one value{' in each element' if by else ''}: {_RULES[stated.rule]}, in "
+        f"{'days' if stated.grid.scale is GridScale.DATES else f'steps of {_number(stated.quantum)}'}."
     )
     yield (
-        f"It is chosen among {message.column.cells} public cells from {_number(Fraction(message.column.lower))} to "
-        f"{_number(Fraction(message.column.upper))}, {_SCALES[stated.grid.scale]}; what is beyond is in the first cell "
+        f"It is chosen among {message.column.cells} public cells from {_end(message.column.lower, stated)} to "
+        f"{_end(message.column.upper, stated)}, {_SCALES[stated.grid.scale]}; what is beyond is in the first cell "
         "or in the last one. A result is a cell, and no value of the data."
     )
+    if looks is not None:
+        yield from _two_looks(looks, mechanism, parameters.consistency)
     bounded = parameters.contributions
     if bounded is not None:
         reach = "1 element" if bounded.delta_0 == 1 else f"{bounded.delta_0} elements"
         each = f" in each of {bounded.periods} periods" if bounded.periods > 1 else ""
+        of = "" if looks is None else " of those that are named"
         yield (
-            f"A member has values in at most {reach}{each}; {_BOUNDED_BY[bounded.bounded_by]}. "
+            f"A member has values in at most {reach}{each}{of}; {_BOUNDED_BY[bounded.bounded_by]}. "
             f"Each of them costs {stated.units} information."
         )
     for asked, shown in zip(stated.asked, message.shown, strict=True):
@@ -70,7 +81,28 @@ def quantile_sentences(resolution: Resolution) -> Iterator[str]:
             f"About the smallest and the largest value mean the value at rank {message.spare_members} from the end, so "
             "that no member's own value decides; where there are fewer members, they say nothing."
         )
-    yield f"The mechanism is {parameters.mechanism} with epsilon_per = {parameters.epsilon_per}."
+    delta = "" if looks is None else f" and delta = {parameters.delta}"
+    yield f"The mechanism is {parameters.mechanism} with epsilon_per = {parameters.epsilon_per}{delta}."
+
+
+def _two_looks(looks: TwoLooks, values: RankedValues, consistency: Consistency) -> Iterator[str]:
+    first, chosen = looks.names_look, values.worst_case_cost().information
+    yield (
+        f"A first look, for {first.units} units, counts each member in at most {first.bound.delta_0} elements. All "
+        f"elements that count at least {looks.min_count} in it are fetched; of those whose noisy count exceeds "
+        f"{first.threshold}, it names the largest, at most {looks.most_names}. Its counts are thrown away."
+    )
+    yield f"A second look, for {chosen} units, chooses the values of what was named, however few names there are."
+    ended = looks.cost_of_names()
+    unless = (
+        ", unless a service or the engine is gone or the data have changed"
+        if consistency is Consistency.KEYED
+        else ""
+    )
+    yield (
+        f"If the question ends after the first look, {ended.information} information and {ended.calls} call are "
+        f"charged{unless}."
+    )
 
 
 def _listed(stated: QuantilesReleased) -> str:
@@ -85,6 +117,10 @@ def _name(asked: ShownQuantile) -> str:
             return "about the largest value"
         case RankFunction.QUANTILE:
             return f"the quantile {_number(asked.q or Fraction(0))}"
+
+
+def _end(text: str, stated: QuantilesReleased) -> str:
+    return text if stated.grid.scale is GridScale.DATES else _number(Fraction(text))
 
 
 def _number(value: Fraction) -> str:

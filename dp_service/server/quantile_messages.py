@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import numpy as np
 from gris_api.dp.v1 import dp_pb2, question_pb2
 from numpy.typing import NDArray
 
+from dp_service.queries.elements import date_of
 from dp_service.queries.tables import QuantileColumn
 from dp_service.release_parameters import ReleaseParameters, ShownQuantile
 from dp_service.releases.mechanism import ranked_of
@@ -24,6 +26,7 @@ RANK_FUNCTIONS = {
 _SCALES = {
     GridScale.LINEAR: dp_pb2.GRID_SCALE_LINEAR,
     GridScale.GEOMETRIC: dp_pb2.GRID_SCALE_GEOMETRIC,
+    GridScale.DATES: dp_pb2.GRID_SCALE_DATES,
 }
 _MEMBER_VALUES = {
     MemberValue.TOTAL: dp_pb2.MEMBER_VALUE_TOTAL,
@@ -47,7 +50,8 @@ def quantiles_message(parameters: ReleaseParameters) -> dp_pb2.Quantiles | None:
         return None
     nothing = np.zeros(mechanism.among.groups, dtype=np.int64)
     # The errors are the same whatever cells were chosen.
-    errors = shown_cells(parameters, (nothing,) * mechanism.size, alpha=STATED_ALPHA)
+    cells = (nothing,) * mechanism.size
+    errors = shown_cells(parameters, cells, elements=mechanism.among.groups, alpha=STATED_ALPHA)
     has_extremes = mechanism.smallest or mechanism.largest
     return dp_pb2.Quantiles(
         column=_column(stated.column, stated.quantum, stated.grid, stated.rule),
@@ -59,9 +63,9 @@ def quantiles_message(parameters: ReleaseParameters) -> dp_pb2.Quantiles | None:
 def quantile_values(shown: ShownCells, rows: slice = slice(None)) -> dp_pb2.QuantileValues:
     """Return the values of some elements."""
     return dp_pb2.QuantileValues(
-        values=map(str, shown.values[rows]),
-        lower=map(str, shown.lower[rows]),
-        upper=map(str, shown.upper[rows]),
+        values=_texts(shown.values[rows], shown.scale),
+        lower=_texts(shown.lower[rows], shown.scale),
+        upper=_texts(shown.upper[rows], shown.scale),
         rank_error=str(shown.rank_error),
     )
 
@@ -69,6 +73,13 @@ def quantile_values(shown: ShownCells, rows: slice = slice(None)) -> dp_pb2.Quan
 def chosen_cells(cells: Sequence[NDArray[np.int64]], rows: slice) -> Iterator[dp_pb2.ChosenCells]:
     """Yield the cells of some elements, as they are kept."""
     return (dp_pb2.ChosenCells(cells=column[rows].tolist()) for column in cells)
+
+
+def _texts(values: Sequence[Fraction], scale: GridScale) -> Iterator[str]:
+    """Yield exact numbers; or days, that in the middle of two being the first of them."""
+    if scale is GridScale.DATES:
+        return (date_of(math.floor(value)).isoformat() for value in values)
+    return map(str, values)
 
 
 def _shown(asked: ShownQuantile, error: ShownCells) -> dp_pb2.ShownQuantile:
@@ -83,12 +94,13 @@ def _shown(asked: ShownQuantile, error: ShownCells) -> dp_pb2.ShownQuantile:
 
 def _column(name: str, quantum: Fraction, spec: GridSpec, rule: MemberValue) -> dp_pb2.QuantileColumn:
     edges = Grid.of(spec).edges
+    lower, upper = _texts((edges[0] * quantum, (edges[-1] - 1) * quantum), spec.scale)
     return dp_pb2.QuantileColumn(
         name=name,
         member_value=_MEMBER_VALUES[rule],
         quantum=str(quantum),
         scale=_SCALES[spec.scale],
-        lower=str(edges[0] * quantum),
-        upper=str((edges[-1] - 1) * quantum),
+        lower=lower,
+        upper=upper,
         cells=len(Grid.of(spec)),
     )

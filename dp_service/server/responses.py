@@ -87,7 +87,7 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
 
 def _names_tag(plan: Plan, released: Released, key: NoiseKey) -> bytes:
     """Return what lets a look more be taken at the elements of two looks; empty where they are no names."""
-    if plan.looks is None or not released.whole:
+    if plan.looks is None or not released.whole or plan.parameters.quantiles is not None:
         return b""
     return names_tag(key, released.release_id, released.elements)
 

@@ -49,7 +49,7 @@ class StreamAssembler:
     @property
     def _columns(self) -> tuple[tuple[str, ColumnType], ...]:
         """The columns of the answer to the plan's query: those of the elements, and for quantiles that of the cells."""
-        cell = () if self.plan.parameters.quantiles is None else ((CELL_COLUMN, CELL_TYPE),)
+        cell = ((CELL_COLUMN, CELL_TYPE),) if self.plan.counts_cells else ()
         return (*self.plan.columns, *cell)
 
     @property

@@ -136,7 +136,7 @@ class Grid:
 @lru_cache(maxsize=256)
 def _made(spec: GridSpec) -> Grid:
     match spec.scale:
-        case GridScale.LINEAR:
+        case GridScale.LINEAR | GridScale.DATES:
             return Grid.linear(spec.low, spec.high, spec.cells)
         case GridScale.GEOMETRIC:
             return Grid.geometric(spec.low, spec.high, spec.cells)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Container, Iterator
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pinot_connector.dbapi.types import NUMBER, TYPE_OF_COLUMN, Type
+from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import AggregateFunction
-from pinot_connector.results import AggregateValue, PrivateResult, Row
+from pinot_connector.results import PrivateResult, Row, ShownValue
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
 Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
@@ -35,9 +37,10 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     )
     for aggregate in release.parameters.values:
         numbers.append((aggregate.title, aggregate.function is AggregateFunction.AVERAGE))
+    kind = TYPE_OF_COLUMN[ColumnType.DATE] if release.parameters.has_days else NUMBER
     for title, may_be_null in numbers:
         for name in (title, f"{title}_lower", f"{title}_upper") if intervals else (title,):
-            columns[_free(name, columns)] = (NUMBER, may_be_null)
+            columns[_free(name, columns)] = (kind, may_be_null)
     return tuple((name, kind, None, None, None, None, null) for name, (kind, null) in columns.items())
 
 
@@ -59,12 +62,13 @@ def _values(row: Row, *, intervals: bool) -> Values:
     )
 
 
-def _numbers(value: AggregateValue | None, *, intervals: bool) -> tuple[float | None, ...]:
-    """Returns a sum or an average as the nearest float; NULL where there is none to show."""
-    ends: tuple[Fraction | None, ...] = (
+def _numbers(value: ShownValue | None, *, intervals: bool) -> tuple[float | datetime.date | None, ...]:
+    """Returns a sum, an average or a quantile as the nearest float, or its day; NULL where there is none to show."""
+    ends: tuple[Fraction | datetime.date | None, ...] = (
         (None, None, None) if value is None else (value.value, *value.interval)
     )
-    return tuple(None if end is None else float(end) for end in ends[: 3 if intervals else 1])
+    shown = ends[: 3 if intervals else 1]
+    return tuple(float(end) if isinstance(end, Fraction) else end for end in shown)
 
 
 def _free(name: str, taken: Container[str]) -> str:

@@ -56,6 +56,7 @@ ACCEPTED_TYPES = {
 SUMMED_TYPES = {
     ValueType.INT64: _INTEGERS,
     ValueType.DECIMAL: frozenset(("DECIMAL", "FLOAT", "DOUBLE")),
+    ValueType.DATE: frozenset(("DATE",)),
 }
 # The types that a member column may have if the policy does not list it. Every value of these can be read. Of others,
 # such as TIMESTAMP, TIME and JSON, DuckDB refuses a value that is out of range or malformed, and the query with it.

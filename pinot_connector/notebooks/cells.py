@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import unicodedata
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from pinot_connector.budgets import Cost, Level
-from pinot_connector.results import AggregateValue, PrivateResult, Row, rank_error_lines
+from pinot_connector.results import PrivateResult, Row, ShownValue, rank_error_lines
 
 MAX_ROWS = 100
 # One long name would push the counts of all others off the screen.
@@ -83,9 +85,13 @@ def _left(level: Level) -> str:
     return f"{_cost(level.remaining)}{until}"
 
 
-def _value_cells(value: AggregateValue | None) -> Sequence[str]:
+def _value_cells(value: ShownValue | None) -> Sequence[str]:
     """Returns a sum or an average with its interval; empty where there is none to show."""
     if value is None:
         return ["", ""]
-    lower, upper = value.interval
-    return [f"{float(value.value):g}", f"{float(lower):g} to {float(upper):g}"]
+    lower, upper = map(_end, value.interval)
+    return [_end(value.value), f"{lower} to {upper}"]
+
+
+def _end(value: Fraction | datetime.date) -> str:
+    return f"{float(value):g}" if isinstance(value, Fraction) else value.isoformat()

@@ -38,7 +38,7 @@ def result_table(result: PrivateResult) -> Any:
     counts = [] if result.parameters.quantiles else [count, pa.int64(), pa.int64()]
     kinds += counts[: len(names) - len(kinds)]
     # Sums and averages, or quantiles, with the ends of their intervals.
-    kinds += [pa.float64()] * (len(names) - len(kinds))
+    kinds += [pa.date32() if result.parameters.has_days else pa.float64()] * (len(names) - len(kinds))
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return pa.table(
         [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)], names=names

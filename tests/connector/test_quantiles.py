@@ -6,6 +6,7 @@ with the pure reference.
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -24,15 +25,17 @@ from dp_service.values.cells import Grid
 from gris_cli.app import app
 from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
+from gris_mcp.results import answer_of
 from pinot_connector import PrivateClient, Timeouts, dbapi
+from pinot_connector.dbapi.tables import described
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
 from pinot_connector.gateway_client import result_of
-from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue
+from pinot_connector.parameters import GridScale, IntervalKind, Mechanism, MemberValue
 from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
-from pinot_connector.results import PrivateResult
+from pinot_connector.results import AggregateValue, DayValue, PrivateResult
 from tests.support.queries import quantiles
 from tests.support.queries.summing import Row, odd_rows
 from tests.support.rings import needs
@@ -58,6 +61,21 @@ tables:
       text: {{type: string, group_by: true, filter: [in], domain: [a, b, z]}}
       whole: {{type: int64, group_by: true, filter: [range]}}
     {_QUANTILES}
+  unknown:
+    member: member
+    contributions:
+      {{bound: in_query, delta_0: 2, units: 10, min_count: 2, names: {{delta_1: 2, share: 0.35, max_names: 7}}}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true}}
+    {_QUANTILES}
+  days:
+    member: member
+    measures: {{distinct_members: true}}
+    columns: {{member: {{type: string}}}}
+    quantiles:
+      day: {{type: date, member_value: largest, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
   unbounded:
     member: member
     measures: {{distinct_members: true}}
@@ -107,7 +125,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServi
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path) -> Iterator[PrivateClient]:
     """A client with an account of its own."""
-    engine = DuckDBEngine({"t": file, "unbounded": file})
+    engine = DuckDBEngine({"t": file, "unknown": file, "unbounded": file})
     with PrivateClient(
         dp=services.dp_address,
         budget=services.budget_address,
@@ -143,7 +161,7 @@ def holds(cells: Counter[int], cell: int, q: Fraction) -> bool:
 def cell_at(result: PrivateResult, column: str, row: int, place: int) -> int:
     """Return which cell a value is the middle of, and check that its interval is the whole cell."""
     value = result.rows[row].values[place]
-    assert value is not None
+    assert isinstance(value, AggregateValue)
     low, high = value.interval
     quantum = 1 if column == "whole" else Fraction(1, 2)
     cell = grid_of(column).cell_of(int(low / quantum))
@@ -184,6 +202,70 @@ def test_quantiles_of_all_members_need_no_bound(client: PrivateClient) -> None:
             assert holds(cells, cell_at(result, "number", 0, place), Fraction(place + 1, 4))
     few = client.total("t", quantiles={"number": ["0.25"]}, where={"text": ["a"]})
     assert len(few.rows) == 1
+
+
+def test_quantiles_by_what_nobody_knows_take_two_looks_at_one_price(client: PrivateClient) -> None:
+    """The elements are those that a first look names; the price is that of explain, and asking again is free."""
+    sql = "SELECT text, PERCENTILE(whole, 50) AS half FROM unknown GROUP BY text"
+    explained = client.explain(sql)
+    result = client.sql(sql)
+    # 3.5 units for the names, rounded up, and one in each of two elements of a member.
+    assert (result.charged.information, result.charged.calls) == (6, 1)
+    assert explained.worst_case_cost == result.cost
+    stated = " ".join(explained.sentences)
+    assert "over an unknown domain" in stated
+    assert "A second look, for 2 units" in stated
+    assert "4 information and 1 call are charged" in stated
+    elements = [row.element for row in result.rows]
+    assert elements == sorted(elements)
+    assert {("a",), ("b",)} <= set(elements)
+    assert all(row.noisy_count is None and len(row.values) == 1 for row in result.rows)
+    again = client.histogram("unknown", "text", quantiles={"whole": [0.5]})
+    assert (again.release_id, again.charged.information) == (result.release_id, 0)
+    assert client.sql(f"{sql.replace('50', '25')}").charged.information == 6
+    with pytest.raises(InvalidQuestion, match="LIMIT is not accepted"):
+        client.sql(f"{sql} LIMIT 2")
+
+
+def test_quantiles_of_days_are_days_wherever_they_are_shown(
+    services: EmbeddedServices, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The middle of a week, with its ends: in the result, JSON, Arrow, the DB-API and through a gateway."""
+    first = datetime.date(2011, 1, 1)
+    days = [first + datetime.timedelta(days=10 + place % 3) for place in range(300)]
+    path = tmp_path / "days.parquet"
+    pq.write_table(pa.table({"member": [f"m{place}" for place in range(300)], "day": days}), path)
+    engine = DuckDBEngine({"days": path})
+    with PrivateClient(
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=new_account(),
+        engine=engine,
+        timeouts=UNHURRIED,
+    ) as asking:
+        result = asking.sql("SELECT PERCENTILE(day, 50) AS half FROM days")
+        explained = " ".join(asking.explain("SELECT PERCENTILE(day, 50) AS half FROM days").sentences)
+        (listed,) = asking.catalog("days").tables[0].quantiles
+    engine.close()
+    (value,) = result.rows[0].values
+    assert value is not None
+    ends = (datetime.date(2011, 1, 8), datetime.date(2011, 1, 14))
+    assert value == DayValue(datetime.date(2011, 1, 11), ends)
+    assert (listed.scale, listed.lower, listed.upper) == (GridScale.DATES, first, datetime.date(2011, 1, 28))
+    assert "among 4 public cells from 2011-01-01 to 2011-01-28, of equally many days each" in explained
+    stated = json.loads(json.dumps(result.to_dict()))["rows"][0]["values"][0]
+    assert stated == {"value": "2011-01-11", "interval": ["2011-01-08", "2011-01-14"]}
+    print_result(result, None, as_json=False)
+    assert "2011-01-08 to 2011-01-14" in capsys.readouterr().out
+    assert result.to_arrow().to_pylist() == [
+        {"half": value.value, "half_lower": ends[0], "half_upper": ends[1]}
+    ]
+    assert "2011-01-11" in result._repr_html_()
+    assert [kind for _, kind, *_ in described(result, intervals=False)] == [dbapi.DATETIME]
+    assert result_of(list(element_chunks(result)), result_message(result)) == result
+    (short,) = answer_of(result).rows[0].values
+    assert short is not None
+    assert (short.value, short.interval.upper) == ("2011-01-11", "2011-01-14")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +359,7 @@ def test_json_tables_arrow_dbapi_gateway_and_receipts_agree(
     """One column for each quantile, with the ends of its cell, named as the question names it."""
     result = client.sql(SQL)
     first = result.rows[0].values[0]
-    assert first is not None
+    assert isinstance(first, AggregateValue)
     names = ["text"]
     for title in ("low", "whole_p50", "high"):
         names += [title, f"{title}_lower", f"{title}_upper"]
@@ -381,7 +463,7 @@ def test_deciles_of_the_example_data_are_within_their_rank_errors(
     assert result.parameters.quantiles is not None
     ends = []
     for value in result.rows[0].values:
-        assert value is not None
+        assert isinstance(value, AggregateValue)
         low, high = map(float, value.interval)
         sides = np.searchsorted(totals, low), np.searchsorted(totals, high, side="right")
         ends.append(tuple(map(int, sides)))

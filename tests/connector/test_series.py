@@ -27,7 +27,7 @@ from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPol
 from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import BucketLength, In, structured_question
-from pinot_connector.results import PrivateResult
+from pinot_connector.results import AggregateValue, PrivateResult
 from tests.support.rings import needs
 from tests.support.world import new_account
 
@@ -134,8 +134,8 @@ def test_a_monthly_series_is_that_of_the_data(client: PrivateClient) -> None:
     assert [column.title for column in result.columns] == ["month"]
     for row, (_, (members, pieces)) in zip(result.rows, expected, strict=True):
         total, average = row.values
-        assert total is not None
-        assert average is not None
+        assert isinstance(total, AggregateValue)
+        assert isinstance(average, AggregateValue)
         assert (total.value, average.value) == (Fraction(pieces), Fraction(pieces, members))
         assert average.interval[0] <= average.value <= average.interval[1]
     again = client.series(

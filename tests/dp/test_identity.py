@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from dp_service.release_parameters import BoundedContributions, NamesLook, ReleaseParameters
+from dp_service.release_parameters import (
+    BoundedContributions,
+    NamesLook,
+    ReleaseParameters,
+    SummedValue,
+    SumsReleased,
+)
 from dp_service.releases.identity import (
     keyed_data_version,
     query_id,
@@ -94,6 +100,34 @@ def test_everything_about_a_bound_is_part_of_the_specification(change: dict[str,
     changed = dataclasses.replace(BOUNDED.contributions, **change)
     assert specification(BOUNDED) != specification(dataclasses.replace(BOUNDED, contributions=changed))
     assert specification(BOUNDED) == specification(dataclasses.replace(BOUNDED, k=3, with_counts=False))
+
+
+SUMMED = SummedValue("amount", Fraction(1), 0, 10, Fraction(1, 4), count_share=Fraction(1, 4))
+
+
+def summing(column: SummedValue) -> ReleaseParameters:
+    """Return the parameters of a release that sums one column."""
+    sums = SumsReleased(Fraction(1, 2), (column,), asked=())
+    return dataclasses.replace(BOUNDED, mechanism=MechanismName.BOUND_MOMENTS, sums=sums)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "other"},
+        {"quantum": Fraction(1, 2)},
+        {"low": 1},
+        {"high": 11},
+        {"share": Fraction(1, 2)},
+        {"count_share": None},
+        {"count_share": Fraction(1, 8)},
+    ],
+)
+def test_everything_about_a_sum_is_part_of_the_specification(change: dict[str, Any]) -> None:
+    """Also whether rows without a value count, and which part of the units the column's own count takes."""
+    changed = summing(dataclasses.replace(SUMMED, **change))
+    assert specification(summing(SUMMED)) != specification(changed)
+    assert ReleaseParameters.from_json(changed.to_json()) == changed
 
 
 def test_releases_without_a_bound_keep_the_specification_that_they_had() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from dp_service.queries.canonical import canonical_bytes
-from dp_service.queries.errors import PolicyError, QuestionError
+from dp_service.queries.canonical_json import query_from_json, query_to_json
+from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
@@ -18,7 +20,7 @@ from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of, ranked_of, versions
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
 from dp_service.values.cells import Grid
-from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, policy
+from tests.support.queries.quantiles import DAYS, NAMES, NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.summing import NOW
 
 POLICY = """
@@ -61,7 +63,10 @@ def test_bounds_of_rows_are_those_of_the_grid_and_of_sums_0() -> None:
             "grid",
             "2000 cells",
         ),
-        ("linear", "dates", "grid.scale", "'linear' or 'geometric'"),
+        ("linear", "daily", "grid.scale", "'linear', 'geometric' or 'dates'"),
+        ("linear", "dates", "number.type", "expected date"),
+        ("cells: 10", "step: 5", "grid.step", "only a grid of dates"),
+        ("from: 0, to: 20", "from: 2011-01-01, to: 20", "grid.from", "expected a number"),
         ("to: 20", "to: 0", "grid.to", "more than from"),
         ("to: 20", "to: '20.005'", "grid.to", "a multiple of the quantum"),
         ("to: 20", "to: '1e15'", "grid.to", "from -2^50 to 2^50"),
@@ -86,6 +91,50 @@ def test_a_policy_with_a_fault_is_refused_by_key(old: str, new: str, key: str, m
     with pytest.raises(PolicyError) as error:
         parse_policy(text)
     assert any(key in each.key and message in each.message for each in error.value.problems), error.value
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ("step: 7", "step: 5", "grid.step", "divides the 28 days"),
+        ("step: 7", "step: 28", "grid.step", "from 2 to 100000 cells, and it makes 1"),
+        ("step: 7", "cells: 4", "grid.step", "how many days each cell has"),
+        ("step: 7", "step: 0", "grid.step", "greater than 0"),
+        ("step: 7", "step: 7, cells: 4", "grid.cells", "step says how many days"),
+        ("to: 2011-01-29", "to: 2011-02-30", "grid.to", "a day of the calendar"),
+        ("to: 2011-01-29", "to: 2010-01-29", "grid.to", "a day after from"),
+        ("from: 2011-01-01", "from: 5", "grid.from", "a day as YYYY-MM-DD"),
+        (
+            "from: 2011-01-01, to: 2011-01-29, step: 7",
+            "from: 0001-01-01, to: 9999-12-31, step: 1",
+            "grid.step",
+            "and it",
+        ),
+        ("scale: dates", "scale: linear", "grid.scale", "expected dates"),
+        ("type: date,", "type: int64,", "day.type", "expected date"),
+        ("largest,", "total, max_rows: 10,", "day.member_value", "days are not added up"),
+        ("largest,", "largest, quantum: 2,", "day.quantum", "whole days"),
+        ("largest,", "largest, nulls: keep,", "day.nulls", "expected drop"),
+        ("text: {", "day: {type: int64}\n      text: {", "quantiles.day", "the table's columns give, int64"),
+    ],
+)
+def test_a_column_of_days_with_a_fault_is_refused_by_key(old: str, new: str, key: str, message: str) -> None:
+    """Steps that do not divide the days, days that are none, and what only numbers have."""
+    text = DAYS.format(rule="largest", epsilon="1")
+    assert old in text
+    with pytest.raises(PolicyError) as error:
+        parse_policy(text.replace(old, new, 1))
+    assert any(key in each.key and message in each.message for each in error.value.problems), error.value
+
+
+def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
+    """Its edges are those of the calendar; a sum of days means nothing."""
+    (day,) = days_policy().table("t").quantiles
+    assert Grid.of(day.grid) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
+    parameters = resolve(asked("day"), days_policy(), now=NOW).parameters
+    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+    with pytest.raises(PolicyError, match="days are not summed"):
+        parse_policy(POLICY + "    values: {number: {type: date, lower: 0, upper: 1}}\n")
 
 
 def test_a_grid_that_doubles_cannot_divide_is_refused() -> None:
@@ -124,6 +173,34 @@ def test_the_price_follows_from_the_question_and_the_bound(
     assert (parameters.mechanism, parameters.with_counts) == (MechanismName.QUANTILE_GUMB, False)
     assert count_noise_scale(parameters) is None
     assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("m", "delta_0", "units", "names"),
+    [(1, 2, 4 + 2, 7), (9, 2, 4 + 8, 7), (1, 9, 4 + 7, 7), (999, 9, 4 + 20, 2)],
+)
+def test_over_an_unknown_domain_two_looks_have_one_price(
+    m: int, delta_0: int, units: int, names: int
+) -> None:
+    """3.5 units of the first look are paid as 4; of 999 values no more than two elements can have theirs."""
+    resolution = resolve(asked("number", m=m), policy(delta_0=delta_0, names=NAMES), now=NOW)
+    parameters = resolution.parameters
+    mechanism, bounded = mechanism_of(parameters), parameters.contributions
+    assert (mechanism.worst_case_cost().information, mechanism.worst_case_cost().calls) == (units, 1)
+    assert bounded is not None
+    assert bounded.names is not None
+    assert (bounded.units, bounded.names.units, bounded.names.most_names) == (units, Fraction(4), names)
+    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+    assert query_from_json(query_to_json(resolution.query)) == resolution.query
+
+
+def test_columns_without_a_domain_need_a_first_look() -> None:
+    """One look over an unknown domain would choose in elements that a member's rows decide about."""
+    one_look = policy(names=NAMES).table("t")
+    assert one_look.contributions is not None
+    table = replace(one_look, contributions=replace(one_look.contributions, names=None))
+    with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
+        resolve(asked("number"), replace(policy(names=NAMES), tables=(table,)), now=NOW)
 
 
 def test_quantiles_without_groups_need_neither_a_bound_nor_gaussian_counts() -> None:

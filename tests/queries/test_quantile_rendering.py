@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -10,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dp_service.queries.elements import days_of
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.resolution import resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
-from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, policy, reference
-from tests.support.queries.summing import NOW, ROWS, Row
+from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy, reference
+from tests.support.queries.summing import NOW, ROWS, Row, odd_rows
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +36,17 @@ def answered(
     connection: duckdb.DuckDBPyConnection, query: HistogramQuery, policy: Policy, rows: Sequence[Row]
 ) -> list[tuple[object, ...]]:
     """Return what DuckDB answers to a question over rows."""
+    return answered_to(connection, resolve(query, policy, now=NOW), rows)
+
+
+def answered_to(
+    connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: Sequence[Row]
+) -> list[tuple[object, ...]]:
+    """Return what DuckDB answers to a question as the policy resolves it."""
     connection.execute("DELETE FROM t")
     if rows:
         connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
-    return connection.execute(render(resolve(query, policy, now=NOW), "duckdb")).fetchall()
+    return connection.execute(render(resolution, "duckdb")).fetchall()
 
 
 @pytest.mark.slow
@@ -65,6 +75,31 @@ def test_duckdb_finds_the_cells_that_the_reference_does(
     under = policy(rule, whole=whole, number=number, delta_0=delta_0)
     query = asked(column, by=by)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+@pytest.mark.parametrize("rule", MemberValue)
+def test_the_first_look_counts_members_and_the_second_one_cells_within_the_names(
+    connection: duckdb.DuckDBPyConnection, rule: MemberValue
+) -> None:
+    """The same rows count in both; a member who may be in two elements is in two of the names, if it has them."""
+    query, under, rows = (
+        asked("number"),
+        policy(rule, names=NAMES.replace("delta_1: 1", "delta_1: 6")),
+        odd_rows(200),
+    )
+    first = resolve(query, under, now=NOW)
+    found = {element: count for element, count in answered_to(connection, first, rows)}  # noqa: C416 - to mypy no pair
+    bound = under.table("t").quantile("number").bounds
+    usable = {
+        (row.member, row.text)
+        for row in rows
+        if row.member and row.text and bound.row(row.number) is not None
+    }
+    assert found == Counter(text for _, text in usable)
+    for names in (("a", "c", "f"), ("b",)):
+        second = second_look(first, tuple((name,) for name in names))
+        assert second.row_limit == len(names) * len(Grid.of(under.table("t").quantile("number").grid))
+        assert answered_to(connection, second, rows) == reference(query, under, rows, elements=names)
 
 
 WIDE = """
@@ -100,6 +135,26 @@ def test_the_edges_of_the_largest_grids_are_met_exactly(
     rows = [Row(f"m{place}", None, value, None) for place, value in enumerate(values)]
     query = asked("whole", by=())
     assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+@pytest.mark.parametrize("rule", [MemberValue.LARGEST, MemberValue.ONE_ROW])
+def test_days_are_in_the_cells_of_the_calendar(rule: MemberValue) -> None:
+    """Days before and after the grid are at its ends; rows without a day, or with an infinite one, do not count."""
+    days = ["2010-12-31", "2011-01-01", "2011-01-07", "2011-01-08", "2011-01-28", "2011-01-29", "9999-12-31"]
+    rows: list[tuple[str | None, str, str | None]] = [
+        (f"m{place}", "a", day) for place, day in enumerate(days)
+    ]
+    rows += [("m9", "a", None), ("m9", "a", "infinity"), ("m8", "a", "-infinity"), (None, "a", "2011-01-01")]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, day DATE)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?::DATE)", rows)
+        resolution = resolve(asked("day"), days_policy(rule), now=NOW)
+        answer = connection.execute(render(resolution, "duckdb")).fetchall()
+    grid = Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
+    cells = Counter(grid.cell_of(days_of(datetime.date.fromisoformat(day))) for day in days)
+    assert {cell: count for _, cell, count in answer} == cells == {0: 3, 1: 1, 3: 3}
+    assert "datediff(`day`, DATE '1970-01-01')" in render(resolution, "spark")
+    assert 'CAST((CASE WHEN "day" < ' in render(resolution, "pinot")
 
 
 def test_no_row_decides_how_many_rows_there_may_be() -> None:

@@ -75,6 +75,7 @@ class Dialect:
         window_prefix: What precedes all of that if the query has a window.
         nested_feature: What the engine needs for a query inside another one.
         day: Writes a day.
+        days: Writes how many days a column of days is after 1970-01-01.
         timestamp: Writes the first timestamp that the engine's own type can hold and that is not before one.
         timestamp_key: Writes a column of that type in a query with another one inside, for comparisons with what
             `timestamp` writes.
@@ -93,6 +94,9 @@ class Dialect:
             salt and expressions that are texts.
         whole_timestamp: Writes a column of the engine's own type for timestamps as what `bucket` takes, in a query
             without another one inside; in one with, `timestamp_key` does.
+        joins_lookups: Whether what is looked up is joined to the table, for an engine that goes through a long list of
+            keys for every row. Otherwise it is a CASE over the keys.
+        case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
         bucket: Writes the first day of the bucket that a column's time falls into.
     """
 
@@ -104,6 +108,7 @@ class Dialect:
     window_prefix: str
     nested_feature: Feature | None
     day: Callable[[datetime.date], str]
+    days: Callable[[str], str]
     timestamp: Callable[[datetime.datetime], str]
     timestamp_key: Callable[[str], str]
     total: Callable[[str], str]
@@ -117,6 +122,8 @@ class Dialect:
     together: Callable[[Sequence[str]], str]
     order_hash: Callable[[bytes, Sequence[str]], str]
     whole_timestamp: Callable[[str], str]
+    joins_lookups: bool
+    case_text: Callable[[str], str]
     bucket: BucketWriter
 
 
@@ -145,6 +152,11 @@ def _standard_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _pinot_case_text(text: str) -> str:
+    """Cast it: Calcite may fill up the shorter ones of several texts with blanks."""
+    return f"CAST({_standard_text(text)} AS VARCHAR)"
+
+
 def _spark_text(text: str) -> str:
     """Write a text for Spark, which reads a backslash as an escape.
 
@@ -166,6 +178,14 @@ def _spark_well_formed(expression: str) -> str:
 
 def _standard_day(day: datetime.date) -> str:
     return f"DATE '{day.isoformat()}'"
+
+
+def _duckdb_days(name: str) -> str:
+    return f"date_diff('day', DATE '1970-01-01', {name})"
+
+
+def _spark_days(name: str) -> str:
+    return f"datediff({name}, DATE '1970-01-01')"
 
 
 def _pinot_day(day: datetime.date) -> str:
@@ -289,6 +309,7 @@ _STANDARD = Dialect(
     window_prefix="",
     nested_feature=None,
     day=_standard_day,
+    days=_duckdb_days,
     timestamp=_standard_timestamp,
     timestamp_key=str,
     total=_standard_total,
@@ -302,6 +323,8 @@ _STANDARD = Dialect(
     together=_standard_together,
     order_hash=_duckdb_order_hash,
     whole_timestamp=str,
+    joins_lookups=True,
+    case_text=_standard_text,
     bucket=duckdb_bucket,
 )
 
@@ -316,6 +339,7 @@ DIALECTS = {
         window_prefix=_PINOT_WINDOW,
         nested_feature=Feature.PINOT_MULTISTAGE,
         day=_pinot_day,
+        days=str,
         timestamp=_pinot_timestamp,
         timestamp_key=_pinot_timestamp_key,
         total=_pinot_total,
@@ -329,6 +353,8 @@ DIALECTS = {
         together=_pinot_together,
         order_hash=_pinot_order_hash,
         whole_timestamp=_pinot_whole_timestamp,
+        joins_lookups=False,
+        case_text=_pinot_case_text,
         bucket=pinot_bucket,
     ),
     "spark": replace(
@@ -336,9 +362,12 @@ DIALECTS = {
         quote="`",
         text=_spark_text,
         well_formed=_spark_well_formed,
+        days=_spark_days,
         finite=_standard_finite,
         canonical_text=_spark_canonical_text,
         order_hash=_spark_order_hash,
+        joins_lookups=False,
+        case_text=_spark_text,
         bucket=spark_bucket,
     ),
 }

@@ -5,7 +5,8 @@ The value of a member in an element is one number, whatever rule the policy stat
     its total: the sum of its steps; the largest of them; their mean, floor((2 sum + n) / (2 n));
     one row: the step whose hash with the member and a public salt is the smallest.
 
-The steps of each row are those of `render.sums`: rounded and clamped before anything else. A value's cell follows from
+The steps of each row are those of `render.sums`: rounded and clamped before anything else. Days are their number since
+1970, in cells of equally many days, which is a linear grid. A value's cell follows from
 the grid alone. Of a linear grid with C cells between low and high it is ((v - low + 1) C - 1) / (high - low), rounded
 down, which the policy keeps below 2^53, so that it is exact in doubles; of another grid a search among its edges, which
 the query lists. Either way there are no more cells in an answer than the grid has, whatever rows hold.
@@ -100,7 +101,7 @@ def counts_of_cells(source: str, query: CanonicalQuery, condition: str, dialect:
 def cell_of(quantiles: QueryQuantiles, dialect: Dialect) -> str:
     """Write the cell that a member's value is in; values beyond the grid are in its first or its last cell."""
     value, spec = identifier(total_name(0), dialect), quantiles.grid
-    if spec.scale is GridScale.LINEAR:
+    if spec.scale in (GridScale.LINEAR, GridScale.DATES):
         return _linear_cell(within_totals(value, quantiles.value), spec, len(Grid.of(spec)))
     return _searched_cell(value, Grid.of(spec).edges, 0, len(Grid.of(spec)))
 

@@ -20,6 +20,7 @@ alone: its total and how many rows it is of are formed from the others, and c is
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -27,7 +28,7 @@ from fractions import Fraction
 from dp_service.queries.canonical import CanonicalQuery, QueryValue
 from dp_service.queries.policy_schema import MEMBER_COUNT_COLUMN
 from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
-from dp_service.queries.render.dialects import Dialect, identifier
+from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.terms import ValueType
 from dp_service.values.bounds import Clamp
@@ -40,10 +41,14 @@ def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
 
 
 def conditions_of_use(value: QueryValue, dialect: Dialect) -> Iterator[str]:
-    """Write when a row's value is a number that can be summed."""
+    """Write when a row's value is a number that can be summed, or a day."""
     name = identifier(value.name, dialect)
     if dialect.stores_nulls:
         yield f"{name} IS NOT NULL"
+    if value.type is ValueType.DATE:
+        # Engines can hold days, even infinite ones, that are none of the calendar's.
+        yield f"{name} >= {literal(datetime.date.min, dialect)}"
+        yield f"{name} <= {literal(datetime.date.max, dialect)}"
     if value.type is ValueType.DECIMAL:
         yield dialect.finite(_number(value, dialect))
     if value.null_value is not None:
@@ -107,7 +112,9 @@ def _used_or_not(value: QueryValue, number: str, dialect: Dialect) -> str:
 
 def row_steps(value: QueryValue, dialect: Dialect) -> str:
     """Write how many steps a row counts with: rounded, and within the clamps of rows."""
-    return f"CAST({_clamped(_steps(value, dialect), value.bounds.rows)} AS BIGINT)"
+    is_day = value.type is ValueType.DATE
+    steps = dialect.days(identifier(value.name, dialect)) if is_day else _steps(value, dialect)
+    return f"CAST({_clamped(steps, value.bounds.rows)} AS BIGINT)"
 
 
 def within_totals(number: str, value: QueryValue) -> str:

@@ -57,6 +57,7 @@ PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
 SUMMED_TYPES: Mapping[ValueType, frozenset[str]] = {
     ValueType.INT64: PINOT_TYPES[ColumnType.INT64],
     ValueType.DECIMAL: frozenset({"FLOAT", "DOUBLE", "BIG_DECIMAL"}),
+    ValueType.DATE: PINOT_TYPES[ColumnType.DATE],
 }
 _DOUBLES = frozenset({"DOUBLE"})
 _FIRST_ROUNDED = 2**53

@@ -16,7 +16,7 @@ from struct import pack, unpack
 from typing import Any
 
 from pinot_connector.days import FIRST_DAY, LAST_DAY
-from pinot_connector.engines.base import ColumnType, Element, ReadColumn, ReadValue, TimeUnit
+from pinot_connector.engines.base import ColumnType, Element, ReadColumn, ReadValue, TimeUnit, ValueType
 from pinot_connector.engines.pinot.answer import PINOT_TYPES, SUMMED_TYPES
 from pinot_connector.errors import EngineRefused
 
@@ -91,6 +91,11 @@ def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
     return {field["name"]: _column(field, nulls) for fields, nulls in groups for field in fields}
 
 
+def key_of(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Returns the columns of a schema's key; most schemas have none."""
+    return frozenset(map(str, schema.get("primaryKeyColumns") or ()))
+
+
 def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColumn:
     kind, stated = field["dataType"], field.get("defaultNullValue")
     null_value = nulls.get(kind) if stated is None or kind not in _READ_AS else _READ_AS[kind](str(stated))
@@ -162,7 +167,9 @@ def require_summable(columns: Mapping[str, PinotColumn], sums: Iterable[ReadValu
             raise EngineRefused(
                 f"column {value.name}: expected one {value.type.value} in each row, and Pinot holds {held.type}"
             )
-        if held.null_number != value.null_value:
+        if value.type is ValueType.DATE:
+            require_readable(columns, [ReadColumn(value.name, ColumnType.DATE, None)])
+        elif held.null_number != value.null_value:
             raise EngineRefused(
                 f"column {value.name}: Pinot stores another number than the policy's null_value where a value is "
                 "missing"

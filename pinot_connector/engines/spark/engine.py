@@ -31,6 +31,7 @@ _ACCEPTED_TYPES = {
 _SUMMED_TYPES = {
     ValueType.INT64: _ACCEPTED_TYPES[ColumnType.INT64],
     ValueType.DECIMAL: frozenset(("decimal", "float", "double")),
+    ValueType.DATE: _ACCEPTED_TYPES[ColumnType.DATE],
 }
 _Answer = TypeVar("_Answer")
 

@@ -19,7 +19,7 @@ import duckdb
 from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.results import PrivateResult
+from pinot_connector.results import AggregateValue, PrivateResult
 
 from .estimating import FALSE_ALARM, Event, Finding, proven_delta
 
@@ -294,8 +294,9 @@ def sum_is(at_least: int, *, centred: bool) -> Event[PrivateResult]:
 
     def seen(result: PrivateResult) -> bool:
         row = next(row for row in result.rows if row.element == ("web",))
-        assert row.values[0] is not None
-        found = row.values[0].value
+        value = row.values[0]
+        assert isinstance(value, AggregateValue)
+        found = value.value
         return (2 * found - _LARGEST_TOTAL * int(row.noisy_count or 0) if centred else found) >= at_least
 
     return Event(f"{'centred sum' if centred else 'sum'} >= {at_least}", seen)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames, RankedValues
+from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
@@ -27,7 +27,7 @@ from dp_service.releases.choosing import chosen
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.looks import Named, second_plan
-from dp_service.releases.mechanism import mechanism_of, shift_of, two_looks_of
+from dp_service.releases.mechanism import OfCells, mechanism_of, shift_of, two_looks_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
 from dp_service.releases.sharpening import AskedSharpening, sharpened_question
@@ -313,7 +313,7 @@ def _look_or_mechanism(
     mechanism = mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
     if isinstance(mechanism, TwoLooks):
         return mechanism.names_look if resolution.names is None else mechanism.counts_look
-    assert not isinstance(mechanism, BoundMoments | MomentsOfNames | RankedValues)
+    assert not isinstance(mechanism, BoundMoments | MomentsOfNames | OfCells)
     return mechanism
 
 

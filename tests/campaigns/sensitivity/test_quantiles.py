@@ -18,12 +18,12 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import quantiles as rendered
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS, Dialect
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.quantiles import CELL_TYPE, cells_only
 from dp_service.terms import BoundedBy, Element, MemberValue
-from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, policy
+from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.summing import NOW, ROWS, Row
 
 Translate = Callable[[Resolution], Resolution]
@@ -46,13 +46,16 @@ class Asked:
         pq.write_table(pa.table(arrays, SCHEMA), self.path)
         self.connection.read_parquet(str(self.path)).create_view("t")
         answer = self.connection.execute(render(resolution, "duckdb")).fetchall()
-        types = (*(kind for _, kind in resolution.columns), CELL_TYPE)
+        of_cells = (CELL_TYPE,) if resolution.counts_cells else ()
+        types = (*(kind for _, kind in resolution.columns), *of_cells)
         *elements, numbers = [list(each) for each in zip(*answer, strict=True)] or [
             [] for _ in (*types, "count")
         ]
         histogram = checked_histogram(types, elements, numbers, row_limit=resolution.row_limit)
-        found = cells_only(resolution.parameters, histogram, row_limit=resolution.row_limit)
-        return dict(zip(found.elements, found.counts.tolist(), strict=True))
+        if of_cells:
+            known = resolution.parameters.domain or resolution.names
+            histogram = cells_only(resolution.parameters, known, histogram, row_limit=resolution.row_limit)
+        return dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +74,22 @@ def faults(
     translate: Translate = lambda resolution: resolution,
 ) -> set[str]:
     """Return what some member changes beyond what is charged; empty: the promise holds."""
-    resolution = resolve(query, under, now=NOW)
-    reach = resolution.parameters.delta_l0
+    return faults_of(asked_of, resolve(query, under, now=NOW), rows, translate=translate)
+
+
+def faults_of(
+    asked_of: Asked,
+    resolution: Resolution,
+    rows: Sequence[Row],
+    *,
+    translate: Translate = lambda resolution: resolution,
+) -> set[str]:
+    """Return the same of one look at a question."""
+    reach, bounded = resolution.parameters.delta_l0, resolution.parameters.contributions
+    if not resolution.counts_cells and bounded is not None and bounded.names is not None:
+        reach = bounded.names.delta_1
     assert reach is not None
+    elements = len(resolution.columns)
     asked_so = translate(resolution)
     whole = asked_of.counts(asked_so, rows)
     found: set[str] = set()
@@ -86,9 +102,9 @@ def faults(
         }
         if set(changes.values()) - {1}:
             found.add("a member changes a cell by something else than 1")
-        if len({key[:-1] for key in changes}) < len(changes):
+        if len({key[:elements] for key in changes}) < len(changes):
             found.add("a member is in several cells of one element")
-        if len({key[:-1] for key in changes}) > reach:
+        if len({key[:elements] for key in changes}) > reach:
             found.add("a member changes more elements than Delta")
     return found
 
@@ -118,6 +134,69 @@ def test_a_member_changes_one_cell_of_each_of_its_elements(
     assert faults(asked_of, asked(column, by=by), under, rows) == set()
 
 
+@pytest.mark.parametrize("rule", [MemberValue.LARGEST, MemberValue.ONE_ROW])
+def test_a_member_has_one_day_in_each_of_its_elements(asked_of: Asked, rule: MemberValue) -> None:
+    """Rows without a day, with one beyond the calendar, on both sides of an edge, and of several elements."""
+    days = ["2011-01-07", "2011-01-08", "infinity", None, "1999-01-01"]
+    rows: list[tuple[str | None, str, str | None]]
+    rows = [(member, text, day) for member in ("ada", "bob") for text in "ab" for day in days]
+    rows += [("eve", "a", "infinity"), ("eve", "b", None), (None, "a", "2011-01-08")]
+    resolution = resolve(asked("day"), days_policy(rule), now=NOW)
+    connection = asked_of.connection
+    connection.execute("CREATE OR REPLACE TABLE days (member VARCHAR, text VARCHAR, day DATE)")
+    connection.executemany("INSERT INTO days VALUES (?, ?, ?::DATE)", rows)
+
+    def cells(member: str) -> dict[tuple[str, int], int]:
+        left = f"member IS DISTINCT FROM '{member}'"
+        without = f"CREATE OR REPLACE VIEW t AS SELECT * FROM days WHERE {left}"  # noqa: S608 - the test's own
+        found = connection.execute(without).execute(render(resolution, "duckdb")).fetchall()
+        return {(text, cell): count for text, cell, count in found}
+
+    whole = cells("nobody")
+    for member, elements in (("ada", 1), ("bob", 1), ("eve", 0)):
+        without = cells(member)
+        changes = [whole[key] - without.get(key, 0) for key in whole if whole[key] != without.get(key, 0)]
+        assert changes == [1] * elements
+        assert set(without) <= set(whole)
+
+
+def of_unknown(rule: MemberValue, column: str, *, delta_0: int, delta_1: int, place: int) -> Resolution:
+    """Return the first look at a question by texts that nobody knows; every count is fetched."""
+    names = NAMES.replace("delta_1: 1", f"delta_1: {delta_1}")
+    under = policy(rule, whole=WHOLES[place], number=NUMBERS[place], delta_0=delta_0, names=names)
+    found = resolve(asked(column), under, now=NOW)
+    assert found.parameters.contributions is not None
+    bounded = replace(found.parameters.contributions, min_count=1)
+    return replace(found, parameters=replace(found.parameters, contributions=bounded))
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=ROWS,
+    place=st.sampled_from(range(3)),
+    rule=st.sampled_from(MemberValue),
+    column=st.sampled_from(["whole", "number"]),
+    delta_0=st.integers(1, 2),
+    names=st.sets(st.sampled_from("abz"), min_size=1).map(sorted),
+)
+def test_both_looks_at_unknown_elements_are_bounded(
+    asked_of: Asked,
+    *,
+    rows: list[Row],
+    place: int,
+    rule: MemberValue,
+    column: str,
+    delta_0: int,
+    names: list[str],
+) -> None:
+    """A member counts in Delta_1 elements of the first look, and has a value in Delta_2 of whatever is named."""
+    first = of_unknown(rule, column, delta_0=delta_0, delta_1=3 - delta_0, place=place)
+    assert faults_of(asked_of, first, rows) == set()
+    second = second_look(first, tuple((name,) for name in names))
+    assert faults_of(asked_of, second, rows) == set()
+
+
 # Ada has three texts, two of them in the domain, and values in several cells.
 HEAVY = [Row("ada", text, value, float(value)) for text in "abz" for value in (1, 1, 9)]
 HEAVY += [Row("bob", "a", 1, 1.0), Row("eve", "b", None, None), Row("eve", "b", 9, 9.0)]
@@ -139,6 +218,23 @@ def test_a_query_that_bounds_nobody_is_found(asked_of: Asked) -> None:
         return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
 
     found = faults(asked_of, asked("whole"), policy(), HEAVY, translate=bounds_nobody)
+    assert found == {"a member changes more elements than Delta"}
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+def test_a_look_that_bounds_nobody_is_found(asked_of: Asked, *, is_second: bool) -> None:
+    """Ada is in three elements, of which the first look has one and the second look two."""
+    look = of_unknown(MemberValue.TOTAL, "whole", delta_0=2, delta_1=1, place=0)
+    look = second_look(look, (("a",), ("b",), ("z",))) if is_second else look
+
+    def bounds_nobody(resolution: Resolution) -> Resolution:
+        contributions = resolution.parameters.contributions
+        assert contributions is not None
+        assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
+        return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
+
+    assert faults_of(asked_of, look, HEAVY) == set()
+    found = faults_of(asked_of, look, HEAVY, translate=bounds_nobody)
     assert found == {"a member changes more elements than Delta"}
 
 

@@ -19,6 +19,8 @@ from dp_service.values.quantum import Value
 from tests.support.queries.summing import Row
 
 DOMAIN = ("a", "b", "z")
+NAMES = "{delta_1: 1, share: 0.35, max_names: 7}"
+"""A first look whose units are no whole number."""
 POLICY = """
 epsilon_per: {epsilon}
 delta: 1e-6
@@ -26,11 +28,11 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    contributions: {{bound: in_query, delta_0: {delta_0}, units: 10, shift: true}}
+    contributions: {{bound: in_query, delta_0: {delta_0}, units: 10{more}}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true, domain: [a, b, z]}}
+      text: {{type: string, group_by: true{domain}}}
     quantiles:
       whole: {whole}
       number: {number}
@@ -59,8 +61,12 @@ def policy(
     delta_0: int = 2,
     table: str = "t",
     epsilon: str = "1",
+    names: str = "",
 ) -> Policy:
-    """Return a policy whose queries bound members, with one rule for the value of a member."""
+    """Return a policy whose queries bound members, with one rule for the value of a member.
+
+    With `names`, the block of a first look, the domain of the texts is unknown.
+    """
     stated = rule.value
     if rule in (MemberValue.TOTAL, MemberValue.MEAN):
         stated += ", max_rows: 100000"
@@ -71,6 +77,8 @@ def policy(
             whole=whole.replace("RULE", stated),
             number=number.replace("RULE", stated),
             epsilon=epsilon,
+            more=f", min_count: 2, names: {names}" if names else ", shift: true",
+            domain="" if names else ", domain: [a, b, z]",
         )
     )
 
@@ -83,8 +91,13 @@ def asked(column: str, by: tuple[str, ...] = ("text",), *, table: str = "t", m: 
     return HistogramQuery(table, by, Measure.DISTINCT_MEMBERS, quantiles=quantiles)
 
 
-def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
-    """Return what an engine should answer: elements, cells and how many members are there, in the query's order."""
+def reference(
+    query: HistogramQuery, policy: Policy, rows: Sequence[Row], *, elements: Sequence[str] = DOMAIN
+) -> list[tuple[object, ...]]:
+    """Return what an engine should answer: elements, cells and how many members are there, in the query's order.
+
+    `elements` are those that members are bounded within: a domain, or the names of a first look.
+    """
     table = policy.table(query.table)
     column = table.quantile(query.quantiles[0].column)
     meant = canonicalise(query, table, closed_before=None).quantiles
@@ -92,16 +105,14 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
     by_member: dict[str, dict[str, list[Value]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         value = _read(getattr(row, column.name), column)
-        element = "" if not query.dimensions else row.text if row.text in DOMAIN else None
+        element = "" if not query.dimensions else row.text if row.text in elements else None
         if row.member is not None and element is not None and column.bounds.row(value) is not None:
             by_member[row.member][element].append(value)
     bound = 1 if table.contributions is None else table.contributions.delta_0
     counts: Counter[tuple[str, int]] = Counter()
-    for member, elements in by_member.items():
-        for element in kept(table_salt(table.name, "all"), member, list(elements), bound):
-            found = member_value(
-                column.rule, elements[element], column.bounds, salt=meant.salt, member=member
-            )
+    for member, values in by_member.items():
+        for element in kept(table_salt(table.name, "all"), member, list(values), bound):
+            found = member_value(column.rule, values[element], column.bounds, salt=meant.salt, member=member)
             assert found is not None
             counts[element, Grid.of(column.grid).cell_of(found)] += 1
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
@@ -115,3 +126,26 @@ def _read(value: Value, column: QuantileColumn) -> Value:
     if column.nulls is Nulls.KEEP:
         return column.null_value if column.bounds.row(value) is None else value  # type: ignore[return-value]
     return None if column.null_value is not None and value == column.null_value else value
+
+
+DAYS = """
+epsilon_per: {epsilon}
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions: {{bound: in_query, delta_0: 1, units: 10}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      text: {{type: string, group_by: true, domain: [a, b]}}
+    quantiles:
+      day: {{type: date, member_value: {rule}, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
+"""
+"""Four weeks."""
+
+
+def days_policy(rule: MemberValue = MemberValue.LARGEST, *, epsilon: str = "1") -> Policy:
+    """Return a policy with quantiles of a column of days."""
+    return parse_policy(DAYS.format(rule=rule.value, epsilon=epsilon))
