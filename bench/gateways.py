@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -13,19 +12,9 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.dp.v1 import question_pb2
 
 from bench.tables import Table
-from pinot_connector import NotIn, structured_question
 from tests.gateway.token_world import AUDIENCE
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
-
-_numbers = itertools.count()
-
-
-def new_question(table: str) -> question_pb2.Question:
-    """Returns a private top 10 that nobody has asked before."""
-    return structured_question(
-        table, "article_id", k=10, where={"article_id": NotIn([f"no article {next(_numbers)}"])}
-    )
 
 
 @contextmanager

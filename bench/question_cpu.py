@@ -12,7 +12,8 @@ this process and both services.
     at a gateway a new question of a caller who is known by a token, at a gateway in a process of its own
 
 The kinds take turns, and the last column is the ratio to the empty call of the same turns. CPU depends less than time
-on what else runs; still, compare only figures of one run.
+on what else runs; still, compare only figures of one run. With --beside DIRECTORY, a checkout of another version, new
+questions are asked in both by turns instead.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ from typing import Any, TypeAlias
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from bench.at_once import AtOnce
+from bench.asking import LONG_TIMEOUTS, AtOnce, new_question
 from bench.cpu import cpu_seconds
 from bench.empty_server import METHOD
-from bench.gateways import calling, new_question, running_gateway
+from bench.gateways import calling, running_gateway
 from bench.path import BUDGET
 from bench.tables import EXAMPLES, Table, feedback
+from bench.versions import compared
 from gris_serving.garbage_collection import spared_collector
-from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from tests.support.forgetful_store import ForgetfulStore
@@ -55,7 +57,6 @@ SQL = """
     SELECT article_id, COUNT(DISTINCT member_id) AS members FROM cofacts_feedback
     WHERE score = 1 AND day BETWEEN DATE '2019-01-01' AND DATE '2020-12-31'
     GROUP BY article_id ORDER BY members DESC LIMIT 10"""
-_LONG_TIMEOUTS = Timeouts(dp=30, budget_attempt=20, budget=30, budget_silence=30)
 
 Ask: TypeAlias = Callable[[], Awaitable[object]]
 # How each kind is asked, and how many questions that is.
@@ -69,8 +70,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--questions", type=int, default=500, help="of each kind")
+    parser.add_argument("--beside", type=Path, help="a checkout of another version, to take turns with it")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.beside is not None:
+        _print_compared(options.beside, options.questions)
+        return
     # As a gateway does.
     with spared_collector():
         found, calls = asyncio.run(_measured(options.questions))
@@ -84,6 +89,15 @@ def main() -> None:
         whole = sum(each.values())
         print(f"{kind:>12}: {whole:6.2f} = {parts}; {whole / empty:.1f} empty calls")
     print("calls of a new question: " + ", ".join(f"{name} {number:g}" for name, number in calls.items()))
+
+
+def _print_compared(beside: Path, questions: int) -> None:
+    found = compared(beside, questions)
+    print(f"ms of CPU of a new question, medians of turns; load {os.getloadavg()[0]:.1f}")
+    for name, each in (("this version", found.here), (str(beside), found.beside)):
+        parts = ", ".join(f"{process} {value:.2f}" for process, value in sorted(each.items()) if value)
+        print(f"{name}: {sum(each.values()):.2f} = {parts}")
+    print(f"this version takes {found.ratio:.2f} of what the other one takes")
 
 
 async def _measured(questions: int) -> tuple[Found, dict[str, float]]:
@@ -141,7 +155,7 @@ def _client(services: EmbeddedServices, engine: AtOnce, releases: ReleaseStore) 
         budget=services.budget_address,
         account="bench/analyst",
         engine=engine,
-        timeouts=_LONG_TIMEOUTS,
+        timeouts=LONG_TIMEOUTS,
         releases=releases,
     )
 
@@ -172,7 +186,7 @@ async def _calls(services: EmbeddedServices, engine: AtOnce, table: Table, folde
             budget=relay.address,
             account="bench/analyst",
             engine=engine,
-            timeouts=_LONG_TIMEOUTS,
+            timeouts=LONG_TIMEOUTS,
             releases=MemoryReleaseStore(),
         )
         async with client:

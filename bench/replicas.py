@@ -23,8 +23,9 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.asking import new_question
 from bench.cpu_quotas import quota
-from bench.gateways import Caller, calling, new_question, running_gateway
+from bench.gateways import Caller, calling, running_gateway
 from bench.path import BUDGET
 from bench.tables import EXAMPLES, Table, feedback
 from tests.support.pki import Issuer

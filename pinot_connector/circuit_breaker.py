@@ -89,33 +89,61 @@ class CircuitBreaker:
             self._opened_at = _now()
 
     async def _while_alive(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        calling = asyncio.create_task(call())
-        watching = asyncio.create_task(self._silence())
-        try:
-            await asyncio.wait((calling, watching), return_when=asyncio.FIRST_COMPLETED)
-            if not calling.done():
-                watching.result()
-                raise ServiceUnavailable(Service.BUDGET, "it does not answer")
-            return calling.result()
-        finally:
-            for task in (calling, watching):
-                task.cancel()
-            await asyncio.gather(calling, watching, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        silent = asyncio.timeout(None)
+        watching: asyncio.Task[None] | None = None
 
-    async def _silence(self) -> None:
-        """Returns once the service has been silent for too long; delays of this event loop itself do not count."""
+        def watch(answers: int) -> None:
+            # Most calls are answered before, so that they need no task that watches them.
+            nonlocal watching
+            watching = asyncio.create_task(self._silence(answers))
+            watching.add_done_callback(ended)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not (task.cancelled() or has_returned):
+                silent.reschedule(loop.time())
+
+        has_returned = False
+        waiting = loop.call_later(self._seconds(), watch, self._answers)
+        try:
+            async with silent:
+                try:
+                    return await call()
+                finally:
+                    has_returned = True
+        except TimeoutError:
+            if watching is None or not silent.expired():
+                raise
+            watching.result()
+            raise ServiceUnavailable(Service.BUDGET, "it does not answer") from None
+        finally:
+            waiting.cancel()
+            if watching is not None and not watching.done():
+                watching.cancel()
+                await asyncio.wait((watching,))
+
+    def _seconds(self) -> float:
+        return self._interval_seconds * (1 if self._answers else FIRST_CONTACT)
+
+    async def _silence(self, answers: int) -> None:
+        """Returns once the service has been silent for too long; delays of this event loop itself do not count.
+
+        Args:
+            answers: how many answers there were before the interval that has just ended.
+        """
         lost = 0
-        while lost < LOST_HEARTBEATS:
-            answers = self._answers
-            seconds = self._interval_seconds * (1 if answers else FIRST_CONTACT)
-            await asyncio.sleep(seconds)
+        while True:
             if answers != self._answers:
                 lost = 0
-            elif await self._is_alive(seconds):
+            elif await self._is_alive(self._seconds()):
                 self._answers += 1
                 lost = 0
             else:
                 lost += 1
+            if lost == LOST_HEARTBEATS:
+                return
+            answers = self._answers
+            await asyncio.sleep(self._seconds())
 
 
 def _now() -> float:

@@ -343,7 +343,7 @@ class QueryPipeline:
         await reservation.made()
         columns = expected_columns(asked.translation)
         shown = await self._shown.shown(columns, asked.translation, kept, asked.before)
-        return await self._charged(reservation, shown, purchase.paid)
+        return await finished(self._settled(reservation, shown, purchase.paid))
 
     async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
         """Asks the engine, draws a release, and charges the account for it or for the one kept meanwhile."""
@@ -388,7 +388,7 @@ class QueryPipeline:
             shown = await self._kept(asked, expected_columns(translation), noisy)
             if turn is not None:
                 turn.end()
-            return await self._charged(reservation, shown, drawing.paid)
+            return await self._settled(reservation, shown, drawing.paid)
 
         # A caller who leaves in between would leave behind a release that nobody has paid for.
         return await finished(kept_and_charged())
@@ -420,20 +420,18 @@ class QueryPipeline:
             return shown
         return await self._shown.shown(columns, translation, first)
 
-    async def _charged(self, reservation: Reservation, shown: Shown, paid: Paid | None) -> PrivateResult:
-        async def settled() -> PrivateResult:
-            try:
-                charge = await reservation.charge(shown.release)
-            except ReleaseNotRecorded:
-                await self._raise_if_another_is_kept(shown.release)
-                raise
-            await self._mark_paid(shown.release.query_id, charge)
-            result = shown.completed(charge)
-            if paid is not None:
-                paid(result)
-            return result
-
-        return await finished(settled())
+    async def _settled(self, reservation: Reservation, shown: Shown, paid: Paid | None) -> PrivateResult:
+        """Charges the account; what calls it must let it end."""
+        try:
+            charge = await reservation.charge(shown.release)
+        except ReleaseNotRecorded:
+            await self._raise_if_another_is_kept(shown.release)
+            raise
+        await self._mark_paid(shown.release.query_id, charge)
+        result = shown.completed(charge)
+        if paid is not None:
+            paid(result)
+        return result
 
     async def _raise_if_another_is_kept(self, refused: dp_pb2.Release) -> None:
         """Looks up once more what the ledger refused: others may have kept the release that the account paid for."""
@@ -502,13 +500,35 @@ def _now() -> float:
 
 async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:
     """Waits for both; the first failure, or a cancellation, ends both."""
-    tasks = asyncio.ensure_future(one), asyncio.ensure_future(other)
+    beside = asyncio.ensure_future(other)
+    # The first one needs no task of its own: a failure of the other one interrupts it.
+    interrupted, is_over = asyncio.timeout(None), False
+
+    def interrupt_after_failure(ended: asyncio.Future[_Other]) -> None:
+        if not is_over and (ended.cancelled() or ended.exception() is not None):
+            interrupted.reschedule(_now())
+
+    beside.add_done_callback(interrupt_after_failure)
     try:
-        return await asyncio.gather(*tasks)
+        async with interrupted:
+            try:
+                answer = await one
+            finally:
+                is_over = True
+        return answer, await beside
+    except TimeoutError:
+        if not interrupted.expired():
+            raise
+        # It has failed.
+        await beside
+        raise
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        if not beside.done():
+            beside.cancel()
+            await asyncio.wait((beside,))
+        if not beside.cancelled():
+            # If both failed, nobody else retrieves this error, and asyncio would log that.
+            beside.exception()
 
 
 def _is_everyones(error: BaseException) -> bool:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from enum import Enum, auto
 
 from budget_service.internal_errors import describe_error, log_internal_error
@@ -31,7 +30,7 @@ from budget_service.stores.interface import (
     StoreUnusableError,
 )
 
-# A heartbeat is sent when calls have waited for a tick or two without any answer.
+# A heartbeat is sent when calls have waited for a tick or two without any answer. While none waits, nothing ticks.
 TICK_SECONDS = 0.02
 # Its answer is awaited in steps. A step that ends this much too late shows that this process was held up.
 HEARTBEAT_STEPS = 3
@@ -73,6 +72,10 @@ class FailureDetector:
         self._waiting = 0
         self._answers = 0
         self._wanted = asyncio.Event()
+        self._is_watching = False
+        self._tick: asyncio.TimerHandle | None = None
+        # Whether calls waited for the whole of the last tick.
+        self._waited = False
         self._heartbeat: asyncio.Task[None] | None = None
 
     @property
@@ -117,6 +120,8 @@ class FailureDetector:
     def began(self) -> None:
         """Record that a call waits for the store."""
         self._waiting += 1
+        if self._is_watching and self._tick is None:
+            self._begin_tick()
 
     def ended(self) -> None:
         """Record that a call has ended."""
@@ -154,17 +159,31 @@ class FailureDetector:
             await asyncio.sleep(CHECK_EVERY_SECONDS)
 
     async def _reason_for_heartbeat(self) -> None:
-        waited = False
-        while not self._wanted.is_set():
-            answers = self._answers
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TICK_SECONDS):
-                    await self._wanted.wait()
-            is_quiet = self._waiting > 0 and answers == self._answers
-            if is_quiet and waited:
-                return
-            waited = is_quiet
+        self._is_watching, self._waited = True, False
+        if self._waiting:
+            self._begin_tick()
+        try:
+            await self._wanted.wait()
+        finally:
+            self._is_watching = False
+            if self._tick is not None:
+                self._tick.cancel()
+                self._tick = None
         self._wanted.clear()
+
+    def _begin_tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._tick = loop.call_later(TICK_SECONDS, self._tick_ended, self._answers)
+
+    def _tick_ended(self, answers: int) -> None:
+        self._tick = None
+        is_quiet = self._waiting > 0 and answers == self._answers
+        if is_quiet and self._waited:
+            self._wanted.set()
+            return
+        self._waited = is_quiet
+        if self._waiting:
+            self._begin_tick()
 
     async def _ping_until_answered(self) -> None:
         silence_left = SILENCE_SECONDS

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from mpmath.ctx_iv import MPIntervalContext
-from mpmath.libmp import from_rational, mpf_ln, round_ceiling, round_floor
+from mpmath.libmp import from_man_exp, mpf_ln, round_floor
 
 # mpmath carries no types: an interval and the context that makes it are opaque here.
 Interval = Any
@@ -48,30 +48,23 @@ def certainly_below(left: Interval, right: Interval) -> bool:
     return bool(left.b < right.a)
 
 
-def log_floor(numerator: int, denominator: int, bits: int) -> int:
-    """Return an integer that is at most 2^bits ln(numerator / denominator), for positive integers, and close to it.
+def log_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """Return integers that enclose 2^bits ln(numerator / denominator), for positive integers, and lie close to it.
 
-    It is what `IntervalContext.log` computes for the lower end of an interval, without making one: that takes ten times
-    as long.
+    It is what `IntervalContext.log` computes, without an interval and with one logarithm in place of two: that takes a
+    twentieth of the time. The logarithm is below 2^16 here, so that of `bits` + 16 significant bits no unit of 2^-bits
+    is lost in it; cutting the quotient off loses less, and cutting the result off one unit. One more on each side is
+    left for mpmath, whose last bit may be wrong.
     """
-    return _log(numerator, denominator, bits, round_floor)
-
-
-def log_ceiling(numerator: int, denominator: int, bits: int) -> int:
-    """Return an integer that is at least 2^bits ln(numerator / denominator), otherwise as `log_floor`."""
-    return _log(numerator, denominator, bits, round_ceiling)
-
-
-def _log(numerator: int, denominator: int, bits: int, rounding: str) -> int:
     precision = bits + _LOG_GUARD_BITS
-    argument = from_rational(numerator, denominator, precision, rounding)
-    sign, mantissa, exponent, _ = mpf_ln(argument, precision, rounding)
-    # Shifted to the right, an integer is rounded down; the opposite number, rounded down, is rounded up.
-    upwards = rounding == round_ceiling
-    value: int = int(mantissa) * (-1 if bool(sign) is not upwards else 1)
+    shift = max(0, precision + 1 + denominator.bit_length() - numerator.bit_length())
+    quotient = from_man_exp((numerator << shift) // denominator, -shift)
+    sign, mantissa, exponent, _ = mpf_ln(quotient, precision, round_floor)
+    value = -int(mantissa) if sign else int(mantissa)
     shift = int(exponent) + bits
+    # Shifted to the right, an integer is rounded down.
     value = value << shift if shift >= 0 else value >> -shift
-    return -value if upwards else value
+    return value - 1, value + 4
 
 
 def scaled_bounds(value: Interval, bits: int) -> tuple[int, int]:

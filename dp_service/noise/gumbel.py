@@ -29,7 +29,7 @@ from functools import cmp_to_key, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import log_ceiling, log_floor
+from dp_service.noise.exact import log_bounds
 from dp_service.noise.keys import FloatKeys, float_keys
 from dp_service.noise.sorting import ascending_order, inverse
 from dp_service.noise.stream import WORD_BITS
@@ -170,9 +170,8 @@ class _ExactKeys:
         # 1 - U lies from the first to the second, in steps of 2^-uniform_bits.
         above = one - leading_bits(self._uniforms, index, words)
         below = above - 1
-        # While U may still be 0 or 1, E = -ln(1 - U) may be 0 or without a bound, which is right.
-        exponential = (
-            -log_ceiling(above, one, bits),
-            -log_floor(below, one, bits) if below else None,
-        )
+        least, most = log_bounds(above, one, bits)
+        # While U may still be 0 or 1, E = -ln(1 - U) may be 0 or without a bound, which is right. One logarithm is
+        # enough, as ln(above / below) is at most 1 / below.
+        exponential = max(0, -most), -least - (-(1 << bits) // below) if below else None
         return self._weights.key_bounds(index, exponential, bits)

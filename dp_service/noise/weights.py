@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import log_ceiling, log_floor
+from dp_service.noise.exact import log_bounds
 
 MIN_UNIT = Fraction(1, 10**12)
 MAX_UNIT = Fraction(10**12)
@@ -81,11 +81,13 @@ class LogWeights:
         numerator, denominator = linear.numerator << bits, linear.denominator
         odds = self.odds(index) if self._has_odds else Fraction(1)
         factor, divisor = odds.denominator, odds.numerator << bits
+        least, most = log_bounds((low or high or 1) * factor, divisor, bits)
+        if low and high is not None:
+            # ln(high / low) is at most (high - low) / low.
+            most -= -((high - low) << bits) // low
         return (
-            -math.inf
-            if high is None
-            else numerator // denominator - log_ceiling(high * factor, divisor, bits),
-            math.inf if low == 0 else -(-numerator // denominator) - log_floor(low * factor, divisor, bits),
+            -math.inf if high is None else numerator // denominator - most,
+            math.inf if low == 0 else -(-numerator // denominator) - least,
         )
 
     @property

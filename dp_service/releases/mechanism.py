@@ -114,10 +114,20 @@ def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
     Raises:
         UnusableParametersError: No noise can be drawn for them.
     """
+    global _last  # noqa: PLW0603 - one assignment, of a pair that belongs together
+    last = _last
+    if last is not None and last[0] is parameters:
+        return last[1]
     try:
-        return _described(_Description.of(parameters))
+        found = _described(_Description.of(parameters))
     except ValueError as error:
         raise UnusableParametersError from error
+    _last = parameters, found
+    return found
+
+
+# A call asks a dozen times for the mechanism of the same parameters, and comparing fractions takes its time.
+_last: tuple[ReleaseParameters, ResolvedMechanism] | None = None
 
 
 @lru_cache(MAX_KEPT)

@@ -29,6 +29,8 @@ MAX_KEPT = 256
 # What is kept of larger ones could fill the memory.
 MAX_QUESTION_BYTES = 16 * 1024
 MAX_ELEMENTS = 1000
+# A question that is read and resolved within a millisecond, if one like it was.
+MAX_QUICK_BYTES = 2048
 
 _Key: TypeAlias = tuple[str | bytes, int | None]
 
@@ -80,6 +82,19 @@ class AskedQuestions:
         self._texts = ParsedTexts()
         self._lock = Lock()
         self._kept: tuple[Policy, dict[_Key, AskedQuestion]] | None = None
+        # What differs in conditions alone has the same domains and, but for rare cases, the same mechanism.
+        self._quick: tuple[Policy, set[bytes]] | None = None
+
+    def is_quick(self, question: question_pb2.Question, policy: Policy) -> bool:
+        """Return whether a question takes no longer than handing it to a thread is worth.
+
+        It is small and structured, and one that differs in nothing but conditions has been asked under this policy, and
+        turned out to be small as well. It depends on questions and the policy, and on no data.
+        """
+        quick = self._quick
+        if quick is None or quick[0] is not policy or question.HasField("sharpening"):
+            return False
+        return _without_conditions(question) in quick[1]
 
     def asked(self, question: question_pb2.Question, policy: Policy, *, now: int) -> AskedQuestion:
         """Return what a question means; a sharpening that it asks for is no part of that.
@@ -101,7 +116,7 @@ class AskedQuestions:
             return known
         most_units = None if table.contributions is None else table.contributions.sharpening
         found = AskedQuestion(query, chosen(query, policy, now=now), policy.statement, most_units)
-        self._keep(key, policy, found)
+        self._keep(key, question, policy, found)
         return found
 
     def _query(self, question: question_pb2.Question, policy: Policy) -> HistogramQuery:
@@ -117,10 +132,19 @@ class AskedQuestions:
         kept = self._kept
         return kept[1].get(key) if kept is not None and kept[0] is policy else None
 
-    def _keep(self, key: _Key, policy: Policy, found: AskedQuestion) -> None:
+    def _note_quick(self, form: bytes | None, policy: Policy) -> None:
+        if form is None:
+            return
+        if self._quick is None or self._quick[0] is not policy:
+            self._quick = policy, set()
+        if len(self._quick[1]) < MAX_KEPT:
+            self._quick[1].add(form)
+
+    def _keep(self, key: _Key, question: question_pb2.Question, policy: Policy, found: AskedQuestion) -> None:
         if len(key[0]) > MAX_QUESTION_BYTES or not found.is_small:
             return
         with self._lock:
+            self._note_quick(_without_conditions(question), policy)
             if self._kept is None or self._kept[0] is not policy:
                 self._kept = policy, {}
             kept = self._kept[1]
@@ -132,6 +156,16 @@ class AskedQuestions:
 def _form(question: question_pb2.Question) -> str | bytes:
     """Return the whole question but for its sharpening, also what this version does not know of it."""
     return question.sql or question.structured.SerializeToString(deterministic=True)
+
+
+def _without_conditions(question: question_pb2.Question) -> bytes | None:
+    """Return a small structured question without its conditions; None: it is none."""
+    if question.WhichOneof("form") != "structured" or question.ByteSize() > MAX_QUICK_BYTES:
+        return None
+    asked = question_pb2.HistogramQuery()
+    asked.CopyFrom(question.structured)
+    asked.ClearField("filters")
+    return asked.SerializeToString(deterministic=True)
 
 
 def engine_query(resolution: Resolution, dialect: str) -> dp_pb2.EngineQuery:

@@ -102,6 +102,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self, request: dp_pb2.TranslateQueryRequest, context: Context
     ) -> dp_pb2.TranslateQueryResponse:
         """Turn a question into a query for an engine and a plan."""
+        if self._questions.is_quick(request.question, self._served.content.policy):
+            return await self._at_once(context, lambda: self._translate(request))
         return await self._in_thread(context, lambda: self._translate(request))
 
     async def EstimateCost(  # noqa: N802 - the contract's name

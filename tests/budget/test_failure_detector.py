@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,25 @@ async def test_a_store_that_must_not_be_used_gets_no_calls() -> None:
     async with followed(store) as detector:
         with pytest.raises(StoreUnavailableError, match="it forgets"):
             await detector.admit()
+
+
+async def test_nothing_ticks_while_no_call_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service without callers costs no CPU: a timer runs from the first call that waits, one for all of them."""
+    loop, timers = asyncio.get_running_loop(), []
+    call_at = loop.call_at
+
+    def counted(when: float, callback: Any, *arguments: Any, **others: Any) -> asyncio.TimerHandle:
+        timers.append(callback)
+        return call_at(when, callback, *arguments, **others)
+
+    detector = FailureDetector(Hanging(SteppedClock()))
+    watching = asyncio.create_task(detector.watch())
+    monkeypatch.setattr(loop, "call_at", counted)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not timers
+    detector.began()
+    detector.began()
+    assert len(timers) == 1
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)

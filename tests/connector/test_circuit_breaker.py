@@ -109,6 +109,19 @@ async def test_a_service_that_was_never_heard_may_take_longer_to_be_reached() ->
     assert FIRST_CONTACT > 1
 
 
+async def test_a_call_that_is_answered_in_time_needs_no_task_of_its_own() -> None:
+    """Each task costs turns of the event loop, and nearly all calls are answered long before a heartbeat is due."""
+    ledger = _Ledger()
+    tasks = []
+
+    async def answered() -> None:
+        tasks.append(len(asyncio.all_tasks()))
+        ledger.circuit.heard()
+
+    await ledger.circuit.guarded(answered)
+    assert tasks == [len(asyncio.all_tasks())]
+
+
 async def test_a_slow_call_of_a_living_service_is_waited_for() -> None:
     """As long as it says that it lives."""
     ledger = _Ledger()

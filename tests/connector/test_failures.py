@@ -63,6 +63,27 @@ async def test_an_engine_that_hangs_is_left_after_its_time(world: World) -> None
     engine.close()
 
 
+async def test_a_refusal_of_the_ledger_does_not_wait_for_the_engine(world: World) -> None:
+    """The two are asked at the same time, and the first failure ends both."""
+    over = threading.Event()
+
+    def hang(answer: EngineAnswer) -> EngineAnswer:
+        over.wait(60)
+        return answer
+
+    engine = Corrupting(world, hang)
+    try:
+        async with asking_client(world, engine, account=new_account("poor")) as client:
+            with pytest.raises(BudgetExhausted):
+                async with asyncio.timeout(30):
+                    await client.top_k("feedback", "article_id", 5)
+            assert not over.is_set()
+            assert await untouched(client)
+    finally:
+        over.set()
+        engine.close()
+
+
 async def test_a_dead_dp_service_is_unavailable(world: World, engine: DuckDBEngine) -> None:
     """Without translation nothing is reserved."""
     async with asking_client(world, engine, dp=f"127.0.0.1:{free_port()}") as client:

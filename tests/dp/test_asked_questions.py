@@ -113,3 +113,24 @@ def test_a_query_is_written_once_for_each_engine() -> None:
     (pinot,) = asked.engine_queries(["pinot"])
     assert [each.dialect for each in asked.engine_queries(["duckdb", "pinot"])] == ["duckdb", "pinot"]
     assert asked.engine_queries(["pinot"])[0] is pinot
+
+
+def test_a_question_is_quick_once_one_like_it_was_small() -> None:
+    """Until then, and where a domain is large or the policy another one, it is resolved off the event loop."""
+    asked, policy = AskedQuestions(), policy_of()
+    with_condition = structured_question("reading", "article", k=5, where={"article": NotIn(["a"])})
+    assert not asked.is_quick(with_condition, policy)
+    asked.asked(TOP, policy, now=JUNE)
+    assert asked.is_quick(with_condition, policy)
+    others = [
+        sql_question(SQL),
+        structured_question("reading", "article", k=6),
+        structured_question("reading", "article", k=5, where={"article": NotIn(["a" * 3000])}),
+        sharpened_question(TOP, [7]),
+    ]
+    assert not any(asked.is_quick(each, policy) for each in others)
+    assert not asked.is_quick(with_condition, policy_of())
+    large = policy_of(elements=MAX_ELEMENTS + 1)
+    over_domain = structured_question("reading", "many", k=5)
+    asked.asked(over_domain, large, now=JUNE)
+    assert not asked.is_quick(over_domain, large)

@@ -30,7 +30,7 @@ def test_the_bounds_of_a_key_enclose_its_exact_value() -> None:
                 assert low <= exact.a * 2**200
                 assert exact.b * 2**200 <= high
                 # Of the smallest E the first 100 bits are known.
-                assert high - low <= 2 + 2 / exponential
+                assert high - low <= 8 + 2 / exponential
 
 
 def test_a_key_of_which_nothing_is_known_is_unbounded() -> None:
