@@ -138,6 +138,7 @@ def test_a_member_changes_one_cell_of_each_of_its_elements(
 def test_a_member_has_one_day_in_each_of_its_elements(asked_of: Asked, rule: MemberValue) -> None:
     """Rows without a day, with one beyond the calendar, on both sides of an edge, and of several elements."""
     days = ["2011-01-07", "2011-01-08", "infinity", None, "1999-01-01"]
+    rows: list[tuple[str | None, str, str | None]]
     rows = [(member, text, day) for member in ("ada", "bob") for text in "ab" for day in days]
     rows += [("eve", "a", "infinity"), ("eve", "b", None), (None, "a", "2011-01-08")]
     resolution = resolve(asked("day"), days_policy(rule), now=NOW)
