@@ -121,7 +121,7 @@ images: ## build the images, and make the secrets that compose.yaml mounts; IMAG
 
 # Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
 KUBERNETES_LOAD ?=
-kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; GRIS_TEST_DEPLOYMENT=chart: the Helm chart, =production, =several-gateways: these overlays
+kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; GRIS_TEST_DEPLOYMENT=chart: the Helm chart, =production, =several-gateways, =regions: these overlays
 ifneq ($(KUBERNETES_LOAD),)
 	$(MAKE) images GRIS_IMAGES=gris GRIS_TAG=local
 	@docker image inspect gris-pinot:local >/dev/null 2>&1 || $(IMAGE_BUILD) gris-pinot:local deploy/pinot

@@ -70,6 +70,8 @@ def _cells(column: ColumnEntry) -> tuple[str, ...]:
     if column.published is not None:
         rho, delta = float(column.published.rho), float(column.published.delta)
         values += f"; published at rho {rho:g}, delta {delta:g}"
+    if column.looked_up_by is not None:
+        values += f"; looked up by {column.looked_up_by}"
     return column.name, column.type.value, " or ".join(may_answer) or "-", filters, values
 
 

@@ -20,7 +20,7 @@ from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, TauIs, ValueColumn
 from dp_service.terms import BoundedBy, ColumnType
 from gris_cli.policy_promises import ASSUMED_BOUND, Promise, is_size, largest_keys, names_of, sizes
-from gris_cli.policy_rows import parameter_of, rows_of_members
+from gris_cli.policy_rows import parameter_of, rows_of_members, value_of
 from gris_cli.policy_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
 from gris_cli.policy_values import Clamped, clamped, unusable
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
@@ -83,7 +83,7 @@ def examined(table: Table, path: Path) -> DataReport:
     try:
         with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
             _require_columns(engine.types(connection, table.name), table)
-            for column in table.columns:
+            for column in table.own_columns:
                 fault = fault_of_unit(connection, table, column)
                 if fault is not None:
                     raise DataError(fault)
@@ -134,13 +134,13 @@ def require_kept(table: Table, path: Path) -> None:
 
 def _require_columns(types: Mapping[str, str], table: Table) -> None:
     values: tuple[ValueColumn | QuantileColumn, ...] = (*table.values, *table.quantiles)
-    names = [*(column.name for column in table.columns), *(value.name for value in values)]
+    names = [*(column.name for column in table.own_columns), *(value.name for value in values)]
     for name in (table.member, *names):
         if name.casefold() not in types:
             instead = instead_of(name, types)
             raise DataError(f"expected a column {name} in the data of {table.name}; {instead}")
     faults = [
-        *(fault_of_type(column, types[column.name.casefold()]) for column in table.columns),
+        *(fault_of_type(column, types[column.name.casefold()]) for column in table.own_columns),
         *(fault_of_value_type(value, types[value.name.casefold()]) for value in values),
     ]
     if (fault := next((each for each in faults if each is not None), None)) is not None:
@@ -155,6 +155,9 @@ def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Le
         rows = _count(connection, table, f"{quoted(table.member)} IS NULL")
         yield LeftOut(table.member, "no member", rows, EVERY)
     for column in table.columns:
+        if column.lookup is not None:
+            yield from _not_looked_up(connection, table, column)
+            continue
         is_member = column.name == table.member
         for reason, of, condition, values in _reasons(column, is_member=is_member):
             rows = _count(connection, table, condition, *values)
@@ -163,6 +166,28 @@ def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Le
         yield LeftOut(
             value.name, "no number that can be summed", _count(connection, table, condition), SUMMING
         )
+
+
+def _not_looked_up(connection: duckdb.DuckDBPyConnection, table: Table, column: Column) -> Iterator[LeftOut]:
+    """Count rows whose key the file of a lookup does not have, where they are left out."""
+    if column.lookup is None or column.nulls is Nulls.KEEP:
+        return
+    key, held = value_of(column.lookup.key, "$null")
+    null = column.lookup.key.null_value
+    values: dict[str, Any] = {"keys": [parameter_of(each) for each, _ in column.lookup.entries]}
+    if null is not None:
+        values["null"] = parameter_of(null)
+    sql = (
+        f"SELECT count(*) FROM {quoted(table.name)} "  # noqa: S608 - names of the policy
+        f"WHERE {held} AND {key} NOT IN (SELECT unnest($keys))"
+    )
+    found = connection.execute(sql, values).fetchone()
+    yield LeftOut(
+        column.name,
+        "a key that the lookup's file does not have",
+        0 if found is None else int(found[0]),
+        NAMING,
+    )
 
 
 def _reasons(column: Column, *, is_member: bool) -> Iterator[tuple[str, str, str, list[Any]]]:
@@ -228,14 +253,18 @@ def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[P
             found, members = _most(connection, table, (column,), values)
             yield Promise(f"columns.{column.name}.delta", column.delta, found, column.name, members)
     events = table.events
-    grouped = [column for column in table.columns if column.group_by]
+    grouped = [column for column in table.own_columns if column.group_by]
     if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
         rows = _Counted("count(*)", "member, element", events.tau)
         # An element of several columns has no more rows of a member than each of its values.
         found, members, name = max((*_most(connection, table, (each,), rows), each.name) for each in grouped)
         yield Promise("measures.events.tau", events.tau, found, name, members)
     contributions = table.contributions
-    if contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED and grouped:
+    if (
+        contributions is not None
+        and contributions.bounded_by is BoundedBy.ASSUMED
+        and any(largest_keys(table))
+    ):
         elements = _Counted("count(DISTINCT element)", "member", contributions.delta_0)
         found, members, names = max(
             (*_most(connection, table, each, elements), names_of(each)) for each in largest_keys(table)

@@ -94,13 +94,17 @@ def _promises(engine: Engine, table: Table, currency: Currency) -> Iterator[Prom
             found = _most(engine, table, (column,), currency, rows=False)
             yield _promise(f"columns.{column.name}.delta", column.delta, found, column.name)
     events = table.events
-    grouped = [column for column in table.columns if column.group_by]
+    grouped = [column for column in table.own_columns if column.group_by]
     if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
         # An element of several columns has no more rows of a member than each of its values.
         most = max((_most(engine, table, (each,), currency, rows=True), each.name) for each in grouped)
         yield _promise("measures.events.tau", events.tau, *most)
     contributions = table.contributions
-    if contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED and grouped:
+    if (
+        contributions is not None
+        and contributions.bounded_by is BoundedBy.ASSUMED
+        and any(largest_keys(table))
+    ):
         found, columns = max(
             (_most(engine, table, each, currency, rows=False), names_of(each)) for each in largest_keys(table)
         )
@@ -161,9 +165,12 @@ def _most(engine: Engine, table: Table, columns: Sequence[Column], currency: Cur
     # All values count towards Delta, also outside a domain, and all rows, also of periods that are not closed.
     bare = tuple(replace(each, group_by=True, domain=None, publication=None, delta=None) for each in columns)
     member, names = table.member_column(), tuple(each.name for each in columns)
+    keys = tuple(
+        each.lookup.key for each in bare if each.lookup is not None and each.lookup.key not in columns
+    )
     asked = replace(
         table,
-        columns=bare if member is None or member.name in names else (*bare, member),
+        columns=(*bare, *keys) if member is None or member.name in names else (*bare, *keys, member),
         time=None,
         distinct_members=True,
         events=None,
@@ -172,7 +179,9 @@ def _most(engine: Engine, table: Table, columns: Sequence[Column], currency: Cur
     question = HistogramQuery(table.name, names, Measure.DISTINCT_MEMBERS, k=1)
     resolution = resolve(question, Policy(currency, (asked,)), now=0)
     sql = most_of_a_member(resolution, DIALECTS[engine.dialect], rows=rows)
-    reads = tuple(each for each in reads_of(asked) if each.name in (*names, table.member))
+    reads = tuple(
+        each for each in reads_of(asked) if each.name in (*names, *(key.name for key in keys), table.member)
+    )
     query = EngineQuery(table.name, sql, columns=(), row_limit=1, reads=reads)
     answer = engine.run(query, engine.data_version(table.name))
     engine.confirm(query, answer)

@@ -19,6 +19,9 @@ def reads_of(table: Table) -> Iterator[ReadColumn]:
     if table.member_column() is None:
         yield ReadColumn(table.member, None, MISSING_MEMBER)
     for column in table.columns:
+        if column.lookup is not None:
+            # The table has its key.
+            continue
         yield ReadColumn(
             column.name, ColumnType(column.type), _stored(column.null_value), time_unit=_time_unit(column)
         )

@@ -250,6 +250,10 @@ def _format_grouping(column: Column, table: Table) -> str:
     if column.publication is not None:
         rho, slack = float(column.publication.rho), float(column.publication.delta)
         domain += f" (published at rho {rho:g}, delta {slack:g})"
+    if column.lookup is not None:
+        domain += (
+            f" (looked up by {column.lookup.key.name}, of {format_count(len(column.lookup.entries), 'key')})"
+        )
     delta = column.delta_within(restricted=True)
     if table.contributions is not None:
         delta = min(table.contributions.delta_0, len(column.domain or ()) or table.contributions.delta_0)
@@ -368,6 +372,8 @@ def _format_stream(stream: Stream | None) -> str:
     promises = (
         "; rows of closed periods are never replaced, by promise" if stream.replaced_until_closed else ""
     )
+    if stream.replaced_by_same_member:
+        promises += "; rows are replaced by those of the same member, by promise"
     if stream.offline_days_are_whole:
         promises += "; its offline part holds whole days, by promise"
     match stream.complete_by:
@@ -489,6 +495,7 @@ def _plain_stream(stream: Stream | None) -> dict[str, Any]:
     return {
         "complete_by": stream.complete_by,
         "replaced_rows": "until_closed" if stream.replaced_until_closed else None,
+        "replaced_by": "same_member" if stream.replaced_by_same_member else None,
         "offline_part": "whole_days" if stream.offline_days_are_whole else None,
     }
 
@@ -502,6 +509,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
         "delta": column.delta_within(restricted=True),
         "published": _plain_publication(column),
         "filter": sorted(table.operators(column)),
+        **({} if column.lookup is None else {"looked_up_by": column.lookup.key.name}),
     }
 
 

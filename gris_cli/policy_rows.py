@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_service.queries.structured import Value
-from dp_service.queries.tables import Column, Table
+from dp_service.queries.tables import Column, Lookup, Table
 from pinot_connector.engines.parquet import quoted
 
 
@@ -20,7 +20,7 @@ class MemberRows:
         member: The member.
         element: The element, one value.
         condition: Which rows have both.
-        table: The table, quoted.
+        table: The table, quoted, with what is joined to it.
         values: The parameters of all that.
     """
 
@@ -44,16 +44,19 @@ def rows_of_members(table: Table, columns: Sequence[Column]) -> MemberRows:
     member = quoted(table.member)
     conditions = [f"{member} IS NOT NULL"] + ([] if missing is None else [f"{member} <> $missing"])
     values = {} if missing is None else {"missing": parameter_of(missing)}
-    element = []
+    source, element = quoted(table.name), []
     for i, column in enumerate(columns):
-        value, held = _value(column, f"$null_{i}")
+        of_table = column if column.lookup is None else column.lookup.key
+        value, held = value_of(of_table, f"$null_{i}")
+        if of_table.null_value is not None:
+            values[f"null_{i}"] = parameter_of(of_table.null_value)
+        if column.lookup is not None:
+            source += f" LEFT JOIN {_entries(i)} ON {value} = key_{i}"
+            value, held = _looked_up(column, held, i)
+            values |= _parameters(column, column.lookup, i)
         element.append(value)
         conditions.append(held)
-        if column.null_value is not None:
-            values[f"null_{i}"] = parameter_of(column.null_value)
-    return MemberRows(
-        member, f"({', '.join(element) or 0})", " AND ".join(conditions), quoted(table.name), values
-    )
+    return MemberRows(member, f"({', '.join(element) or 0})", " AND ".join(conditions), source, values)
 
 
 def parameter_of(value: Value) -> Value:
@@ -62,7 +65,28 @@ def parameter_of(value: Value) -> Value:
     return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
 
 
-def _value(column: Column, null: str) -> tuple[str, str]:
+def _entries(place: int) -> str:
+    """Return SQL for the keys of a lookup and their texts, from its parameters."""
+    return f"(SELECT unnest($keys_{place}) AS key_{place}, unnest($texts_{place}) AS text_{place})"
+
+
+def _looked_up(column: Column, held: str, place: int) -> tuple[str, str]:
+    """Return SQL for what is looked up, and for which rows have it, given which have a key."""
+    if column.value_for_null is None:
+        return f"text_{place}", f"{held} AND text_{place} IS NOT NULL"
+    return f"coalesce(text_{place}, $missing_{place})", held
+
+
+def _parameters(column: Column, lookup: Lookup, place: int) -> dict[str, Any]:
+    missing = column.value_for_null
+    return {
+        f"keys_{place}": [parameter_of(key) for key, _ in lookup.entries],
+        f"texts_{place}": [text for _, text in lookup.entries],
+        **({} if missing is None else {f"missing_{place}": missing}),
+    }
+
+
+def value_of(column: Column, null: str) -> tuple[str, str]:
     """Return SQL for a column's value, with the parameter that stands for NULL, and for which rows have one."""
     name = quoted(column.name)
     if column.value_for_null is not None:

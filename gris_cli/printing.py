@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 100
 MAX_ROWS = 40
+MAX_SQL = 20_000
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -174,7 +175,15 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         console.print(table)
     for query in explanation.queries:
         look = f", look {query.look}" if query.look else ""
-        say(console, f"SQL, {query.dialect}{look}", query.sql)
+        say(console, f"SQL, {query.dialect}{look}", _of_terminal(query.sql))
+
+
+def _of_terminal(sql: str) -> str:
+    """Return a query as a person is shown it: the keys of a lookup can make it longer than anybody reads."""
+    if len(sql) <= MAX_SQL:
+        return sql
+    half = MAX_SQL // 10
+    return f"{sql[:half]} ... {sql[-half:]} ({len(sql):,} characters; --json has them all)"
 
 
 def print_failure(failure: Failure, *, as_json: bool) -> None:

@@ -27,6 +27,9 @@ class Column(BaseModel):
     group_by: bool
     conditions: list[str] = Field(description="in: one_of; not_in: none_of; range: at_least, at_most.")
     domain: Domain | None = Field(description="null: its values are not known; rare ones are never shown.")
+    looked_up_by: str | None = Field(
+        default=None, description="The column by whose values it is looked up in a public file."
+    )
 
 
 class TimeColumn(BaseModel):
@@ -96,4 +99,5 @@ def _column(entry: ColumnEntry, *, with_values: bool) -> Column:
         group_by=entry.mechanism is not None,
         conditions=[each.value for each in entry.filters],
         domain=None if domain is None else Domain(size=len(domain), values=list(map(element_of, shown))),
+        looked_up_by=entry.looked_up_by,
     )

@@ -118,7 +118,8 @@ class ColumnEntry:
     `other_mechanism` instead; None: there is none. `domain` None: its values are
     not known beforehand. `delta` is the most of its values that one member has, None: any number. `null_value` stands
     for rows without a value, None: they are left out. `published` is what finding the domain in the data cost everyone
-    who may see it, None: it was not found there.
+    who may see it, None: it was not found there. `looked_up_by` is the column by whose values this one's are looked up,
+    in a public file that the policy names; None: the table has the column itself.
     """
 
     name: str
@@ -130,6 +131,7 @@ class ColumnEntry:
     null_value: Shown | None
     published: PublishedDomain | None = None
     other_mechanism: Mechanism | None = None
+    looked_up_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,7 @@ def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
         null_value=_null_value(message, kind),
         published=published_of(message.published) if message.HasField("published") else None,
         other_mechanism=_mechanism(message.other_mechanism),
+        looked_up_by=message.looked_up_by or None,
     )
 
 

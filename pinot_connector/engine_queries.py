@@ -128,6 +128,8 @@ def _stream(message: dp_pb2.ClosedStream) -> ClosedStream:
         known(_COMPLETE_BY, message.complete_by),
         message.replaced_until_closed,
         message.offline_days_are_whole,
+        message.member_column,
+        message.replaced_by_same_member,
     )
 
 

@@ -5,6 +5,7 @@ Marks every test by what its fixtures need, and keeps tests without processes fr
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 from dataclasses import fields
@@ -26,9 +27,12 @@ from tests.support.world import World, running_world
 BUSY_SECONDS = {"budget_silence": 10.0, "budget_attempt": 6.0}
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Guard every test of this run, and let none fail because the machine is busy."""
     rings.install()
+    # Tests can be run without pytest-rerunfailures.
+    if config.pluginmanager.has_plugin("rerunfailures"):
+        config.pluginmanager.import_plugin("tests.support.reruns")
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any machine")
 
@@ -41,6 +45,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if item.get_closest_marker("long")]
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Spare the garbage collector the modules and tests of a whole session: it would look through them for nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let the interpreter clear away everything in the end: what is left behind then is complained of."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)

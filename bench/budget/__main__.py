@@ -7,7 +7,8 @@ A charge is one UpdateBudget that deducts directly on three levels, its outcome 
 an account chosen at random. The yardsticks are an empty echo, and one row that is written to this disk as durably as a
 charge, by a commit of its own: no lone call that keeps anything in SQLite takes less. Callers and server share the
 machine. Rates and ratios are medians over rounds, latencies quantiles over all calls. Where other work keeps the
-machine or its disk busy, the ratios say little too: an echo waits for no disk.
+machine or its disk busy, the ratios say little too: an echo waits for no disk. `postgres-pair` are two servers of
+PostgreSQL, of which one follows the other synchronously, on one disk here.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target
 from bench.budget.table import Figure, figure_of, print_table, print_targets
 from tests.support.etcd_cluster import etcd_cluster
+from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-STORES = ("sqlite", "redis", "postgres", "etcd")
+STORES = ("sqlite", "redis", "postgres", "postgres-pair", "etcd")
 # A database of etcd holds 2 GB.
 MOST_ACCOUNTS = {"etcd": 10_000}
 PLENTY = 10**15
@@ -107,6 +109,9 @@ def _store(store: str, folder: Path) -> Iterator[str]:
             home.mkdir()
             with etcd_cluster(home) as cluster:
                 yield cluster.address
+        case "postgres-pair":
+            with postgres_pair() as pair:
+                yield pair.address + REQUIRED
         case _:
             with postgres_server() as postgres:
                 yield postgres.address

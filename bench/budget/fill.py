@@ -21,6 +21,7 @@ from budget_service.ledger.values import Account
 from budget_service.stores.etcd.encoding import entries_text, read_entries, read_root, root_text
 from budget_service.stores.etcd.layout import Layout
 from budget_service.stores.etcd.members import MAX_OPERATIONS, put, range_of
+from tests.support.postgres_pair import REQUIRED
 
 ROOT = "bench"
 ANALYSTS = 1000
@@ -94,7 +95,7 @@ def _fill_sqlite(path: str, accounts: int) -> None:
 
 
 def _fill_postgres(address: str, accounts: int) -> None:
-    with closing(psycopg.connect(address, autocommit=True)) as connection:
+    with closing(psycopg.connect(address.removesuffix(REQUIRED), autocommit=True)) as connection:
         for table, changed, template, for_companies in COPIES:
             found = connection.execute(
                 "SELECT column_name FROM information_schema.columns WHERE table_schema = 'gris' AND table_name = %s",

@@ -70,12 +70,12 @@ def figure_of(store: str, callers: int, samples: Sequence[Sample], echoes: Seque
 def print_table(figures: Iterable[Figure]) -> None:
     """Print every figure, and how busy the machine was besides."""
     print(
-        f"{'store':10}{'accounts':16}{'callers':>8}  {'call':16}{'per s':>8}{'p50 ms':>9}{'p99 ms':>9}",
+        f"{'store':15}{'accounts':16}{'callers':>8}  {'call':16}{'per s':>8}{'p50 ms':>9}{'p99 ms':>9}",
         end="",
     )
     print(f"{'rate/echo':>11}{'p99/echo':>10}")
     for each in figures:
-        print(f"{each.store:10}{each.target:16}{each.callers:>8}  {each.kind:16}{each.rate:8.0f}", end="")
+        print(f"{each.store:15}{each.target:16}{each.callers:>8}  {each.kind:16}{each.rate:8.0f}", end="")
         print(f"{each.p50_ms:9.2f}{each.p99_ms:9.2f}{each.rate_to_echo:11.2f}{each.p99_to_echo:10.2f}")
     busy = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"{os.cpu_count()} CPUs; load average at the end, this run included: {busy}")

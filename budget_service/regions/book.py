@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from budget_service.ledger.values import Account
+from budget_service.ledger.windows import Microseconds
 from budget_service.regions.lease import Lease, LeaseState, Own
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 
@@ -121,6 +122,25 @@ class Book:
             self.positions |= positions or {}
             self.paid |= paid or {}
 
+    async def forget(self, before: Microseconds, most: int = 1000) -> None:
+        """Remove some of what counts no more: what was paid for, and had, in windows that ended before a time."""
+        async with self._lock:
+            lent = {each.account for each in self.leases.values()}
+            paid = [name for name, each in self.paid.items() if _has_ended(each.window_end, before)][:most]
+            over = [
+                account
+                for account, each in self.own.items()
+                if _has_ended(each.window_end, before) and account not in lent
+            ][:most]
+            if not paid and not over:
+                return
+            rows: dict[Key, bytes | None] = {(PAID, each): None for each in paid}
+            await self._paper.write(rows | {(OWN, each.text): None for each in over})
+            for name in paid:
+                del self.paid[name]
+            for account in over:
+                del self.own[account]
+
     def _never_granted_again(self, lease: Lease) -> Lease:
         """Return a lease that is to be written: one that was retired meanwhile stays so."""
         known = self.leases.get(lease.lease_id)
@@ -130,6 +150,10 @@ class Book:
     async def close(self) -> None:
         """Close the file."""
         await self._paper.close()
+
+
+def _has_ended(end: Microseconds | None, before: Microseconds) -> bool:
+    return end is not None and end < before
 
 
 class SqlitePaper:

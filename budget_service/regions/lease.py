@@ -56,6 +56,7 @@ class NotLent(Enum):
     TOO_LARGE = "TOO_LARGE"
     NOT_SUPPORTED = "NOT_SUPPORTED"
     REFUSED = "REFUSED"
+    SET_BACK = "SET_BACK"
 
 
 class LeaseState(Enum):

@@ -32,6 +32,9 @@ class Ledger(Protocol):
     async def apply_anyway(self, request: Reserve | CancelReservation | ReportCharge) -> Answer:
         """Apply a request that takes no budget, even if the account has no limit any more."""
 
+    async def has_answered(self, request: Reserve) -> bool:
+        """Return whether the ledger remembers an answer to the request's id."""
+
     async def read(self, account: Account) -> Statement:
         """Return the state of an account."""
 
@@ -46,9 +49,15 @@ class Lending:
         self._ledger = ledger
 
     async def lend(
-        self, lease: Lease, region: str, wanted: Cost, own: Own, terms: LendingTerms
+        self, lease: Lease, region: str, wanted: Cost, own: Own, terms: LendingTerms, *, last: str = ""
     ) -> Granted | NotLent:
-        """Grant a lease, or say why not. The same lease is granted once."""
+        """Grant a lease, or say why not. The same lease is granted once.
+
+        `last` is the lease that this ledger has granted the region last under the same root; a ledger that does not
+        remember it was set back to an earlier state, and would lend again what was lent already.
+        """
+        if last and not await self._ledger.has_answered(_no_loan(lease.account, region, last)):
+            return NotLent.SET_BACK
         found = await self._ledger.read(lease.account)
         rules = (await self._ledger.applied_to(lease.account)).levels
         if found.closed is not None or found.currency.unit_id not in ("", lease.unit_id):
@@ -120,19 +129,7 @@ class Lending:
 
     async def _grant_no_more(self, account: Account, region: str, lease_id: str) -> None:
         """Make sure that a request for the lease that arrives only now, or again, grants nothing."""
-        name = lease_part(lease_id, 0)
-        nothing = Reserve(
-            account=account,
-            request_id=name,
-            max_cost=NOTHING,
-            unit_id="",
-            query_id=region,
-            ttl=SECOND,
-            reservation_id=name,
-            forfeits=False,
-            is_lease=True,
-        )
-        await self._ledger.apply_anyway(nothing)
+        await self._ledger.apply_anyway(_no_loan(account, region, lease_id))
 
     async def _record_all(self, charges: Sequence[ReportCharge]) -> list[Reported]:
         return [await self._record(each) for each in charges]
@@ -155,6 +152,22 @@ class Lending:
                 extra={"event": "lease.unknown"},
             )
         return Reported(outcome.charged, bool(outcome.levels))
+
+
+def _no_loan(account: Account, region: str, lease_id: str) -> Reserve:
+    """Return a request for a lease of nothing; once it is granted, no other one is under this id."""
+    name = lease_part(lease_id, 0)
+    return Reserve(
+        account=account,
+        request_id=name,
+        max_cost=NOTHING,
+        unit_id="",
+        query_id=region,
+        ttl=SECOND,
+        reservation_id=name,
+        forfeits=False,
+        is_lease=True,
+    )
 
 
 def _is_sole(level: LevelStatus, own: Own) -> bool:

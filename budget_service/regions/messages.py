@@ -19,7 +19,14 @@ class HomeUnavailableError(Exception):
 
 
 class HomeRefusedError(Exception):
-    """The home refused, and will again: the text is its reason."""
+    """The home refused, and will again: the text is its reason.
+
+    It `concerns_region` if the home refuses whatever this region asks, for any account.
+    """
+
+    def __init__(self, reason: str, *, concerns_region: bool = False) -> None:
+        super().__init__(reason)
+        self.concerns_region = concerns_region
 
 
 class LeaseRefusedError(Exception):
@@ -52,8 +59,8 @@ class Reported(Struct, frozen=True):
 class Home(Protocol):
     """The home ledger as a region asks it. Every method raises HomeUnavailableError and HomeRefusedError."""
 
-    async def borrow(self, lease: Lease, wanted: Cost, own: Own) -> Granted | NotLent:
-        """Ask for a lease from which `wanted` can be granted."""
+    async def borrow(self, lease: Lease, wanted: Cost, own: Own, last: str = "") -> Granted | NotLent:
+        """Ask for a lease from which `wanted` can be granted; `last` is the one that was granted last in its root."""
 
     async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:
         """Have charges recorded, those of a lease in their order. A charge that is sent again counts once."""

@@ -15,30 +15,29 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, LevelStatus, Reason, Refused
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import NOTHING, Account, Cost
-from budget_service.ledger.windows import SECOND, Microseconds
+from budget_service.ledger.windows import Microseconds
 from budget_service.regions.book import Book, PaidAtHome
+from budget_service.regions.borrowing import Borrowing, Budget
+from budget_service.regions.counts import Counts
 from budget_service.regions.lease import (
     REPLAYS,
     Lease,
     LeaseState,
-    NotLent,
     Own,
     RegionTerms,
     applied,
-    clocks_agree,
     local_account,
     parse_reservation_name,
     payer,
     public_name,
     reservation_name,
 )
-from budget_service.regions.messages import Home, HomeRefusedError, HomeUnavailableError
-from budget_service.stores.interface import Clock, Store, StoreError
+from budget_service.regions.messages import Home
+from budget_service.stores.interface import Clock, Store
 
 # Of how many accounts the last known levels are kept, for answers that have none.
 KEPT_LEVELS = 10_000
@@ -46,25 +45,8 @@ KEPT_LEVELS = 10_000
 KEPT_NAMES = 10_000
 # No root has this version: then the ledger decides nothing, and only replays.
 NO_VERSION = -1
-# How long a home that lends nothing is not asked again for the same account.
-PAUSE: Microseconds = 2 * SECOND
 
 Request: TypeAlias = Reserve | Charge | CancelReservation
-Budget: TypeAlias = tuple[Account, str]
-
-
-@dataclass
-class Counts:
-    """What a region has done since it started; never by account."""
-
-    granted: int = 0
-    forwarded: int = 0
-    trips: int = 0
-    renewed: int = 0
-    given_back: int = 0
-    lapsed: int = 0
-    unknown: int = 0
-    wrong_clock: int = 0
 
 
 @dataclass
@@ -92,15 +74,23 @@ class Region:
     using: Counter[str] = field(default_factory=Counter)
     last_used: dict[str, Microseconds] = field(default_factory=dict)
     unreported: set[str] = field(default_factory=set)
-    asking: set[str] = field(default_factory=set)
     _active: dict[Budget, str] = field(default_factory=dict)
-    _borrowing: dict[Budget, asyncio.Task[Lease | None]] = field(default_factory=dict)
-    _not_before: dict[Budget, Microseconds] = field(default_factory=dict)
+    _borrowing: Borrowing = field(init=False)
     _levels: OrderedDict[Account, tuple[LevelStatus, ...]] = field(default_factory=OrderedDict)
     _named: dict[str, Lease] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Go on with the leases of the book; whatever was charged before may not be reported yet."""
+        self._borrowing = Borrowing(
+            self.book,
+            self.home,
+            self.clock,
+            terms=self.terms,
+            draw=self.draw,
+            counts=self.counts,
+            granted=self._take,
+            set_back=self._retire_all,
+        )
         for each in self.book.leases.values():
             self.unreported.add(each.local.root)
             self._note_name(each)
@@ -169,9 +159,14 @@ class Region:
             own={request.account: lambda last: last.plus(charged)}, paid=dict.fromkeys(names, paid)
         )
 
+    def is_idle(self, lease: Lease) -> bool:
+        """Return whether nothing was granted from a lease for a while."""
+        used = self.last_used.get(lease.lease_id, lease.granted_at)
+        return 2 * (self.clock() - used) >= self.terms.idle
+
     def is_borrowing(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""
-        return lease.lease_id in self.asking
+        return self._borrowing.is_asking(lease)
 
     def reservation_id(self, lease_id: str, unit_id: str) -> str:
         """Draw the id of a reservation in this region's ledger."""
@@ -297,86 +292,33 @@ class Region:
                 max(0, shown.spent.calls - before.spent.calls),
             )
         if lease.needs_renewal(used, self.clock()):
-            self._begin_to_borrow(lease.account, lease.unit_id, NOTHING)
+            self._borrowing.begin(lease.account, lease.unit_id, NOTHING)
 
     async def _borrowed(self, request: Reserve | Charge) -> bool:
         wanted = request.max_cost if isinstance(request, Reserve) else request.cost
-        task = self._begin_to_borrow(request.account, request.unit_id, wanted)
+        task = self._borrowing.begin(request.account, request.unit_id, wanted)
         if task is None:
             return False
         # One caller that leaves must not end what others wait for.
         lease = await asyncio.shield(task)
         return lease is not None and wanted.within(lease.share)
 
-    def _begin_to_borrow(
-        self, account: Account, unit_id: str, wanted: Cost
-    ) -> asyncio.Task[Lease | None] | None:
-        budget = account, unit_id
-        running = self._borrowing.get(budget)
-        if running is not None:
-            return running
-        if self.clock() < self._not_before.get(budget, 0):
-            return None
-        task = asyncio.get_running_loop().create_task(self._borrow(account, unit_id, wanted))
-        self._borrowing[budget] = task
-        task.add_done_callback(lambda _: self._borrowing.pop(budget, None))
-        return task
-
-    async def _borrow(self, account: Account, unit_id: str, wanted: Cost) -> Lease | None:
-        asked = Lease(lease_id=self.draw(), account=account, unit_id=unit_id)
-        self.asking.add(asked.lease_id)
-        try:
-            return await self._ask_for_lease(asked, wanted)
-        except (HomeUnavailableError, HomeRefusedError, StoreError):
-            self._not_before[account, unit_id] = self.clock() + PAUSE
-        except Exception as error:
-            log_internal_error(error)
-        finally:
-            self.asking.discard(asked.lease_id)
-        return None
-
-    async def _ask_for_lease(self, asked: Lease, wanted: Cost) -> Lease | None:
-        # What may have been granted has to be given back, even if this process ends before it is answered.
-        await self.book.note(asked)
-        own = self.book.own.get(asked.account, Own())
-        sent = self.clock()
-        self.counts.trips += 1
-        granted = await self.home.borrow(asked, wanted, own)
-        budget = asked.account, asked.unit_id
-        if isinstance(granted, NotLent):
-            self._not_before[budget] = self.clock() + PAUSE
-            await self.book.note(gone=(asked.lease_id,))
-            return None
-        lease = replace(
-            asked,
-            state=LeaseState.ACTIVE,
-            share=granted.share,
-            rest=granted.share,
-            granted_at=granted.granted_at,
-            ends_at=granted.ends_at,
-            window_start=granted.window_start,
-            window_end=granted.window_end,
-            is_sole=granted.is_sole,
-            levels=granted.levels,
-        )
-        if not clocks_agree(sent, self.clock(), granted.granted_at, self.terms):
-            self.counts.wrong_clock += 1
-            lease = lease.retired()
-
-        def with_share(own: Own) -> Own:
-            return own.moved_to(lease.window_start, lease.window_end).plus(lease.share)
-
-        await self.book.note(lease, own={asked.account: with_share})
+    def _take(self, lease: Lease) -> None:
+        """Grant from a new lease in the place of the last one."""
         self._note_name(lease)
-        if lease.state is LeaseState.RETIRING:
-            return None
+        budget = lease.account, lease.unit_id
         last = self.book.leases.get(self._active.get(budget, ""))
         self._active[budget] = lease.lease_id
         self.last_used[lease.lease_id] = self.clock()
         if last is not None:
             self.counts.renewed += 1
             self.book.leases[last.lease_id] = last.retired()
-        return lease
+
+    def _retire_all(self, root: str) -> None:
+        """Grant nothing more of what the home has forgotten that it lent."""
+        for each in list(self.book.leases.values()):
+            if each.account.root == root and each.state is LeaseState.ACTIVE:
+                self.stop_granting(each)
 
     def _is_paid_at_home(self, request: Reserve | Charge) -> bool:
         own = self.book.own.get(request.account)

@@ -11,7 +11,7 @@ from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING
-from budget_service.ledger.windows import SECOND
+from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.regions.lease import Lease, LeaseState, Own
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError, Reported
 from budget_service.regions.region import Region
@@ -24,6 +24,9 @@ BATCH_BYTES = 32 * 1024
 CHARGE_BYTES = 96
 # After so many roots without an answer the others are not tried.
 MOST_UNANSWERED = 2
+# The book forgets what was paid for at the home in a window that ended so long ago.
+KEPT_AFTER_WINDOW: Microseconds = DAY
+TIDIED_EVERY: Microseconds = 600 * SECOND
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class Upkeep:
         # How many charges of a root are sent at once, fewer after each failure, and how often it has failed since.
         self._most: dict[str, int] = {}
         self._failures: Counter[str] = Counter()
+        self._tidied: Microseconds = 0
 
     async def run(self) -> None:
         """Report and give back, again and again, until cancelled."""
@@ -74,6 +78,9 @@ class Upkeep:
                         "The home refuses to take a lease back.",
                         extra={"event": "lease.not_taken", "fields": {"reason": str(error)}},
                     )
+        if not 0 <= now - self._tidied < TIDIED_EVERY:
+            self._tidied = now
+            await region.book.forget(now - KEPT_AFTER_WINDOW)
         _raise_first(failed)
 
     async def report(self) -> None:
@@ -175,6 +182,7 @@ class Upkeep:
         for lease_id, each in zip(touched, reported, strict=True):
             lease = changed.get(lease_id, book.leases[lease_id])
             changed[lease_id] = lease.after_report(each.charged, is_known=each.is_known)
+            self.region.counts.add("charged", each.charged)
             if not each.is_known:
                 self.region.counts.unknown += 1
                 self._note_unknown(lease)
@@ -202,8 +210,10 @@ class Upkeep:
         returned = await region.home.give_back(lease.account, lease.lease_id, lease.reported)
         if returned is None:
             region.counts.lapsed += lease.state is LeaseState.RETIRING
+            region.counts.add("lapsed", lease.rest)
         else:
             region.counts.given_back += 1
+            region.counts.add("given_back", returned)
 
         def without_rest(own: Own) -> Own:
             is_counted = lease.state is LeaseState.RETIRING and lease.window_start == own.window_start

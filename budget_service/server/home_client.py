@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from google.protobuf.message import Message
 from google.rpc import code_pb2
+from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import budget_pb2, regions_pb2
 
@@ -20,6 +21,8 @@ from budget_service.server import messages, responses
 from budget_service.server.lending_service import REASONS
 
 Answered = TypeVar("Answered", bound=Message)
+
+_REGION_REFUSED = ("REGION_TAKEN", "NOT_LENDING")
 
 
 class HomeStatusError(Exception):
@@ -39,6 +42,14 @@ class HomeStatusError(Exception):
             code_pb2.UNKNOWN,
             code_pb2.INTERNAL,
         )
+
+    @property
+    def concerns_region(self) -> bool:
+        """Return whether the home refuses the region, and not what it asks."""
+        info = ErrorInfo()
+        reasons = [info.reason for each in self.status.details if each.Unpack(info)]
+        is_stranger = self.status.code in (code_pb2.PERMISSION_DENIED, code_pb2.UNAUTHENTICATED)
+        return is_stranger or any(each in _REGION_REFUSED for each in reasons)
 
 
 class Caller(Protocol):
@@ -67,7 +78,7 @@ class HomeClient:
         self._region = region
         self._instance = instance
 
-    async def borrow(self, lease: Lease, wanted: Cost, own: Own) -> Granted | NotLent:
+    async def borrow(self, lease: Lease, wanted: Cost, own: Own, last: str = "") -> Granted | NotLent:
         """Ask for a lease; see `Home`."""
         message = regions_pb2.BorrowBudgetRequest(
             account=budget_pb2.Account(path=lease.account.path),
@@ -77,6 +88,7 @@ class HomeClient:
             wanted=responses.cost_message(wanted, lease.unit_id),
             own=responses.cost_message(own.total, lease.unit_id),
             own_window_start=responses.timestamp(own.window_start),
+            last_lease_id=last,
         )
         answer = await self._call("BorrowBudget", message, regions_pb2.BorrowBudgetResponse)
         if answer.not_lent:
@@ -126,7 +138,7 @@ class HomeClient:
         except HomeStatusError as error:
             if error.is_transient:
                 raise HomeUnavailableError(str(error)) from None
-            raise HomeRefusedError(str(error)) from None
+            raise HomeRefusedError(str(error), concerns_region=error.concerns_region) from None
 
 
 def _cost(message: object) -> Cost:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections import Counter
@@ -26,11 +27,15 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["RegionService"].full_name
 MAX_REPORTED = 500
 # A region with the name of another one is refused for so long after that one was heard of.
 TAKEN_SECONDS = 30.0
+LOGGED_SECONDS = 60.0
 REASONS = {
     NotLent.TOO_LARGE: pb.NOT_LENT_TOO_LARGE,
     NotLent.NOT_SUPPORTED: pb.NOT_LENT_NOT_SUPPORTED,
     NotLent.REFUSED: pb.NOT_LENT_REFUSED,
+    NotLent.SET_BACK: pb.NOT_LENT_SET_BACK,
 }
+
+log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[a-z0-9-]{1,32}")
 _DRAWN = re.compile(r"[0-9a-f]{32}")
@@ -60,6 +65,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         self._runner = calls
         self._elapsed = elapsed
         self._regions: dict[str, tuple[str, float]] = {}
+        self._logged: dict[str, float] = {}
         self.counts: Counter[str] = Counter() if counts is None else counts
 
     async def BorrowBudget(
@@ -96,8 +102,14 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         if self._settings.current.configuration.counts_worst_cases:
             # Levels above an account count more than a charge there, so a share says nothing of what they may count.
             return pb.BorrowBudgetResponse(not_lent=pb.NOT_LENT_NOT_SUPPORTED)
-        found = await self._lending.lend(lease, region, wanted, own, terms)
+        last = _drawn(request.last_lease_id, "last_lease_id") if request.last_lease_id else ""
+        found = await self._lending.lend(lease, region, wanted, own, terms, last=last)
         self.counts["lent" if isinstance(found, Granted) else found.value.lower()] += 1
+        if found is NotLent.SET_BACK and self._is_to_be_logged("lease.unknown"):
+            log.error(
+                "A region knows a lease that this ledger does not: it was set back, as by restoring a backup.",
+                extra={"event": "lease.unknown"},
+            )
         if isinstance(found, NotLent):
             return pb.BorrowBudgetResponse(not_lent=REASONS[found])
         return _granted(found, lease)
@@ -157,9 +169,24 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         }
         known, _ = self._regions.get(name, (instance, now))
         if known != instance:
+            self.counts["taken"] += 1
+            if self._is_to_be_logged("region.taken"):
+                log.error(
+                    "Two regions have one name. The second one is lent nothing.",
+                    extra={"event": "region.taken", "fields": {"region": name}},
+                )
             raise rpc_errors.RefusalError(rpc_errors.region_taken(name))
         self._regions[name] = instance, now
         return name
+
+    def _is_to_be_logged(self, event: str) -> bool:
+        """Return whether an event was not logged in the last minute."""
+        now = self._elapsed()
+        last = self._logged.get(event)
+        is_due = last is None or now - last >= LOGGED_SECONDS
+        if is_due:
+            self._logged[event] = now
+        return is_due
 
 
 def _granted(found: Granted, lease: Lease) -> pb.BorrowBudgetResponse:

@@ -68,15 +68,22 @@ class LimitCache:
 
     async def recalled(self, request: CachedRequest) -> Answer | None:
         """Return the ledger's earlier answer to the same request, None if it has none; see `Store.apply`."""
+        answer = await self._recalled(request)
+        # The refusal of an id that was used for another request is no earlier answer.
+        return answer if answer is not None and answer.replayed else None
+
+    async def has_answered(self, request: CachedRequest) -> bool:
+        """Return whether the ledger remembers an answer to the request's id, whatever else was asked under it."""
+        return await self._recalled(request) is not None
+
+    async def _recalled(self, request: CachedRequest) -> Answer | None:
         # The store looks up payments by the last level, so there has to be one.
         kept = self._kept(request.account)
         levels = (LevelLimit(request.account, PLACEHOLDER_LIMIT),) if kept is None else kept.levels
         try:
-            answer = await self._store.apply(request, AppliedLimits(levels, NO_VERSION))
+            return await self._store.apply(request, AppliedLimits(levels, NO_VERSION))
         except LimitsChangedError:
             return None
-        # The refusal of an id that was used for another request is no earlier answer.
-        return answer if answer.replayed else None
 
     async def _applied(self, request: CachedRequest) -> Answer:
         limits = self._kept(request.account) or await self._look_up(request.account)

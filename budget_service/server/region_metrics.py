@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from budget_service.ledger.values import Unit
 from budget_service.regions.lease import LeaseState
 from budget_service.regions.region import Region
+from budget_service.stores.ledger_engine import RECLAIMED
 
 
 class RegionMetrics(Collector):
@@ -30,15 +31,29 @@ class RegionMetrics(Collector):
         held = GaugeMetricFamily(
             "gris_region_held", "What is left of all shares, as far as the home knows", labels=("unit",)
         )
+        idle = GaugeMetricFamily(
+            "gris_region_idle",
+            "The part of it that nobody has used for half of idle_seconds",
+            labels=("unit",),
+        )
         for unit in Unit:
             held.add_metric((unit.value,), sum(each.rest.of(unit) for each in leases))
+            unused = (each for each in leases if region.is_idle(each))
+            idle.add_metric((unit.value,), sum(each.rest.of(unit) for each in unused))
         yield held
+        yield idle
+        units = CounterMetricFamily(
+            "gris_region_units", "Units borrowed, and what became of them", labels=("event", "unit")
+        )
+        for (event, unit), count in region.counts.units.items():
+            units.add_metric((event, unit.value), count)
+        yield units
         states = GaugeMetricFamily("gris_region_leases", "Leases by state", labels=("state",))
         for state in LeaseState:
             states.add_metric((state.value,), sum(each.state is state for each in leases))
         yield states
         counts = CounterMetricFamily("gris_region_events", "What the region has done", labels=("event",))
-        for name, count in vars(region.counts).items():
+        for name, count in region.counts.events.items():
             counts.add_metric((name,), count)
         yield counts
 
@@ -56,3 +71,9 @@ class LendingMetrics(Collector):
         for name, count in self._counts.items():
             family.add_metric((name,), count)
         yield family
+        reclaimed = CounterMetricFamily(
+            "gris_lending_reclaimed", "Units spent because a region was lost", labels=("unit",)
+        )
+        for unit in Unit:
+            reclaimed.add_metric((unit.value,), RECLAIMED[unit])
+        yield reclaimed

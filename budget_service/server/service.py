@@ -30,7 +30,7 @@ from budget_service.ledger.outcomes import (
     Reserved,
 )
 from budget_service.ledger.reading import Statement, check
-from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve, is_lease
+from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Mode
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
@@ -40,6 +40,7 @@ from budget_service.server.policy_statements import (
     TooManyStatementsError,
     policy_statements_of,
 )
+from budget_service.server.region_shares import add_region_shares
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
 from budget_service.server.tickets import Release, TicketVerifier
@@ -188,19 +189,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         if request.with_policy_statements:
             await self._add_statements(message, account, found)
         if request.with_region_shares:
-            await self._add_region_shares(message, account)
+            async with self._reader_slot():
+                await add_region_shares(message, self._store, account, found)
         return message
-
-    async def _add_region_shares(self, message: pb.GetBudgetResponse, account: Account) -> None:
-        page = await self._store.balances(account.root, "", 1)
-        shares = (each for each in page.reservations if is_lease(each.reservation_id))
-        for each in sorted(shares, key=lambda share: (share.query_id, share.expires_at)):
-            if each.account == account:
-                message.region_shares.add(
-                    region=each.query_id,
-                    held=responses.cost_message(each.held, each.unit_id),
-                    ends_at=responses.timestamp(each.expires_at),
-                )
 
     async def _add_statements(
         self, message: pb.GetBudgetResponse, account: Account, found: Statement

@@ -1,4 +1,4 @@
-"""Makes the secrets and the folders that compose.yaml mounts, and `.env`, which says whose they are.
+"""Makes the secrets and the folders that the compose files mount, and `.env`, which says whose they are.
 
     python3 deploy/compose/prepare.py
 
@@ -16,9 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
 # What containers write: the ledger and, apart from it, its high-water mark, the gateway's releases and history, the
-# certificates of the gateway and two callers, and tables of the adaptive bound. And, apart from the releases, the
-# folder of their key.
-FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases")
+# certificates of the gateway and two callers, tables of the adaptive bound, and what the console has. And, apart from
+# the releases, the folder of their key.
+FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases", "console")
+# Of compose.regions.yaml: the ledgers of the home and both regions, and the members of etcd.
+REGIONS = ("certificates", "home", "eu", "us", "etcd-1", "etcd-2", "etcd-3")
 
 _REDIS = """\
 # Every charge is on the disk before it is answered, and nothing is ever evicted.
@@ -34,7 +36,13 @@ def prepare(root: Path) -> None:
     """Write what is missing below `root`, the folder of compose.yaml; raises OSError where that cannot be done."""
     folder = root / ".gris" / "compose"
     user, group = (os.getuid(), os.getgid()) if os.getuid() else (IMAGE_USER, IMAGE_USER)
-    for each in (folder, *(folder / name for name in FOLDERS)):
+    regions = folder / "regions"
+    for each in (
+        folder,
+        *(folder / name for name in FOLDERS),
+        regions,
+        *(regions / name for name in REGIONS),
+    ):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.chown(each, user, group)
     password = secrets.token_hex(KEY_BYTES)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dp_service.bounding.order import table_salt
@@ -34,6 +34,7 @@ from dp_service.queries.intervals import (
     points,
     universe_of,
 )
+from dp_service.queries.lookups import Entries
 from dp_service.queries.structured import (
     VALUES_OF,
     Bound,
@@ -56,17 +57,36 @@ _ROWS_OF_A_MEMBER = "rows of a member"
 
 
 @dataclass(frozen=True)
+class QueryLookup:
+    """How a column's values follow from another column of the table: its `key`, whose values have the texts `entries`.
+
+    `hash` names the file that says so, and so the entries.
+    """
+
+    key: QueryColumn
+    entries: Entries = field(compare=False, repr=False)
+    hash: str
+
+
+@dataclass(frozen=True)
 class QueryColumn:
     """A column that the question groups by or restricts.
 
     `null_value` stands for NULL; None: rows with NULL are left out. `stored` is the unit of timestamps that are stored
-    as integers; None: the column holds none.
+    as integers; None: the column holds none. `lookup` None: the table has the column; otherwise NULL is a key that has
+    no text, and a row whose key is left out is left out, too.
     """
 
     name: str
     type: ColumnType
     null_value: Value | None
     stored: TimeUnit | None = None
+    lookup: QueryLookup | None = None
+
+    @property
+    def of_table(self) -> QueryColumn:
+        """The column of the table that its values are read from."""
+        return self if self.lookup is None else self.lookup.key
 
     @property
     def universe(self) -> Interval:
@@ -209,9 +229,10 @@ def canonicalise(
     """
     bucketed = None if bucket is None else bucket[0].column.name
     columns = [table.column(name) for name in query.dimensions]
-    mentioned = {
-        column.name: column for column in _mentioned(query, table, columns, closed=closed_before is not None)
-    }
+    named = list(_mentioned(query, table, columns, closed=closed_before is not None))
+    # What is looked up is the value of a key, so a row whose key is left out is left out.
+    keys = [column.lookup.key for column in named if column.lookup is not None]
+    mentioned = {column.name: column for column in (*named, *keys)}
     dimensions = [column for column in columns if column.name != bucketed]
     domains = restricted_values(dimensions)
     restrictions = [
@@ -292,7 +313,9 @@ def _restricts_time(query: HistogramQuery) -> bool:
 def query_column(column: Column) -> QueryColumn:
     """Return what a question's meaning has of a column."""
     stored = None if column.timestamps is None else column.timestamps.stored
-    return QueryColumn(column.name, column.type, column.value_for_null, stored)
+    lookup = column.lookup
+    found = None if lookup is None else QueryLookup(query_column(lookup.key), lookup.entries, lookup.hash)
+    return QueryColumn(column.name, column.type, column.value_for_null, stored, found)
 
 
 def _restriction(
@@ -308,7 +331,7 @@ def _restriction(
     """
     filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
-        return _text_restriction(column, filters, domain)
+        return _text_restriction(column, filters, _all_texts(column) if domain is None else domain)
     universe = query_column(column).universe
     allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
     for each in filters:
@@ -325,6 +348,14 @@ def _restriction(
     if column.nulls is Nulls.KEEP and allowed == (universe,) and column.type is not ColumnType.DATE:
         return None
     return OrdinalRestriction(query_column(column), allowed)
+
+
+def _all_texts(column: Column) -> Iterable[Value] | None:
+    """Return all texts that a column can have, if it is looked up; None: any text."""
+    if column.lookup is None:
+        return None
+    null = column.value_for_null
+    return column.lookup.values | (frozenset() if null is None else {null})
 
 
 def _text_restriction(
@@ -469,7 +500,16 @@ def _column_bytes(column: QueryColumn) -> bytes:
     null_value = b"drop" if column.null_value is None else length_prefixed(b"keep", _value(column.null_value))
     # Nothing more for a column of another type: its questions keep the fingerprints that they have.
     stored = () if column.stored is None else (column.stored.name.lower().encode(),)
-    return length_prefixed(column.name.encode(), column.type.encode(), null_value, *stored)
+    return length_prefixed(
+        column.name.encode(), column.type.encode(), null_value, *stored, *_lookup_bytes(column.lookup)
+    )
+
+
+def _lookup_bytes(lookup: QueryLookup | None) -> tuple[bytes, ...]:
+    """Encode a lookup; the label tells it from the unit of timestamps, which no looked-up column has."""
+    if lookup is None:
+        return ()
+    return (length_prefixed(b"lookup", _column_bytes(lookup.key), lookup.hash.encode()),)
 
 
 def _value(value: Value) -> bytes:

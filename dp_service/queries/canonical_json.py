@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ from dp_service.queries.canonical import (
     OrdinalRestriction,
     QueryBucket,
     QueryColumn,
+    QueryLookup,
     QueryQuantiles,
     QueryValue,
     Restriction,
@@ -38,21 +40,46 @@ def query_to_json(query: CanonicalQuery) -> dict[str, Any]:
         **({"values": list(map(_summed_to_json, query.values))} if query.values else {}),
         **({} if query.quantiles is None else {"quantiles": _quantiles_to_json(query.quantiles)}),
         **({} if query.bucket is None else {"bucket": _bucket_to_json(query.bucket)}),
+        **_lookups_to_json(query),
     }
 
 
 def query_from_json(body: dict[str, Any]) -> CanonicalQuery:
     """Return the question that `query_to_json` wrote."""
+    lookups = {name: _lookup_from_json(each) for name, each in body.get("lookups", {}).items()}
     return CanonicalQuery(
         table=body["table"],
         member=body["member"],
-        dimensions=tuple(map(_column_from_json, body["dimensions"])),
+        dimensions=tuple(_column_from_json(each, lookups) for each in body["dimensions"]),
         measure=Measure[body["measure"]],
         clip=body["clip"],
-        restrictions=tuple(map(_restriction_from_json, body["restrictions"])),
+        restrictions=tuple(_restriction_from_json(each, lookups) for each in body["restrictions"]),
         values=tuple(map(_summed_from_json, body.get("values", ()))),
         quantiles=_quantiles_from_json(body["quantiles"]) if "quantiles" in body else None,
         bucket=_bucket_from_json(body["bucket"]) if "bucket" in body else None,
+    )
+
+
+def _lookups_to_json(query: CanonicalQuery) -> dict[str, Any]:
+    """Return each looked-up column's lookup, once by the column's name; nothing if there is none."""
+    columns = [*query.dimensions, *(each.column for each in query.restrictions)]
+    found = {each.name: _lookup_to_json(each.lookup) for each in columns if each.lookup is not None}
+    return {"lookups": found} if found else {}
+
+
+def _lookup_to_json(lookup: QueryLookup) -> dict[str, Any]:
+    return {
+        "key": _column_to_json(lookup.key),
+        "hash": lookup.hash,
+        "entries": [[_plain(key), text] for key, text in lookup.entries],
+    }
+
+
+def _lookup_from_json(body: dict[str, Any]) -> QueryLookup:
+    key = _column_from_json(body["key"], {})
+    entries = [(_value_from_json(value, key.type, None), text) for value, text in body["entries"]]
+    return QueryLookup(
+        key, tuple((value, text) for value, text in entries if value is not None), body["hash"]
     )
 
 
@@ -113,7 +140,7 @@ def _bucket_to_json(bucket: QueryBucket) -> dict[str, Any]:
 
 def _bucket_from_json(body: dict[str, Any]) -> QueryBucket:
     return QueryBucket(
-        _column_from_json(body["column"]),
+        _column_from_json(body["column"], {}),
         BucketLength[body["length"]],
         body["zone"],
         TimeUnit[body["unit"]],
@@ -121,19 +148,23 @@ def _bucket_from_json(body: dict[str, Any]) -> QueryBucket:
 
 
 def _column_to_json(column: QueryColumn) -> dict[str, Any]:
-    value = column.null_value
     return {
         "name": column.name,
         "type": column.type.name,
-        "null_value": value if value is None or isinstance(value, str) else ordinal(value),
+        "null_value": _plain(column.null_value),
         "stored": None if column.stored is None else column.stored.name,
     }
 
 
-def _column_from_json(body: dict[str, Any]) -> QueryColumn:
+def _plain(value: Value | None) -> str | int | None:
+    return value if value is None or isinstance(value, str) else ordinal(value)
+
+
+def _column_from_json(body: dict[str, Any], lookups: Mapping[str, QueryLookup]) -> QueryColumn:
     stored = None if body["stored"] is None else TimeUnit[body["stored"]]
     kind = ColumnType[body["type"]]
-    return QueryColumn(body["name"], kind, _value_from_json(body["null_value"], kind, stored), stored)
+    null_value = _value_from_json(body["null_value"], kind, stored)
+    return QueryColumn(body["name"], kind, null_value, stored, lookups.get(body["name"]))
 
 
 def _value_from_json(value: str | int | None, kind: ColumnType, stored: TimeUnit | None) -> Value | None:
@@ -159,8 +190,8 @@ def _restriction_to_json(restriction: Restriction) -> dict[str, Any]:
             return {"column": column, "intervals": [[each.start, each.end] for each in restriction.intervals]}
 
 
-def _restriction_from_json(body: dict[str, Any]) -> Restriction:
-    column = _column_from_json(body["column"])
+def _restriction_from_json(body: dict[str, Any], lookups: Mapping[str, QueryLookup]) -> Restriction:
+    column = _column_from_json(body["column"], lookups)
     if "values" in body:
         return TextRestriction(column, tuple(body["values"]), body["excluded"])
     return OrdinalRestriction(column, tuple(Interval(start, end) for start, end in body["intervals"]))

@@ -21,6 +21,7 @@ from dp_service.queries.policy_buckets import check_buckets, offered_buckets
 from dp_service.queries.policy_contributions import check_contributions, contributions_of
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
+from dp_service.queries.policy_lookups import with_lookups
 from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
 from dp_service.queries.policy_schema import (
@@ -201,6 +202,9 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         _column(column, each, zone, (*path, "columns", column), fault)
         for column, each in sorted(schema.columns.items())
     ]
+    columns = with_lookups(
+        columns, schema.columns, (*path, "columns"), fault.directory, fault, member=schema.member
+    )
     _protect_member(schema.member, columns, path, fault)
     if schema.time is not None:
         _add_time_column(schema.time, columns, (*path, "time"), fault)

@@ -135,12 +135,18 @@ def _of_copy(table: Table, block: ContributionsSchema) -> _Found:
 def _of_elements(table: Table, elements: list[str]) -> _Found:
     if len(set(elements)) < len(elements):
         yield "elements", "expected each column once"
-    grouped = {column.name for column in table.columns if column.group_by}
+    grouped = {column.name for column in table.own_columns if column.group_by}
     for name in elements:
         if name not in grouped:
             yield "elements", f"{name}: expected a column that questions may group by"
-    if elements and grouped - set(elements):
-        others = ", ".join(sorted(grouped - set(elements)))
+    # Of a copy that is bounded by a key, members have no more of what is looked up by it.
+    looked_up = {
+        column.name
+        for column in table.columns
+        if column.group_by and column.lookup is not None and column.lookup.key.name not in elements
+    }
+    if elements and (grouped | looked_up) - set(elements):
+        others = ", ".join(sorted((grouped | looked_up) - set(elements)))
         yield "elements", f"a copy is bounded by these columns alone: expected no group_by for {others}"
 
 

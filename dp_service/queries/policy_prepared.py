@@ -107,13 +107,17 @@ def _of_manifest(table: Table, manifest: PairsManifest) -> Iterator[str]:
         yield from _of_element(name, listed.get(name), table)
     for name in manifest.attributes:
         column = listed.get(name)
-        if column is None or not column.attribute or name == table.member:
+        is_attribute = column is not None and column.attribute and column.lookup is None
+        if not is_attribute or name == table.member:
             yield f"{name} is an attribute in the copy: expected attribute: true for this column"
 
 
 def _of_element(name: str, column: Column | None, table: Table) -> Iterator[str]:
     if column is None or not column.group_by:
         yield f"{name} is part of the copy's elements: expected a column that questions may group by"
+    elif column.lookup is not None:
+        # The copy counts pairs with what it holds, and not with what a file says of it now.
+        yield f"{name} is part of the copy's elements: expected a column of the table, and not a looked-up one"
     elif column.nulls is Nulls.KEEP:
         # A member may have a row with NULL and one with the value that stands for it: two rows in one element.
         yield f"{name} is part of the copy's elements: expected nulls: drop, for the copy has no rows without it"

@@ -158,6 +158,12 @@ def _of_changes(table: Table, path: KeyPath) -> _Warnings:
 
 
 def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
+    if column.lookup is not None:
+        yield (
+            (*path, "lookup", "file"),
+            "a promise that nothing checks: the file is public, and was not made from the data; its keys are in "
+            f"queries, and its texts, of {len(column.lookup.entries)} keys, in answers",
+        )
     null = column.value_for_null
     # With a domain, only its values are counted.
     counts_null = null is not None and (column.domain is None or null in column.domain)
@@ -173,12 +179,16 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
             f"keep, but the domain does not list the null value {null!r}: questions that group by the column leave out "
             "rows without a value",
         )
-    if column not in table.usable_columns and column.name != table.member:
+    is_key = any(each.lookup is not None and each.lookup.key.name == column.name for each in table.columns)
+    if column not in table.usable_columns and column.name != table.member and not is_key:
         yield path, "listed, but questions may neither group by it nor filter on it"
 
 
 def is_promise(column: Column, table: Table) -> bool:
     """Return whether the guarantee rests on the column's Delta, which nothing checks when a question is asked."""
+    if column.lookup is not None and column.delta == column.lookup.key.delta:
+        # It follows from what is promised of the key.
+        return False
     return column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table))
 
 

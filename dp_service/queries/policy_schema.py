@@ -52,6 +52,8 @@ BUCKET_COLUMN = "gris_bucket"
 FIRST_COUNT_COLUMN = "gris_first_count"
 MEMBER_COUNT_COLUMN = "gris_member_count"
 CELL_COLUMN = "gris_cell"
+LOOKUP_COLUMNS = ("gris_key", "gris_text")
+"""What a query calls the keys of a lookup, and their texts."""
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
@@ -165,6 +167,14 @@ _Domain = Annotated[
 ]
 
 
+class LookupSchema(_Strict):
+    """A column whose values are looked up: by which column, in which file, and the SHA-256 of the file."""
+
+    column: Identifier
+    file: Annotated[str, Field(min_length=1, max_length=1024)]
+    hash: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""
 
@@ -182,6 +192,7 @@ class ColumnSchema(_Strict):
     nulls: Annotated[Nulls, Field(strict=False)] | None = None
     null_value: object = None
     attribute: bool = False
+    lookup: LookupSchema | None = None
 
 
 class TimeSchema(_Strict):
@@ -195,6 +206,7 @@ class TimeSchema(_Strict):
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
     complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
     replaced_rows: Literal["until_closed"] | None = None
+    replaced_by: Literal["same_member"] | None = None
     offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5)] = []
 

@@ -21,7 +21,12 @@ def stream_of(schema: TimeSchema) -> Stream | None:
     """Return what the policy says of a table's stream; None: it knows of none."""
     if schema.complete_by is None:
         return None
-    return Stream(schema.complete_by, schema.replaced_rows is not None, schema.offline_part is not None)
+    return Stream(
+        schema.complete_by,
+        replaced_until_closed=schema.replaced_rows is not None,
+        offline_days_are_whole=schema.offline_part is not None,
+        replaced_by_same_member=schema.replaced_by is not None,
+    )
 
 
 def check_streams(schema: PolicySchema, fault: _Faults) -> None:
@@ -31,13 +36,18 @@ def check_streams(schema: PolicySchema, fault: _Faults) -> None:
             continue
         path = ("tables", name, "time")
         if table.time.complete_by is None:
-            for key in ("replaced_rows", "offline_part"):
+            for key in ("replaced_rows", "replaced_by", "offline_part"):
                 if getattr(table.time, key) is not None:
                     fault(
                         (*path, key),
                         "expected complete_by as well: it is about a table that takes in a stream",
                     )
             continue
+        if table.time.replaced_by is not None and table.time.replaced_rows is None:
+            fault(
+                (*path, "replaced_by"),
+                "expected replaced_rows as well: it is about a table whose rows are replaced",
+            )
         if table.time.refresh is None:
             fault(
                 (*path, "complete_by"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
-from dp_service.queries.intervals import UNIVERSES, Interval, written
+from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written
 from dp_service.queries.pairs_manifest import NO_PERIOD, PERIOD_COLUMN, PREVIOUS_COLUMN
 from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.structured import Value
@@ -68,14 +69,33 @@ def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
     restrictions = {each.column.name: each for each in query.restrictions}
     bucket = query.bucket
     dimensions = {
-        dimension.name if bucket is None or dimension.name != BUCKET_COLUMN else bucket.column.name
+        dimension.of_table.name if bucket is None or dimension.name != BUCKET_COLUMN else bucket.column.name
         for dimension in query.dimensions
     }
+    restricted = {each.column.of_table.name for each in query.restrictions}
     listed = {column.name: column for column in table.columns}
+    keys = _looked_up(query)
     return tuple(
-        _read(name, listed.get(name), restrictions.get(name))
-        for name in sorted({*dimensions, *restrictions, query.member})
+        _read(name, listed.get(name), restrictions.get(name), keys.get(name))
+        for name in sorted({*dimensions, *restricted, query.member})
     )
+
+
+def _looked_up(query: CanonicalQuery) -> Mapping[str, Interval]:
+    """Return the span of the integers that each column of keys is compared with, to look them up."""
+    columns = [*query.dimensions, *(each.column for each in query.restrictions)]
+    lookups = [each.lookup for each in columns if each.lookup is not None]
+    spans = [
+        (each.key.name, Interval(ordinal(each.entries[0][0]), ordinal(each.entries[-1][0]) + 1))
+        for each in lookups
+        if each.key.type is ColumnType.INT64
+    ]
+    return {name: _hull(each for of, each in spans if of == name) for name, _ in spans}
+
+
+def _hull(intervals: Iterable[Interval]) -> Interval:
+    found = list(intervals)
+    return Interval(min(each.start for each in found), max(each.end for each in found))
 
 
 def columns_read_of_pairs(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
@@ -87,12 +107,15 @@ def columns_read_of_pairs(query: CanonicalQuery, table: Table) -> tuple[ReadColu
     return tuple(sorted((*kept, *own), key=lambda each: each.name))
 
 
-def _read(name: str, column: Column | None, restriction: Restriction | None) -> ReadColumn:
+def _read(
+    name: str, column: Column | None, restriction: Restriction | None, keys: Interval | None
+) -> ReadColumn:
     if column is None:
         # Only the member column can be named without being listed.
         return ReadColumn(name, None, MISSING_MEMBER, None)
     stored = None if column.timestamps is None else column.timestamps.stored
-    return ReadColumn(name, column.type, column.null_value, _numbers(restriction), stored)
+    numbers = [each for each in (_numbers(restriction), keys) if each is not None]
+    return ReadColumn(name, column.type, column.null_value, _hull(numbers) if numbers else None, stored)
 
 
 def _numbers(restriction: Restriction | None) -> Interval | None:

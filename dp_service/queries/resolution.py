@@ -32,9 +32,20 @@ from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains, restri
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
+from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
-from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
+from dp_service.queries.structured import (
+    VALUES_OF,
+    Filter,
+    HistogramQuery,
+    In,
+    Measure,
+    NotIn,
+    Range,
+    Value,
+    type_of,
+)
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
 from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
@@ -52,12 +63,16 @@ D_BAR_PER_K = 10
 
 @dataclass(frozen=True)
 class ClosedStream:
-    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`."""
+    """What must hold of a stream: its rows are in of the values of the time column from `start` to before `end`.
+
+    `member` is the column of the members.
+    """
 
     time_column: str
     start: int
     end: int
     stated: Stream
+    member: str
 
 
 @dataclass(frozen=True)
@@ -264,6 +279,8 @@ def _parameters(
     tau = table.tau(query.measure)
     if not dimensions:
         table.require_total(query.measure)
+    _require_bounded_rows(query, table, dimensions)
+    _require_few_lookups(table, dimensions)
     domains = grouped_domains(dimensions)
     mechanism = mechanism_for(table, dimensions)
     # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
@@ -286,6 +303,36 @@ def _parameters(
         clips=table.clip_of(query) is not None,
         listing=_listing(query),
     )
+
+
+def _require_bounded_rows(query: HistogramQuery, table: Table, dimensions: Sequence[Column]) -> None:
+    """Refuse rows whose number a promise bounds in one element of a column, and not of what is looked up.
+
+    All elements of a member may have the same looked-up value.
+    """
+    if query.measure is not Measure.EVENTS or table.clip_of(query) is not None:
+        return
+    if not dimensions or any(each.lookup is None and each.name != BUCKET_COLUMN for each in dimensions):
+        return
+    name = next((each.name for each in dimensions if each.lookup is not None), None)
+    if name is not None:
+        raise RefusedByPolicyError(
+            Rule.MEASURE,
+            f"COUNT(*) by {name} alone is not offered for the table {table.name}: the policy assumes how many rows a "
+            "member has in one element of a column of the table (tau_is: assumed), which bounds no looked-up value. "
+            "It is offered where the policy clips (tau_is: clipped)",
+        )
+
+
+def _require_few_lookups(table: Table, dimensions: Sequence[Column]) -> None:
+    """Refuse a second look whose query would repeat the keys of one lookup for each value of another."""
+    looked_up = [each.name for each in dimensions if each.lookup is not None]
+    takes_two = table.contributions is not None and table.contributions.names is not None
+    if takes_two and len(looked_up) > 1 and any(each.domain is None for each in dimensions):
+        raise QuestionError(
+            "dimensions",
+            f"expected at most one looked-up column beside one of an unknown domain, got {listed(looked_up)}",
+        )
 
 
 def _listing(query: HistogramQuery) -> Listing | None:
@@ -327,7 +374,7 @@ def _stream(table: Table, query: CanonicalQuery) -> ClosedStream | None:
     if table.time is None or table.time.stream is None:
         return None
     name = table.time.name
-    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream)
+    return ClosedStream(name, query.start_of(name), query.end_of(name), table.time.stream, table.member)
 
 
 def _window(table: Table, closed_before: int | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ from pathlib import Path
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import RefusedByPolicyError, Rule
+from dp_service.queries.lookups import Entries
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure, Value
@@ -106,6 +107,26 @@ def _ratio(number: Fraction) -> bytes:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """A public function from the values of another column to texts.
+
+    Attributes:
+        key: The column whose values are looked up.
+        entries: Each key with its text, ascending by key.
+        hash: Names the file that says so, by its content.
+    """
+
+    key: Column
+    entries: Entries = field(compare=False, repr=False)
+    hash: str
+
+    @property
+    def values(self) -> frozenset[str]:
+        """The texts that some key has."""
+        return frozenset(value for _, value in self.entries)
+
+
+@dataclass(frozen=True)
 class Column:
     """A column that the policy lists.
 
@@ -123,6 +144,8 @@ class Column:
         publication: What the domain cost everyone who may see it; None: it was not published from the data.
         timestamps: What a column of timestamps holds; None: it is of another type.
         attribute: Whether every member has one value of the column, in all rows.
+        lookup: How its values follow from those of another column; a key without a text then stands for NULL. None: the
+            table has the column.
     """
 
     name: str
@@ -136,6 +159,7 @@ class Column:
     publication: Publication | None = None
     timestamps: Timestamps | None = None
     attribute: bool = False
+    lookup: Lookup | None = None
 
     @property
     def value_for_null(self) -> Value | None:
@@ -448,6 +472,11 @@ class Table:
         """The columns that questions can group by or filter on, by name."""
         usable = [column for column in self.columns if column.group_by or self.operators(column)]
         return tuple(sorted(usable, key=lambda column: column.name))
+
+    @property
+    def own_columns(self) -> tuple[Column, ...]:
+        """The columns that the table has itself, and not by looking them up."""
+        return tuple(column for column in self.columns if column.lookup is None)
 
     @property
     def measures(self) -> tuple[OfferedMeasure, ...]:

@@ -62,12 +62,14 @@ class Stream:
     """The stream that a table takes in.
 
     `replaced_until_closed`: newer rows may replace older ones, but none of a closed period. `offline_days_are_whole`:
-    it may have an offline part, which holds every row of each day up to its last one. Its author promises both.
+    it may have an offline part, which holds every row of each day up to its last one. `replaced_by_same_member`: rows
+    with one key are of one member, though the member may not be part of the key. Its author promises all three.
     """
 
     complete_by: CompleteBy
     replaced_until_closed: bool = False
     offline_days_are_whole: bool = False
+    replaced_by_same_member: bool = False
 
 
 @dataclass(frozen=True)

@@ -253,6 +253,7 @@ def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.C
         null_value=_null_value(column),
         published=_published(column),
         other_mechanism=_other_mechanism(column, table),
+        looked_up_by="" if column.lookup is None else column.lookup.key.name,
     )
 
 

@@ -47,6 +47,7 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
             *_sums(parameters),
             _mechanism(parameters),
         ]
+    lines.extend(_lookups(resolution))
     if resolution.requested_k is not None:
         lines.append(
             f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."
@@ -78,15 +79,32 @@ def _stream(resolution: Resolution) -> Iterator[str]:
                 "The table takes in a stream: that its rows are in by the time a period is closed is a promise of the "
                 "policy's author, and only a consumer that has stopped is noticed."
             )
-    if stated.replaced_until_closed:
+    if stated.replaced_by_same_member:
         yield (
             "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by "
             "one of the same member, is a promise of the policy's author, and nothing checks it."
+        )
+    elif stated.replaced_until_closed:
+        yield (
+            "Newer rows replace older ones with their key, of which the member is a part: that none of a closed period "
+            "is replaced is a promise of the policy's author, and nothing checks it."
         )
     if stated.offline_days_are_whole:
         yield (
             "If the table has an offline part, that it holds all rows of the stream up to its last day is a promise of "
             "the policy's author, and nothing checks it."
+        )
+
+
+def _lookups(resolution: Resolution) -> Iterator[str]:
+    """Yield by which column each looked-up one is looked up, and what becomes of keys without a text."""
+    query = resolution.query
+    named = [*query.dimensions, *(each.column for each in query.restrictions)]
+    for column in dict.fromkeys(each for each in named if each.lookup is not None):
+        rest = "are left out" if column.null_value is None else f"count as {column.null_value}"
+        yield (
+            f"{column.name} is looked up by {column.of_table.name} in a public file, before anything is counted; rows "
+            f"whose {column.of_table.name} it does not have {rest}."
         )
 
 

@@ -303,6 +303,9 @@ def closed_stream(stream: ClosedStream | None) -> dp_pb2.ClosedStream | None:
         complete_by=_COMPLETE_BY[stream.stated.complete_by],
         replaced_until_closed=stream.stated.replaced_until_closed,
         offline_days_are_whole=stream.stated.offline_days_are_whole,
+        # Only a table whose rows are replaced has a key.
+        member_column=stream.member if stream.stated.replaced_until_closed else "",
+        replaced_by_same_member=stream.stated.replaced_by_same_member,
     )
 
 

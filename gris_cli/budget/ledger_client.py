@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -43,7 +43,8 @@ class RegionShare:
 class Budget:
     """What an account has on each level, and what its root counts in; no `next_unit_id`: nothing else is planned.
 
-    `closed` is the path of the widest level that is closed, empty if none is. `held_by` says what regions hold of it.
+    `closed` is the path of the widest level that is closed, empty if none is. `held_by` says what regions hold of it,
+    and `lost_by` what was spent because they were lost.
     """
 
     levels: tuple[Level, ...]
@@ -53,6 +54,14 @@ class Budget:
     seconds_ahead: float
     closed: tuple[str, ...] = ()
     held_by: tuple[RegionShare, ...] = ()
+    lost_by: tuple[RegionShare, ...] = ()
+
+
+def _shares(shares: Iterable[budget_pb2.RegionShare]) -> tuple[RegionShare, ...]:
+    return tuple(
+        RegionShare(each.region, each.held.information, each.held.calls, format_timestamp(each.ends_at))
+        for each in shares
+    )
 
 
 class Ledger:
@@ -78,12 +87,8 @@ class Ledger:
             else "",
             seconds_ahead=response.clock_ahead.ToTimedelta().total_seconds(),
             closed=tuple(response.closed_level),
-            held_by=tuple(
-                RegionShare(
-                    each.region, each.held.information, each.held.calls, format_timestamp(each.ends_at)
-                )
-                for each in response.region_shares
-            ),
+            held_by=_shares(response.region_shares),
+            lost_by=_shares(response.lapsed_shares),
         )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:

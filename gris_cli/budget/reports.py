@@ -60,6 +60,14 @@ def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
         )
         for each in found.held_by
     ]
+    notes += [
+        (
+            f"lost by {each.region}",
+            f"{each.information} information units and {each.calls} calls: not reported when its share ended on "
+            f"{each.until} (UTC); part of spent",
+        )
+        for each in found.lost_by
+    ]
     if found.seconds_ahead:
         ahead = timedelta(seconds=round(found.seconds_ahead))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))

@@ -188,7 +188,9 @@ class ClosedStream:
 
     The numbers are values of `time_column`, whose period is closed before a query with them is made.
     `replaced_until_closed`: newer rows may replace older ones, but none of a closed period. `offline_days_are_whole`:
-    an offline part of the table, if it has one, holds every row of each day up to its last one.
+    an offline part of the table, if it has one, holds every row of each day up to its last one. Where rows are
+    replaced, `member` has to be part of their key, unless `replaced_by_same_member`: rows with one key are of one
+    member.
     """
 
     time_column: str
@@ -197,6 +199,8 @@ class ClosedStream:
     complete_by: CompleteBy
     replaced_until_closed: bool = False
     offline_days_are_whole: bool = False
+    member: str = ""
+    replaced_by_same_member: bool = False
 
 
 @dataclass(frozen=True)

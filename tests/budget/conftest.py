@@ -49,7 +49,7 @@ def tuning() -> Tuning:
     return UNHURRIED
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("redis")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """Run one Redis for all tests that leave it alive."""
@@ -57,7 +57,7 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("postgres")
 def shared_postgres() -> Iterator[PostgresServer]:
     """Run one PostgreSQL for all tests that leave it alive."""
@@ -65,7 +65,7 @@ def shared_postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("postgres")
 def private_postgres() -> Iterator[PostgresServer]:
     """Run one PostgreSQL for all tests that kill it or change its settings."""
@@ -73,7 +73,7 @@ def private_postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("etcd")
 def shared_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
     """Run one cluster of etcd for all tests that leave it as it is; each has a ledger of its own there.

@@ -696,7 +696,8 @@ def commands_of_the_guide() -> list[list[str]]:
 def takes_minutes(words: list[str]) -> bool:
     """Return whether a command works out an adaptive bound of thousands of units, some for a search."""
     searches = words[2:3] == ["solve"] and "--epsilon-per" not in words and "--gaussian" not in words
-    return "500" in words or words[2:] == ["guarantee"] or searches
+    of_the_defaults = words[2:] in (["guarantee"], ["guarantee", "--delta-once"])
+    return "500" in words or of_the_defaults or searches
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write what is mounted into the containers: policy, budgets, and secrets that the containers' user may read."""
     folder = tmp_path_factory.mktemp("configuration")
@@ -54,7 +54,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("process")
 def network() -> Iterator[Network]:
     """Make the network that all containers are on."""
@@ -64,7 +64,7 @@ def network() -> Iterator[Network]:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("containers")
 def services(configuration: Path, network: Network) -> Iterator[Services]:
     """Start the stores and the services; stop them in the end."""
@@ -97,7 +97,7 @@ def _postgres() -> DockerContainer:
     return DockerContainer(image).with_envs(**POSTGRES)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def duckdb() -> Iterator[DuckDBEngine]:
     """Return an engine over the real data."""
     engine = DuckDBEngine({TABLE: TABLES[TABLE]})
@@ -105,7 +105,7 @@ def duckdb() -> Iterator[DuckDBEngine]:
     engine.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("containers")
 def pinot_container(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     """Start a whole Pinot and load the real data."""
@@ -129,7 +129,7 @@ def addresses(pinot: Placed) -> tuple[str, str]:
     return f"http://{pinot.address(CONTROLLER)}", f"http://{pinot.address(BROKER)}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pinot(pinot_container: Placed) -> Iterator[PinotEngine]:
     """Return an engine on the Pinot in its container."""
     controller, broker = addresses(pinot_container)

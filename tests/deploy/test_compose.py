@@ -12,9 +12,16 @@ import pytest
 import yaml
 
 from deploy.compose.prepare import prepare
+from examples import certificates
+from gris_console.process import HostedConsole, read_configuration
+from gris_serving.tokens import TokenVerifier
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ("noise.key", "redis.conf", "store.address")
+ADDED = {
+    name: yaml.safe_load((ROOT / f"compose.{name}.yaml").read_text())["services"]
+    for name in ("regions", "etcd", "console")
+}
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -146,3 +153,62 @@ def test_a_table_that_is_made_is_where_the_service_looks(tmp_path: Path) -> None
     budgets = yaml.safe_load((ROOT / "examples" / "budget.yaml").read_text())["accounts"]
     widest = max(each["limit"]["information"] for each in budgets)
     assert making["command"][making["command"].index("--information") + 1] == str(widest)
+
+
+def test_every_folder_that_is_mounted_is_made_with_its_owner(tmp_path: Path) -> None:
+    """Docker would make a missing one as root, and the container could not write to it."""
+    prepare(tmp_path)
+    for services in ADDED.values():
+        for service in services.values():
+            for volume in service.get("volumes", ()):
+                source = volume.partition(":")[0]
+                # Its subfolders are made by `certificates` and `log-in`.
+                made = tmp_path / (
+                    source.rpartition("/")[0]
+                    if "/certificates/" in source or "/console/" in source
+                    else source
+                )
+                assert made.is_dir() or source.startswith("./examples")
+
+
+def test_no_container_of_another_file_keeps_rights() -> None:
+    """None can gain a right or change a file of its image."""
+    for services in ADDED.values():
+        for service in services.values():
+            if "image" not in service:
+                continue
+            assert service["read_only"]
+            assert service["cap_drop"] == ["ALL"]
+            assert service["security_opt"] == ["no-new-privileges:true"]
+            assert "environment" not in service or not any("KEY" in each for each in service["environment"])
+
+
+def test_a_console_and_its_gateway_trust_one_issuer(tmp_path: Path) -> None:
+    """Ana's token is hers to both, and the console's configuration can be served with what is made for it."""
+    folder = tmp_path / "console"
+    folder.mkdir()
+    certificates.make_console(folder)
+    certificates.make(tmp_path)
+    text = (ROOT / "examples" / "console" / "console.yaml").read_text()
+    places = {
+        "/run/console": folder / "console",
+        "/run/issuer": folder / "issuer",
+        "/run/gris": tmp_path / "ana",
+    }
+    for inside, outside in places.items():
+        text = text.replace(inside, str(outside))
+    (tmp_path / "console.yaml").write_text(text)
+    configuration = read_configuration(tmp_path / "console.yaml")
+    HostedConsole(configuration)
+    gateway = yaml.safe_load((ROOT / "examples" / "console" / "gateway.yaml").read_text())
+    known = gateway["identity"]["jwt"]
+    (rule,) = known.pop("accounts")
+    assert (
+        known
+        == yaml.safe_load((ROOT / "examples" / "console" / "console.yaml").read_text())["identity"]["jwt"]
+    )
+    claims = TokenVerifier(configuration.identity.jwt).claims((folder / "ana.token").read_text().strip())
+    assert (claims[rule["claim"]], claims[rule["append"]]) == (rule["equals"], "ana")
+    # All else is as without the console.
+    del gateway["identity"]["jwt"]
+    assert gateway == yaml.safe_load((ROOT / "examples" / "gateway.yaml").read_text())

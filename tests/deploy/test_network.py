@@ -69,6 +69,15 @@ EXPECTED: dict[str, Reach] = {
 }
 # They reach the database of their releases, which is on the store's network here, and an application does not.
 EXPECTED["several-gateways"] = {**EXPECTED["production"], ("gateway", "store"): tcp(5432)}
+# Applications ask a region, as well as the home, which both regions ask; Prometheus asks all.
+REGIONS = ("region-eu", "region-us")
+EXPECTED["regions"] = {
+    **EXPECTED["production"],
+    **{(name, region): tcp(50052) for name in ("application", "gateway") for region in REGIONS},
+    **{("prometheus", region): tcp(9464) for region in REGIONS},
+    **{(region, "budget-service"): tcp(50052) for region in REGIONS},
+    **{(region, "dns"): DNS for region in REGIONS},
+}
 DIRECTIONS = pytest.mark.parametrize("direction", ["Ingress", "Egress"])
 OVERLAYS = pytest.mark.parametrize("overlay", list(EXPECTED))
 
@@ -223,6 +232,16 @@ WIDER: dict[str, tuple[str, Callable[[list[Manifest]], object]]] = {
     "the database of releases for every application": (
         "several-gateways",
         lambda made: spec_of(made, "gateway-to-releases").update(podSelector=APPLICATIONS),
+    ),
+    "a home for whatever calls itself of a region": (
+        "regions",
+        lambda made: rule_of(made, "regions-to-home", "ingress").update(
+            {"from": [{"podSelector": {"matchLabels": {"app.kubernetes.io/part-of": "gris"}}}]}
+        ),
+    ),
+    "a region to every pod beside it": (
+        "regions",
+        lambda made: rule_of(made, "region-us", "egress").update({"to": [{"podSelector": {}}]}),
     ),
     "Pinot for every pod of Gris": (
         "production",

@@ -1,6 +1,6 @@
 """A deployment in a namespace of its own: of one of the overlays by kubectl, or of the chart by helm.
 
-GRIS_TEST_DEPLOYMENT says which: `overlay` (that is `local`), `production`, `several-gateways` or `chart`.
+GRIS_TEST_DEPLOYMENT says which: `overlay` (that is `local`), `production`, `several-gateways`, `regions` or `chart`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
 Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. GRIS_TEST_DEPLOYMENT=chart takes the
-Helm chart instead of the overlay `local`; `production` and `several-gateways` take these overlays. The images must be
-where the cluster finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names
-(PREFIX:TAG).
+Helm chart instead of the overlay `local`; `production`, `several-gateways` and `regions` take these overlays, the last
+one for the tests of regions alone. The images must be where the cluster finds them: those of `make images` under the
+tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
 """
 
 from __future__ import annotations
@@ -20,19 +20,26 @@ from examples import certificates
 from tests.kubernetes.application import BUDGETS
 from tests.kubernetes.cluster import NAMESPACE, ROOT, Chart, Deployment, Namespace, Overlay, kubectl, pod
 from tests.kubernetes.production import Production
+from tests.kubernetes.regions import Regions
 from tests.kubernetes.several_gateways import SeveralGateways
 from tests.support.rings import needs
-
-collect_ignore_glob = [] if "GRIS_TEST_KUBERNETES" in os.environ else ["test_*.py"]
 
 SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"
 SECRET = ("secret", "generic")
 CHOSEN = "GRIS_TEST_DEPLOYMENT"
+collect_ignore = [
+    path.name
+    for path in Path(__file__).parent.glob("test_*.py")
+    # Beside its regions that overlay is `production`, which the other tests are run on.
+    if "GRIS_TEST_KUBERNETES" not in os.environ
+    or (path.stem == "test_regions") is not (os.environ.get(CHOSEN) == "regions")
+]
 KNOWN: dict[str, type[Overlay] | type[Chart] | type[Production]] = {
     "several-gateways": SeveralGateways,
     "overlay": Overlay,
     "chart": Chart,
     "production": Production,
+    "regions": Regions,
 }
 
 

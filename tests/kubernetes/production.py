@@ -50,6 +50,7 @@ class Production:
     overlay: Path = PRODUCTION
     volumes: Volumes = field(default_factory=lambda: Volumes(CLAIMS))
     places: tuple[str, ...] = PLACES
+    beside: tuple[str, ...] = PLACES
     secret: str | None = CLIENT
     shown: tuple[str, ...] = (
         *("--ca-file", f"{FOLDER}/ca.pem"),
@@ -61,8 +62,12 @@ class Production:
         """Make Secrets and volumes, and apply the overlay, with the store and Pinot beside it."""
         self._make_secrets(namespace)
         self.volumes.make()
-        write(self.overlay, self.folder, budgets, ROOT / "examples" / "policy.yaml")
+        self.write(budgets, ROOT / "examples" / "policy.yaml")
         self._apply()
+
+    def write(self, budgets: Path, policy: Path) -> None:
+        """Write a kustomization of the overlay with what is the tests' own."""
+        write(self.overlay, self.folder, budgets, policy)
 
     def change_policy(self, namespace: Namespace, policy: Path) -> None:
         """Change the file and apply the overlay."""
@@ -73,6 +78,10 @@ class Production:
         """Remove every object; the namespace is one of them."""
         kubectl("delete", "--ignore-not-found", "--filename=-", given=self._rendered())
         self.volumes.remove()
+
+    def make_certificates(self, folder: Path) -> None:
+        """Write what the services and the gateway show each other."""
+        make_certificates(folder, Authority.new())
 
     def _apply(self) -> None:
         kubectl("apply", "--filename=-", given=self._rendered())
@@ -88,13 +97,13 @@ class Production:
             if each["metadata"]["name"] not in self.places:
                 yield each
         for each in yaml.safe_load_all(kubectl("kustomize", str(kustomization(beside)))):
-            if each["metadata"]["name"] in ("redis", "pinot", *PLACES):
+            if each["metadata"]["name"] in ("redis", "pinot", *self.beside):
                 yield each
 
     def _make_secrets(self, namespace: Namespace) -> None:
         made = self.folder / "secrets"
         made.mkdir()
-        make_certificates(made)
+        self.make_certificates(made)
         for name in ("dp-service", "budget-service"):
             given = made / name
             files = {"service.pem": given / f"{name}.pem", "service.key": given / f"{name}.key"}
@@ -106,9 +115,8 @@ class Production:
         namespace.put(("secret", "generic"), "gris-ticket-key", **{"ticket.key": ticket_key(made)})
 
 
-def make_certificates(folder: Path) -> None:
+def make_certificates(folder: Path, authority: Authority) -> None:
     """Write certificates of both services, and of the gateway towards them."""
-    authority = Authority.new()
     for name in ("dp-service", "budget-service"):
         authority.issue(folder / name, name, [x509.DNSName(name)], ExtendedKeyUsageOID.SERVER_AUTH)
     identity = x509.UniformResourceIdentifier("spiffe://example.org/gris/gateway")

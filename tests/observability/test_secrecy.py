@@ -16,6 +16,7 @@ LABELS = {
     "gris_component_serving": {"component"},
     "gris_budget_units": {"operation", "outcome", "unit"},
     "gris_lending_events": {"event"},
+    "gris_lending_reclaimed": {"unit"},
     "gris_budget_administrator_acts": {"act", "outcome"},
     "gris_budget_open_reservations": set(),
     "gris_budget_commit_requests": {"le"},

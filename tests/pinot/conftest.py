@@ -18,7 +18,7 @@ from tests.support.rings import needs
 __all__ = ("opened", "pinot", "servers")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("pinot")
 def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotCluster]:
     """A running Apache Pinot with two servers, on ports that nothing else uses."""
@@ -30,13 +30,13 @@ def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotClu
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def facts(pinot_cluster: PinotCluster) -> Facts:
     """What Pinot of this version does by itself."""
     return facts_of(version_of(httpx.get(f"{pinot_cluster.controller_url}/version", timeout=30).json()))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def loaded_pinot(pinot_cluster: PinotCluster) -> PinotCluster:
     """The cluster, with the table `cofacts_feedback` in four segments on two servers."""
     load(
@@ -48,7 +48,7 @@ def loaded_pinot(pinot_cluster: PinotCluster) -> PinotCluster:
     return pinot_cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def nasty_table(pinot_cluster: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> NastyTable:
     """A table on which each server, left to itself, trims away the true leaders."""
     return create_nasty_table(pinot_cluster, tmp_path_factory.mktemp("nasty"))

@@ -50,8 +50,9 @@ class StreamedTable:
     partitions: int = 2
     rows: list[Row] = field(default_factory=list)
 
-    def create(self, *, flush_rows: int = 100_000, **config: Any) -> None:
+    def create(self, *, flush_rows: int = 100_000, retention_days: int | None = None, **config: Any) -> None:
         """Make topic, schema and real-time part; return when each partition is being taken in."""
+        kept = {"retentionTimeUnit": "DAYS", "retentionTimeValue": str(retention_days)}
         wait_until(self._has_topic, 120)
         stream = {
             **self.kafka.stream_of(self.name),
@@ -73,6 +74,8 @@ class StreamedTable:
             controller.post("/schemas", json=schema).raise_for_status()
             for part in config.pop("parts", ("REALTIME",)):
                 whole = self._config(part, stream if part == "REALTIME" else {}) | config
+                if retention_days is not None and part == "REALTIME":
+                    whole["segmentsConfig"] |= kept
                 controller.post("/tables", json=whole).raise_for_status()
         wait_until(lambda: self.partitions == len(self._consuming()))
 
@@ -136,6 +139,19 @@ class StreamedTable:
         """Remove the table: servers would go on looking for a stream that is gone."""
         httpx.delete(f"{self.cluster.controller_url}/tables/{self.name}", timeout=30)
 
+    def remove_what_is_old(self) -> None:
+        """Have the controller take the segments that its retention lets go of, as it does every six hours."""
+        httpx.get(
+            f"{self.cluster.controller_url}/periodictask/run",
+            params={"taskname": "RetentionManager", "tableName": self.name, "type": "REALTIME"},
+            timeout=30,
+        ).raise_for_status()
+
+    def segments(self) -> frozenset[str]:
+        """Return the names of the segments of the real-time part."""
+        state = httpx.get(f"{self.cluster.controller_url}/tables/{self.name}/idealstate", timeout=30).json()
+        return frozenset(state["REALTIME"])
+
     def truth(self, end: int = TODAY, rows: Sequence[Row] | None = None) -> dict[str, int]:
         """Return the distinct members of each article before a day, as DuckDB counts them."""
         held = self.rows if rows is None else rows
@@ -149,13 +165,20 @@ class StreamedTable:
             return dict(connection.execute(sql, [end]).fetchall())
 
     def question(
-        self, end: int = TODAY, by: CompleteBy = CompleteBy.OFFSETS, **promises: bool
+        self,
+        end: int = TODAY,
+        by: CompleteBy = CompleteBy.OFFSETS,
+        start: int = -(2**31),
+        **promises: Any,
     ) -> EngineQuery:
-        """Return the question for the members of each article before a day, whose period is closed."""
+        """Return the question for the members of each article in a range of days, whose period is closed."""
         query = count_members(
-            self.name, ("article_id", ColumnType.STRING), where=f"WHERE day < {end}", limit=1000
+            self.name,
+            ("article_id", ColumnType.STRING),
+            where=f"WHERE day >= {start} AND day < {end}",
+            limit=1000,
         )
-        return replace(query, stream=ClosedStream("day", -(2**31), end, by, **promises))
+        return replace(query, stream=ClosedStream("day", start, end, by, **promises))
 
 
 def counts(answer: EngineAnswer) -> dict[str, int]:

@@ -222,7 +222,9 @@ def test_rows_that_are_replaced_before_the_period_closes_count_as_they_are_then(
     with pytest.raises(EngineRefused, match="replaced_rows: until_closed"):
         answered(engine, table.question())
     last = {(row["member_id"], row["day"]): row for row in table.rows}
-    promised = table.question(replaced_until_closed=True)
+    with pytest.raises(EngineRefused, match="member column nobody"):
+        answered(engine, table.question(replaced_until_closed=True, member="nobody"))
+    promised = table.question(replaced_until_closed=True, member="member_id")
     assert table.truth(TODAY, [*last.values()]) == _until(engine, promised)
 
 

@@ -40,6 +40,7 @@ REFUSED: Mapping[str, tuple[str, Any]] = {
         "/tables/t",
         {"OFFLINE": {"fieldConfigList": [{"properties": {"isSegmentPartitioned": "true"}}]}},
     ),
+    "upsertConfig": ("/tables/t", {"OFFLINE": {"upsertConfig": {"mode": "FULL"}}}),
     "maxLength": (
         "/tables/t/schema",
         {"dimensionFieldSpecs": [{"name": "d", "dataType": "STRING", "maxLength": 1025}]},

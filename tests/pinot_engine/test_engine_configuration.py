@@ -99,7 +99,8 @@ def test_a_plain_table_is_accepted() -> None:
         {"name": "b", "properties": None},
         {"properties": {"isSegmentPartitioned": "false"}},
     ]
-    table = {"query": {"useApproximateFunction": False}, "fieldConfigList": fields}
+    off = {"upsertConfig": {"mode": "NONE"}, "query": {"useApproximateFunction": False}}
+    table = {**off, "fieldConfigList": fields}
     assert not is_refused(require_exact_table, {"OFFLINE": table})
 
 

@@ -286,15 +286,46 @@ def test_a_policy_without_closed_periods_of_a_stream_is_refused(
 
 def test_replaced_rows_need_a_promise(pinot: FakePinot, engine: PinotEngine) -> None:
     """A row of today may replace one of a closed period, which would not be closed then."""
+    pinot.replies["/tables/t/schema"] |= {"primaryKeyColumns": ["m", "day"]}
     for config in ({"dedupConfig": {"dedupEnabled": True}}, {"upsertConfig": {"mode": "FULL"}}):
         pinot.replies["/tables/t"] = {"REALTIME": config}
         with pytest.raises(EngineRefused, match="replaced_rows: until_closed"):
             confirmed(engine, asked(BY_OFFSETS))
-    promised = replace(BY_OFFSETS, replaced_until_closed=True)
+    promised = replace(BY_OFFSETS, replaced_until_closed=True, member="m")
     assert [5] == confirmed(engine, asked(promised)).counts
     # Without all segments, a server does not know which rows are replaced.
     pinot.replies["/tables/t/idealstate"] = _replicated()
     with pytest.raises(DataChanged, match="moved or loaded"):
+        confirmed(engine, asked(promised))
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"primaryKeyColumns": None}, {"primaryKeyColumns": ["day", "M", "mm"]}]
+)
+def test_a_key_that_the_member_is_not_part_of_needs_another_promise(
+    pinot: FakePinot, engine: PinotEngine, schema: dict[str, Any]
+) -> None:
+    """Else the rows of one member could take any number of others' out of the counts; the refusal names the column."""
+    pinot.replies["/tables/t"] = {"REALTIME": {"upsertConfig": {"mode": "FULL"}}}
+    pinot.replies["/tables/t/schema"] |= schema
+    promised = replace(BY_OFFSETS, replaced_until_closed=True, member="m")
+    with pytest.raises(EngineRefused, match=r"member column m is not part of it.*replaced_by: same_member"):
+        confirmed(engine, asked(promised))
+    assert pinot.queries == []
+    assert [5] == confirmed(engine, asked(replace(promised, replaced_by_same_member=True))).counts
+
+
+@pytest.mark.parametrize(("mode", "is_refused"), [("SNAPSHOT", True), ("SYNC", False), ("NONE", False)])
+def test_a_view_of_some_seconds_ago_is_refused(
+    pinot: FakePinot, engine: PinotEngine, mode: str, is_refused: bool
+) -> None:
+    """All rows are taken in, and the last ones of them are in no answer yet."""
+    pinot.replies["/tables/t"] = {"REALTIME": {"upsertConfig": {"mode": "FULL", "consistencyMode": mode}}}
+    promised = replace(BY_OFFSETS, replaced_until_closed=True, replaced_by_same_member=True)
+    if not is_refused:
+        assert [5] == confirmed(engine, asked(promised)).counts
+        return
+    with pytest.raises(EngineRefused, match="consistencyMode: SNAPSHOT"):
         confirmed(engine, asked(promised))
 
 

@@ -19,6 +19,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.server.explanations import explanation
 from tests.support.pairs_copies import policy_text
+from tests.support.queries.lookups import FILE, content, said
 
 MANIFEST: dict[str, Any] = {
     "format": "gris-pairs/2",
@@ -120,6 +121,21 @@ def test_what_the_copy_cannot_answer_is_asked_of_the_table(tmp_path: Path, sql: 
     kept = [line for line in text.splitlines() if "prepared" not in line]
     without = read_policy("\n".join(kept).encode(), "policy").policy
     assert resolution == ask(without, sql)
+
+
+def test_what_is_looked_up_by_an_element_is_asked_of_the_table(tmp_path: Path) -> None:
+    """A member has a row of the copy for each element, and so several for a topic; no copy is made of topics."""
+    file = content("what", [("a", "x"), ("b", "x")])
+    (tmp_path / FILE).write_bytes(file)
+    text = policy_text("manifest.json").replace(
+        "columns:", f"columns:\n      topic: {json.dumps(said('what', file))}", 1
+    )
+    for sql in (BY.format(IN_FEBRUARY).replace("what", "topic"), BY.format(f"{IN_FEBRUARY} AND topic = 'x'")):
+        resolution = ask(read(tmp_path, text), sql)
+        assert (resolution.pairs, resolution.query.table) == (None, "visits")
+        assert 'COUNT(DISTINCT "who")' in render(resolution, "pinot")
+    with pytest.raises(PolicyError, match=r"topic is part of the copy's elements: .* not a looked-up one"):
+        read(tmp_path, text, elements=["topic"])
 
 
 def test_the_version_is_that_of_the_rows_that_count(tmp_path: Path) -> None:

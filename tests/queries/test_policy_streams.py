@@ -38,6 +38,10 @@ def time(stated: str) -> str:
         ("", None),
         (", complete_by: offsets", Stream(CompleteBy.OFFSETS)),
         (", complete_by: delay, replaced_rows: until_closed", Stream(CompleteBy.DELAY, True)),
+        (
+            ", complete_by: offsets, replaced_rows: until_closed, replaced_by: same_member",
+            Stream(CompleteBy.OFFSETS, True, replaced_by_same_member=True),
+        ),
     ],
 )
 def test_a_question_says_what_must_be_in(stated: str, stream: Stream | None) -> None:
@@ -52,7 +56,7 @@ def test_a_question_says_what_must_be_in(stated: str, stream: Stream | None) -> 
         else:
             found = resolution.stream
             assert found is not None
-            assert found == ClosedStream("day", found.start, end, stream)
+            assert found == ClosedStream("day", found.start, end, stream, "m")
             assert found.start < 0
 
 
@@ -62,7 +66,14 @@ def test_a_question_says_what_must_be_in(stated: str, stream: Stream | None) -> 
         ("offsets", ["up to where the stream ended"]),
         (
             "delay, replaced_rows: until_closed",
-            ["by the time a period is closed is a promise", "nothing checks it"],
+            ["by the time a period is closed is a promise", "of which the member is a part"],
+        ),
+        (
+            "delay, replaced_rows: until_closed, replaced_by: same_member",
+            [
+                "by the time a period is closed is a promise",
+                "each only by one of the same member, is a promise",
+            ],
         ),
     ],
 )
@@ -94,6 +105,11 @@ def test_a_promise_is_said_in_the_explanation(stated: str, promised: list[str]) 
             ", refresh: day, delay_minutes: 9, complete_by: delay, replaced_rows: never",
             ["t"],
             r"tables\.t\.time\.replaced_rows: expected",
+        ),
+        (
+            ", refresh: day, delay_minutes: 9, complete_by: delay, replaced_by: same_member",
+            ["t"],
+            r"tables\.t\.time\.replaced_by: expected replaced_rows",
         ),
         *(
             (f", refresh: day, delay_minutes: 9, complete_by: {by}", names, problem)

@@ -27,13 +27,13 @@ _HOSTILE = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def event_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory in which Spark keeps a log of all that it does."""
     return tmp_path_factory.mktemp("events")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 @needs("spark")
 def spark(event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""

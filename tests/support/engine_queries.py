@@ -7,7 +7,7 @@ from gris_api.dp.v1 import dp_pb2
 from dp_service.queries.read_columns import ReadColumn, ReadValue, quantiles_read, values_read
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.server.messages import pairs_copy, read_column
+from dp_service.server.messages import closed_stream, pairs_copy, read_column
 from pinot_connector.engines import base
 from pinot_connector.parameter_messages import COLUMN_TYPES, TIME_UNITS
 
@@ -35,6 +35,22 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         sums=tuple(map(_read_value, values_read(resolution.query))),
         quantiles=quantiles,
         own_counts=len(resolution.query.own_counts),
+        stream=_stream(closed_stream(resolution.stream)),
+    )
+
+
+def _stream(message: dp_pb2.ClosedStream | None) -> base.ClosedStream | None:
+    if message is None:
+        return None
+    return base.ClosedStream(
+        message.time_column,
+        message.start,
+        message.end,
+        base.CompleteBy[dp_pb2.CompleteBy.Name(message.complete_by).removeprefix("COMPLETE_BY_")],
+        message.replaced_until_closed,
+        message.offline_days_are_whole,
+        message.member_column,
+        message.replaced_by_same_member,
     )
 
 

@@ -148,15 +148,20 @@ def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
     """Run a server that follows another one until it is promoted."""
     with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
         Path(parent).chmod(0o755)
-        folder = _owned_folder(Path(parent))
-        source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "gris", "-R", "--checkpoint=fast"]
-        _make(folder, "pg_basebackup", *source, "--no-sync")
-        server = PostgresServer(folder, free_port())
+        server = PostgresServer(copied(primary, Path(parent)), free_port())
         server.start()
         try:
             yield server
         finally:
             server.kill()
+
+
+def copied(primary: PostgresServer, parent: Path) -> Path:
+    """Copy the files of a server that runs, so that a server on the copy follows it; return their folder."""
+    folder = _owned_folder(parent)
+    source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "gris", "-R", "--checkpoint=fast"]
+    _make(folder, "pg_basebackup", *source, "--no-sync")
+    return folder
 
 
 def _new_database(parent: Path) -> Path:

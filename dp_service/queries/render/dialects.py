@@ -94,6 +94,9 @@ class Dialect:
             salt and expressions that are texts.
         whole_timestamp: Writes a column of the engine's own type for timestamps as what `bucket` takes, in a query
             without another one inside; in one with, `timestamp_key` does.
+        joins_lookups: Whether what is looked up is joined to the table, for an engine that goes through a long list of
+            keys for every row. Otherwise it is a CASE over the keys.
+        case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
         bucket: Writes the first day of the bucket that a column's time falls into.
     """
 
@@ -119,6 +122,8 @@ class Dialect:
     together: Callable[[Sequence[str]], str]
     order_hash: Callable[[bytes, Sequence[str]], str]
     whole_timestamp: Callable[[str], str]
+    joins_lookups: bool
+    case_text: Callable[[str], str]
     bucket: BucketWriter
 
 
@@ -145,6 +150,11 @@ def literal(value: Value, dialect: Dialect) -> str:
 def _standard_text(text: str) -> str:
     """Write a text for an engine in which only the quote is escaped, by doubling it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _pinot_case_text(text: str) -> str:
+    """Cast it: Calcite may fill up the shorter ones of several texts with blanks."""
+    return f"CAST({_standard_text(text)} AS VARCHAR)"
 
 
 def _spark_text(text: str) -> str:
@@ -313,6 +323,8 @@ _STANDARD = Dialect(
     together=_standard_together,
     order_hash=_duckdb_order_hash,
     whole_timestamp=str,
+    joins_lookups=True,
+    case_text=_standard_text,
     bucket=duckdb_bucket,
 )
 
@@ -341,6 +353,8 @@ DIALECTS = {
         together=_pinot_together,
         order_hash=_pinot_order_hash,
         whole_timestamp=_pinot_whole_timestamp,
+        joins_lookups=False,
+        case_text=_pinot_case_text,
         bucket=pinot_bucket,
     ),
     "spark": replace(
@@ -352,6 +366,8 @@ DIALECTS = {
         finite=_standard_finite,
         canonical_text=_spark_canonical_text,
         order_hash=_spark_order_hash,
+        joins_lookups=False,
+        case_text=_spark_text,
         bucket=spark_bucket,
     ),
 }

@@ -20,7 +20,7 @@ question's own conditions do, so members are bounded within the names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from dp_service.queries.canonical import (
@@ -44,6 +44,7 @@ from dp_service.queries.policy_schema import (
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times, is_own_timestamp
 from dp_service.queries.render.dialects import Dialect, identifier, literal
+from dp_service.queries.render.lookups import among, joined, keys_of, looked_up, looked_up_columns
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
 from dp_service.queries.render.quantiles import (
@@ -79,7 +80,7 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         count = _total(_clipped(query.clip, dialect), query, dialect)
         return dialect.nested_prefix + dialect.prefix + _ranking(resolution, keys, count, source, dialect)
     keys = _keys(query, dialect)
-    source = f"{identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}"
+    source = f"{_table(query, dialect)} WHERE {_condition(resolution, dialect)}"
     return dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
 
 
@@ -138,11 +139,18 @@ def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
     count = f"COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}"
     clauses = [
         f"SELECT {', '.join([*_selected(keys, _names(query, dialect)), count])}",
-        f"FROM {identifier(query.table, dialect)}",
+        f"FROM {_table(query, dialect)}",
         f"WHERE {_condition(resolution, dialect, is_nested=True)}",
         f"GROUP BY {', '.join([*keys, identifier(query.member, dialect)])}",
     ]
     return " ".join(clauses)
+
+
+def _table(query: CanonicalQuery, dialect: Dialect) -> str:
+    """Write the table, with what is joined to it so that it has the columns that are looked up."""
+    columns = looked_up_columns(query) if dialect.joins_lookups else ()
+    joins = [joined(each, _expression(each.of_table, dialect), dialect) for each in columns]
+    return identifier(query.table, dialect) + "".join(joins)
 
 
 def _names(query: CanonicalQuery, dialect: Dialect) -> list[str]:
@@ -188,22 +196,56 @@ def _name_conditions(resolution: Resolution, dialect: Dialect, *, is_nested: boo
     names, columns = resolution.names, resolution.query.dimensions
     if names is None:
         return
+    is_of_keys = not dialect.joins_lookups and any(column.lookup is not None for column in columns)
+    if is_of_keys and names != NAMES_TO_COME:
+        yield _is_one_of(resolution.query, columns, names, dialect, is_nested=is_nested)
+        return
     keys = _keys(resolution.query, dialect, is_nested=is_nested)
     if names == NAMES_TO_COME:
         yield f"{keys[0] if len(keys) == 1 else '(' + ', '.join(keys) + ')'} IN (:names)"
     elif len(keys) == 1:
         values = [_value_of(name[0], columns[0].type) for name in names]
-        yield _membership(keys[0], values, dialect, excluded=False)
+        yield among(keys[0], values, dialect)
     else:
         named = [
-            " AND ".join(_is_named(resolution.query, name, dialect, is_nested=is_nested)) for name in names
+            " AND ".join(_is_named(resolution.query, columns, name, dialect, is_nested=is_nested))
+            for name in names
         ]
         yield f"({' OR '.join(f'({each})' for each in named)})"
 
 
-def _is_named(query: CanonicalQuery, name: Element, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
+def _is_one_of(
+    query: CanonicalQuery,
+    columns: Sequence[QueryColumn],
+    names: Sequence[Element],
+    dialect: Dialect,
+    *,
+    is_nested: bool,
+) -> str:
+    """Write that columns have the values of one of some names: the keys of each looked-up value only once."""
+    place = next((i for i, column in enumerate(columns) if column.lookup is not None), None)
+    if place is None:
+        named = [
+            " AND ".join(_is_named(query, columns, name, dialect, is_nested=is_nested)) for name in names
+        ]
+        return f"({' OR '.join(f'({each})' for each in named)})"
+    column, others = columns[place], [*columns[:place], *columns[place + 1 :]]
+    alternatives = []
+    for text in dict.fromkeys(name[place] for name in names):
+        key = _expression(column.of_table, dialect)
+        conditions = list(keys_of(column, [str(text)], key, dialect))
+        if others:
+            rest = [(*name[:place], *name[place + 1 :]) for name in names if name[place] == text]
+            conditions.append(_is_one_of(query, others, rest, dialect, is_nested=is_nested))
+        alternatives.append(" AND ".join(conditions) or "1 = 1")
+    return f"({' OR '.join(f'({each})' for each in alternatives)})"
+
+
+def _is_named(
+    query: CanonicalQuery, columns: Sequence[QueryColumn], name: Element, dialect: Dialect, *, is_nested: bool
+) -> Iterator[str]:
     """Write that the columns have the values of an element; not every engine compares tuples."""
-    for column, scalar in zip(query.dimensions, name, strict=True):
+    for column, scalar in zip(columns, name, strict=True):
         if query.bucket is not None and column.name == BUCKET_COLUMN:
             yield _is_in_bucket(query, query.bucket, date_of(int(scalar)), dialect, is_nested=is_nested)
         else:
@@ -243,6 +285,8 @@ def _key(dimension: QueryColumn, query: CanonicalQuery, dialect: Dialect, *, is_
 
 def _expression(column: QueryColumn, dialect: Dialect) -> str:
     """Write a column, with its null value instead of NULL if NULLs are kept."""
+    if column.lookup is not None:
+        return looked_up(column, _expression(column.lookup.key, dialect), dialect)
     name = identifier(column.name, dialect)
     if column.null_value is None or not dialect.stores_nulls:
         return name
@@ -278,17 +322,25 @@ def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
     if dialect.well_formed is not None:
         # A text that is not UTF-8 equals no listed text, but meets conditions that only exclude some, also on members.
         excluding = [column for column, excluded in lists.items() if excluded]
-        for column in dict.fromkeys([*shown, *excluding]):
+        # Nor does it equal a key, but a key that is none of the file's may count.
+        keys = [column.lookup.key for column in (*texts, *lists) if column.lookup is not None]
+        looked_at = [key for key in keys if key.type is ColumnType.STRING]
+        for column in dict.fromkeys([*shown, *excluding, *looked_at]):
             yield dialect.well_formed(_expression(column, dialect))
 
 
 def _conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) -> Iterator[str]:
     """Write the conditions of a restriction. NULL meets none of them, unless COALESCE replaces it."""
     column = restriction.column
+    is_of_keys = column.lookup is not None and not dialect.joins_lookups
+    if is_of_keys and isinstance(restriction, TextRestriction):
+        # It names values and excludes none: all that the column can have are known.
+        yield from keys_of(column, restriction.values, _expression(column.of_table, dialect), dialect)
+        return
     key = _expression(column, dialect)
     match restriction:
         case TextRestriction():
-            yield _membership(key, restriction.values, dialect, excluded=restriction.excluded)
+            yield among(key, restriction.values, dialect, excluded=restriction.excluded)
         case OrdinalRestriction() if column.type is ColumnType.TIMESTAMP and column.stored is None:
             yield from _timestamp_conditions(
                 dialect.timestamp_key(key) if is_nested else key, restriction.intervals, dialect
@@ -297,26 +349,17 @@ def _conditions(restriction: Restriction, dialect: Dialect, *, is_nested: bool) 
             yield from _ordinal_conditions(key, restriction, dialect)
 
 
-def _membership(
-    key: str, values: list[Value] | tuple[Value, ...], dialect: Dialect, *, excluded: bool
-) -> str:
-    if len(values) == 1:
-        return f"{key} {'<>' if excluded else '='} {literal(values[0], dialect)}"
-    listed = ", ".join(literal(value, dialect) for value in values)
-    return f"{key} {'NOT IN' if excluded else 'IN'} ({listed})"
-
-
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
     """Write a set of integers as a list if that is no longer than its two ends and a list of the gaps between."""
     intervals, column = restriction.intervals, restriction.column
     kind = ColumnType.INT64 if column.stored is not None else column.type
     if is_short(intervals):
-        yield _membership(key, _values(intervals, kind), dialect, excluded=False)
+        yield among(key, _values(intervals, kind), dialect)
         return
     yield from _bounds(key, Interval(intervals[0].start, intervals[-1].end), kind, dialect)
     missing = gaps(intervals)
     if missing:
-        yield _membership(key, _values(missing, kind), dialect, excluded=True)
+        yield among(key, _values(missing, kind), dialect, excluded=True)
 
 
 def _timestamp_conditions(key: str, intervals: Intervals, dialect: Dialect) -> Iterator[str]:
@@ -328,7 +371,7 @@ def _timestamp_conditions(key: str, intervals: Intervals, dialect: Dialect) -> I
     yield f"{key} < {literal(timestamp_of(intervals[-1].end), dialect)}"
     missing = gaps(intervals)
     if missing:
-        yield _membership(key, _values(missing, ColumnType.TIMESTAMP), dialect, excluded=True)
+        yield among(key, _values(missing, ColumnType.TIMESTAMP), dialect, excluded=True)
 
 
 def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
@@ -380,7 +423,7 @@ def most_of_a_member(resolution: Resolution, dialect: Dialect, *, rows: bool) ->
     count = "COUNT(*)" if rows else f"COUNT(DISTINCT {element})"
     clauses = [
         f"SELECT {count} AS {identifier(COUNT_COLUMN, dialect)}",
-        f"FROM {identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}",
+        f"FROM {_table(query, dialect)} WHERE {_condition(resolution, dialect)}",
         f"GROUP BY {', '.join([member, *keys] if rows else [member])}",
         f"ORDER BY {count} DESC LIMIT 1",
     ]
@@ -465,7 +508,7 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
         f"{member} AS {identifier('gris_member', dialect)}",
     ]
     condition = _condition(resolution, dialect, is_nested=True)
-    source = f"FROM {identifier(query.table, dialect)} WHERE {condition}"
+    source = f"FROM {_table(query, dialect)} WHERE {condition}"
     # A look for names counts members, whatever their values are.
     quantiles = query.quantiles if resolution.counts_cells else None
     if quantiles is not None and quantiles.rule is MemberValue.ONE_ROW:

@@ -91,6 +91,11 @@ def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
     return {field["name"]: _column(field, nulls) for fields, nulls in groups for field in fields}
 
 
+def key_of(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Returns the columns of a schema's key; most schemas have none."""
+    return frozenset(map(str, schema.get("primaryKeyColumns") or ()))
+
+
 def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColumn:
     kind, stated = field["dataType"], field.get("defaultNullValue")
     null_value = nulls.get(kind) if stated is None or kind not in _READ_AS else _READ_AS[kind](str(stated))

@@ -96,9 +96,14 @@ class TableParts:
     def replaces_rows(self) -> bool:
         """Whether a row decides if another one with its key counts: the newest does (upsert), or the first (dedup)."""
         config = self.real_time or {}
-        mode = (config.get("upsertConfig") or {}).get("mode")
         keeps_first = (config.get("dedupConfig") or {}).get("dedupEnabled")
-        return str(mode or "NONE").upper() != "NONE" or _is_on(keeps_first)
+        return _is_upserted(config) or _is_on(keeps_first)
+
+    @property
+    def answers_from_views(self) -> bool:
+        """Whether a question may be answered from which rows counted some seconds ago; Pinot 1.2 and later."""
+        config = (self.real_time or {}).get("upsertConfig") or {}
+        return str(config.get("consistencyMode")).upper() == "SNAPSHOT"
 
 
 def parts_of(tables: Mapping[str, Any]) -> TableParts:
@@ -113,6 +118,11 @@ def require_exact_table(tables: Mapping[str, Any]) -> None:
         raise EngineRefused("Pinot has no such table")
     for config in parts.configurations:
         _require_exact_part(config)
+    if _is_upserted(parts.offline or {}):
+        raise EngineRefused(
+            "rows of the table's offline part replace others with their key (upsertConfig), so that rows of one member "
+            "could take those of others out of the counts"
+        )
 
 
 def _require_exact_part(config: Mapping[str, Any]) -> None:
@@ -133,6 +143,11 @@ def require_short_texts(schema: Mapping[str, Any]) -> None:
             raise EngineRefused(
                 f"the schema lets a text be longer than {LONGEST_TEXT} characters (maxLength)"
             )
+
+
+def _is_upserted(config: Mapping[str, Any]) -> bool:
+    mode = (config.get("upsertConfig") or {}).get("mode")
+    return str(mode or "NONE").upper() != "NONE"
 
 
 def _is_on(value: object) -> bool:

@@ -18,6 +18,7 @@ from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot.columns import (
     PinotColumn,
     columns_of,
+    key_of,
     require_readable,
     require_summable,
     require_uncut,
@@ -107,6 +108,7 @@ class Controller:
         self._columns: dict[str, Mapping[str, PinotColumn]] = {}
         self._pruning_columns: dict[str, frozenset[str]] = {}
         self._parts: dict[str, TableParts] = {}
+        self._keys: dict[str, frozenset[str]] = {}
 
     def close(self) -> None:
         """Ends the threads."""
@@ -219,6 +221,7 @@ class Controller:
         require_exact_table(tables)
         require_short_texts(schema)
         self._columns[table] = columns_of(schema)
+        self._keys[table] = key_of(schema)
         self._parts[table] = parts = parts_of(tables)
         self._pruning_columns[table] = frozenset().union(*map(pruning_columns, parts.configurations))
         self._checked_at[table] = time.monotonic()
@@ -238,6 +241,10 @@ class Controller:
     def pruning_columns(self, table: str) -> frozenset[str]:
         """Returns the columns by which a broker leaves out segments of a table that was found safe to ask."""
         return self._pruning_columns[table]
+
+    def key(self, table: str) -> frozenset[str]:
+        """Returns the columns of the key by which rows of a table replace others, if they do."""
+        return self._keys[table]
 
     def parts(self, table: str) -> TableParts:
         """Returns the parts of a table that was found safe to ask."""

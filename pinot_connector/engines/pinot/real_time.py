@@ -23,6 +23,7 @@ from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller, only_our_errors
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
+from pinot_connector.engines.pinot.replaced_rows import require_closed_rows
 from pinot_connector.engines.pinot.routes import LATE_BROKER, Routes, routes_query
 from pinot_connector.engines.pinot.stream_ends import StreamEnds
 from pinot_connector.engines.pinot.stream_readings import (
@@ -152,12 +153,7 @@ class RealTime:
                 "it holds all rows of the stream up to its last day, and one that names "
                 f"{offline_part(query.table)} asks it alone"
             )
-        if parts.replaces_rows and not stream.replaced_until_closed:
-            raise EngineRefused(
-                "rows of the table replace others with their key (upsertConfig, dedupConfig), so that a closed period "
-                "could change; a policy that states time.replaced_rows: until_closed promises that rows of closed "
-                "periods are not replaced, and that rows with one key are of one member"
-            )
+        require_closed_rows(parts, self._controller.key(query.table), stream)
         if may_be_pruned(query, self._controller.pruning_columns(query.table)):
             raise EngineRefused(
                 "Pinot's broker leaves out segments of the table by a column that the question names "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from google.protobuf.message import Message
@@ -26,6 +28,7 @@ from budget_service.server.service import BudgetService
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS
 from tests.budget.memory_transactions import MemoryTransactions
 from tests.campaigns.regions.world import called
@@ -41,6 +44,8 @@ CONFIGURATION = Configuration.model_validate(
         "accounts": [
             {"path": ["acme"], "limit": {"information": 10_000, "calls": 1000}, "window": "never"},
             {"path": list(PATH), "limit": {"information": 1000, "calls": 100}, "window": "never"},
+            {"path": ["acme", "anna"], "limit": {"information": 1000, "calls": 100}, "window": "never"},
+            {"path": ["acme", "daily"], "limit": {"information": 1000, "calls": 100}, "window": "day"},
             {"path": ["other", "bob"], "limit": {"information": 1000, "calls": 100}, "window": "never"},
         ],
     }
@@ -55,10 +60,16 @@ def cost(information: int, calls: int = 1) -> cost_pb2.Cost:
 class MemoryLedger:
     """A store whose clock is moved by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: MemoryTransactions | None = None) -> None:
         self.now = NOON
-        self.disk = MemoryTransactions(lambda: self.now)
+        self.disk = MemoryTransactions(lambda: self.now) if disk is None else disk
         self._engine = LedgerEngine(self.disk, by_root=False, most=16, committed=uncounted)
+
+    def forget(self) -> None:
+        """Remove the answers that are kept no longer, as every store does."""
+        kept = {key: each for key, each in self.disk.outcomes.items() if self.now < each.keep_until}
+        self.disk.outcomes.clear()
+        self.disk.outcomes |= kept
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """See `Store`."""
@@ -67,6 +78,11 @@ class MemoryLedger:
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """See `Store`."""
         return await self._engine.read(account, levels)
+
+    async def balances(self, root: str, _after: str, _most: int) -> Any:
+        """No more than the reservations of a root; see `Store`."""
+        held = tuple(each for each in self.disk.reservations.values() if each.account.root == root)
+        return SimpleNamespace(reservations=held)
 
     async def limits(self, _account: Account) -> StoredLimits:
         """No limit is stored."""
@@ -84,11 +100,12 @@ class MemoryLedger:
 
 
 class Home:
-    """The services of a home ledger."""
+    """The services of a home ledger: in memory, or in a file if there is a path."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self.ledger = MemoryLedger()
-        store: Any = self.ledger
+        store: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
+        self.store = store
         settings = LiveSettings(Settings(CONFIGURATION))
         self.limits = LimitCache(store, settings)
         self._services = (

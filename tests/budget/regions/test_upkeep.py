@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,37 +13,18 @@ from gris_api.budget.v1 import regions_pb2
 
 from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import Account, Cost
-from budget_service.regions.book import Book, Key, Rows
+from budget_service.regions.book import Book
 from budget_service.regions.messages import HomeUnavailableError
 from budget_service.regions.region import Region
 from budget_service.regions.upkeep import BATCH, Upkeep
 from budget_service.server.home_client import Answered, HomeClient, HomeStatusError
 from budget_service.server.service import MAX_REQUEST_BYTES
 from tests.budget.regions.home import Home, MemoryLedger
+from tests.budget.regions.place import Paper
 from tests.support.budget_samples import UNIT
 
 STATEMENT = ",".join(f"{number:032x}:1/1000:1/1000000" for number in range(20))
 ANN, BOB = Account(("acme", "ann")), Account(("other", "bob"))
-
-
-@dataclass
-class Paper:
-    """A book in memory."""
-
-    rows: dict[Key, bytes] = field(default_factory=dict)
-
-    async def read(self) -> dict[Key, bytes]:
-        """Return all rows."""
-        return dict(self.rows)
-
-    async def write(self, rows: Rows) -> None:
-        """Write rows, all or nothing."""
-        for key, value in rows.items():
-            self.rows.pop(key, None)
-            self.rows |= {} if value is None else {key: value}
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass

@@ -26,6 +26,7 @@ from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
 from tests.support.etcd_cluster import MEMBERS, EtcdCluster, etcd_cluster
 from tests.support.peer_lines import PeerLines, peer_lines
+from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
 from tests.support.proxy import Proxy
 from tests.support.redis_server import free_port, redis_server
@@ -180,6 +181,22 @@ async def postgres_stage(folder: Path) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
+async def postgres_pair_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on two PostgreSQL servers that replicate synchronously, with a proxy before each."""
+    running = postgres_pair()
+    async with AsyncExitStack() as stack:
+        pair = await asyncio.to_thread(running.__enter__)
+        stack.push_async_callback(asyncio.to_thread, running.__exit__, None, None, None)
+        before = [
+            await stack.enter_async_context(Proxy(f"127.0.0.1:{each.port}").listening())
+            for each in (pair.primary, pair.standby)
+        ]
+        address = pair.behind(*(each.address for each in before)) + REQUIRED
+        services = await stack.enter_async_context(_running(folder, address, (1, 2)))
+        yield Stage(services, pair, (*_proxies(services), *before), pair.address)
+
+
+@asynccontextmanager
 async def etcd_stage(folder: Path) -> AsyncIterator[Stage]:
     """Run two services on a cluster of three, with a proxy before each member, and lines between the members."""
     home = folder / "etcd"
@@ -201,7 +218,13 @@ async def etcd_stage(folder: Path) -> AsyncIterator[Stage]:
         yield Stage(services, cluster, (*_proxies(services), *before), cluster.address, partitions=partitions)
 
 
-STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage, "etcd": etcd_stage}
+STAGES = {
+    "sqlite": sqlite_stage,
+    "redis": redis_stage,
+    "postgres": postgres_stage,
+    "postgres-pair": postgres_pair_stage,
+    "etcd": etcd_stage,
+}
 
 
 @asynccontextmanager

@@ -11,13 +11,28 @@ from tests.campaigns.chaos.stage import STAGES
 
 CHARGES = 400
 KILLS = 3
+PAIR = "postgres-pair"
 
 
 @pytest.mark.usefixtures("starts_processes")
-@pytest.mark.parametrize("store", STAGES)
+@pytest.mark.parametrize("store", [store for store in STAGES if store != PAIR])
 async def test_nothing_is_lost_or_overspent_under_kills_and_broken_lines(store: str, tmp_path: Path) -> None:
     """Every promise of the checker holds after kill -9, pauses and lost replies under load."""
-    result = await run(Plan(store, CHARGES, KILLS, seed=1), tmp_path)
+    await demand_promises(store, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("starts_postgres")
+async def test_nothing_is_lost_or_overspent_when_a_standby_takes_the_place_of_its_primary(
+    tmp_path: Path,
+) -> None:
+    """The same with PostgreSQL that replicates synchronously, where whatever is killed has a successor."""
+    await demand_promises(PAIR, tmp_path)
+
+
+async def demand_promises(store: str, folder: Path) -> None:
+    """Run a short campaign and look at all that it found."""
+    result = await run(Plan(store, CHARGES, KILLS, seed=1), folder)
     assert result.report.findings == ()
     assert result.report.acknowledged >= CHARGES
     assert result.report.replays >= CHARGES

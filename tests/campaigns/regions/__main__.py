@@ -9,17 +9,23 @@ import argparse
 import logging
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 
 from tests.campaigns.regions.loop import run
+from tests.campaigns.regions.sabotage import BUGS
 from tests.campaigns.regions.world import World
 
 
-def simulated(seed: int, seconds: float) -> tuple[int, Counter[str], str]:
-    """Run one history; return its faults, and what was broken."""
+def simulated(seed: int, seconds: float, bug: str = "") -> tuple[int, Counter[str], str]:
+    """Run one history, with a bug put in if one is named; return its faults, and what was broken."""
     logging.disable(logging.CRITICAL)
-    world = World(seed, seconds)
+    if bug:
+        sabotage, skew_beyond = BUGS[bug]
+        world = World(seed, seconds, sabotage, skew_beyond)
+    else:
+        world = World(seed, seconds)
     try:
         run(world.history())
     except AssertionError as error:
@@ -27,7 +33,7 @@ def simulated(seed: int, seconds: float) -> tuple[int, Counter[str], str]:
     return seed, world.witness.faults, ""
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate; the exit code is 1 if a seed has failed."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seeds", type=int, default=1000, help="how many")
@@ -35,20 +41,24 @@ def main() -> int:
     options.add_argument("--first", type=int, default=1)
     options.add_argument("--seconds", type=float, default=240.0, help="of each history, in its own time")
     options.add_argument("--processes", type=int, default=2)
-    chosen = options.parse_args()
+    options.add_argument(
+        "--bug", choices=BUGS, default="", help="put this bug in, to see which seeds find it"
+    )
+    chosen = options.parse_args(arguments)
     seeds = [chosen.seed] if chosen.seed is not None else range(chosen.first, chosen.first + chosen.seeds)
     totals: Counter[str] = Counter()
     broken = []
     with ProcessPoolExecutor(chosen.processes) as pool:
-        for seed, faults, problem in pool.map(simulated, seeds, repeat(chosen.seconds), chunksize=4):
+        for seed, faults, problem in pool.map(
+            simulated, seeds, repeat(chosen.seconds), repeat(chosen.bug), chunksize=4
+        ):
             totals += faults
             totals["histories"] += 1
             if problem:
                 broken.append(seed)
-                print(
-                    f"seed {seed}: {problem}; again: python -m tests.campaigns.regions --seed {seed}",
-                    flush=True,
-                )
+                again = f"python -m tests.campaigns.regions --seed {seed}"
+                again += f" --bug {chosen.bug}" if chosen.bug else ""
+                print(f"seed {seed}: {problem}; again: {again}", flush=True)
     for name, count in sorted(totals.items()):
         print(f"{count:>12}  {name}")
     print(f"{len(broken)} of {totals['histories']} histories broke the promise")

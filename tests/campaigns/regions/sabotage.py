@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.windows import SECOND
-from budget_service.regions import region
 from budget_service.regions.messages import Granted, HomeUnavailableError
 from budget_service.regions.upkeep import Upkeep
 from budget_service.server.lending_service import RegionService
@@ -22,8 +21,8 @@ def reclaims_too_early(part: Any) -> None:
     lending: Any = part._lending
     lend = lending.lend
 
-    async def promised_too_late(*arguments: Any) -> Any:
-        found = await lend(*arguments)
+    async def promised_too_late(*arguments: Any, **named: Any) -> Any:
+        found = await lend(*arguments, **named)
         return replace(found, ends_at=found.ends_at + 30 * SECOND) if isinstance(found, Granted) else found
 
     lending.lend = promised_too_late
@@ -49,9 +48,11 @@ def reports_twice(part: Any) -> None:
     home.report = renumbered
 
 
-def trusts_every_clock(monkeypatch: Any) -> None:
+def trusts_every_clock(part: Any) -> None:
     """A region does not compare its clock with the home's."""
-    monkeypatch.setattr(region, "clocks_agree", lambda *_: True)
+    if isinstance(part, Upkeep):
+        borrowing: Any = part.region._borrowing
+        borrowing._terms = replace(part.region.terms, skew=10**6 * SECOND)
 
 
 def forgets_what_is_lost(part: Any) -> None:
@@ -65,3 +66,12 @@ def forgets_what_is_lost(part: Any) -> None:
         return await apply(replace(request, forfeits=False) if hasattr(request, "forfeits") else request)
 
     ledger.apply = returning
+
+
+# By name: the bug, and by how many margins clocks differ with it.
+BUGS: dict[str, tuple[Callable[[Any], None], float]] = {
+    "reclaimed-too-early": (reclaims_too_early, 0.5),
+    "reported-twice": (reports_twice, 0.5),
+    "skew-beyond-margin": (trusts_every_clock, 6.0),
+    "loss-is-free": (forgets_what_is_lost, 0.5),
+}

@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from .campaign import campaign
+from .campaign import campaign, stream_campaign
 
 
 def main() -> None:
@@ -20,6 +20,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(campaign(arguments.worlds, Path(folder), seed_=arguments.seed))
+    # Each is asked of a Pinot over HTTP, which takes some times longer.
+    print(stream_campaign(arguments.worlds // 10, seed_=arguments.seed))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,19 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from tests.support.fake_pinot import FakePinot
+
 from .drawing import World, choosing, worlds
 from .measuring import Totals, faults
+from .streams import StreamTotals, StreamWorld, stream_faults, stream_worlds
+
+_DRAWN = settings(
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 def campaign(number: int, folder: Path, *, seed_: int = 0) -> Totals:
@@ -15,14 +26,7 @@ def campaign(number: int, folder: Path, *, seed_: int = 0) -> Totals:
     totals = Totals()
 
     @seed(seed_)
-    @settings(
-        max_examples=number,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(_DRAWN, max_examples=number)
     @given(worlds())
     def ask(world: World) -> None:
         found = faults(world, folder, totals)
@@ -31,4 +35,20 @@ def campaign(number: int, folder: Path, *, seed_: int = 0) -> Totals:
         assert not found, found
 
     ask()
+    return totals
+
+
+def stream_campaign(number: int, *, seed_: int = 0) -> StreamTotals:
+    """Ask `number` worlds of tables that take in a stream; raises AssertionError as `campaign` does."""
+    totals = StreamTotals()
+
+    @seed(seed_)
+    @settings(_DRAWN, max_examples=number)
+    @given(stream_worlds())
+    def ask(world: StreamWorld) -> None:
+        found = [*stream_faults(world, pinot, totals)]
+        assert not found, found
+
+    with FakePinot().serving() as pinot:
+        ask()
     return totals

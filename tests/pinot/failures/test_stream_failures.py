@@ -14,10 +14,12 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
+from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.errors import EngineError
+from pinot_connector.errors import EngineError, EngineRefused
 from tests.pinot.end_offsets import reporting_ends
 from tests.pinot.kafka_broker import Kafka, running_kafka
+from tests.pinot.loading import plain_rows
 from tests.pinot.streams import TODAY, StreamedTable, answered, rows_of
 from tests.pinot.waiting import wait_until
 
@@ -33,8 +35,12 @@ class Tally:
 
     def ask(self, engine: PinotEngine, table: StreamedTable, end: int, truth: dict[str, int]) -> bool:
         """Ask once; return whether there was an answer."""
+        return self.ask_for(engine, table.question(end), truth)
+
+    def ask_for(self, engine: PinotEngine, question: EngineQuery, truth: dict[str, int]) -> bool:
+        """Ask a question once; return whether there was an answer."""
         try:
-            found = answered(engine, table.question(end))
+            found = answered(engine, question)
         except EngineError as error:
             self.outcomes[f"{type(error).__name__}: {error}"] += 1
             return False
@@ -180,3 +186,80 @@ def test_a_segment_that_is_removed_is_in_no_answer_or_in_all(
 
     wait_until(is_answered)
     assert sum(fewer[0].values()) < sum(truth.values())
+
+
+def test_what_retention_removes_is_in_no_question(
+    pinot_cluster: PinotCluster, kafka: Kafka, engine: PinotEngine
+) -> None:
+    """The controller takes old segments during questions; a late row keeps old ones, which no question sees either."""
+    found = StreamedTable(pinot_cluster, kafka, f"kept_{secrets.token_hex(3)}", partitions=1)
+    today = int(time.time()) // 86_400
+    try:
+        found.create(flush_rows=150, retention_days=5)
+        # Whole segments of ten days ago, one that a late row of yesterday keeps, and some of this week.
+        for _ in range(4):
+            found.send(rows_of(today - 10, range(50), "old"))
+        found.send([*rows_of(today - 10, range(49), "kept"), *rows_of(today - 1, [49], "late")])
+        for back in (2, 1, 0):
+            found.send(rows_of(today - back, range(back * 20, back * 20 + 100)))
+        young = [row for row in found.rows if today - 3 <= int(str(row["day"]))]
+        truth, tally = found.truth(today, young), Tally()
+        asked = found.question(today, start=today - 3)
+        wait_until(lambda: tally.ask_for(engine, asked, truth))
+        before = found.segments()
+        refused = _refusal(engine, found.question(today))
+        found.remove_what_is_old()
+
+        def is_removed() -> bool:
+            tally.ask_for(engine, asked, truth)
+            return len(found.segments()) <= len(before) - 3
+
+        wait_until(is_removed)
+        wait_until(lambda: tally.ask_for(engine, asked, truth))
+        others = PinotEngine(controller=pinot_cluster.controller_url, broker=pinot_cluster.broker_url)
+        assert "retention" in refused
+        assert refused == _refusal(engine, found.question(today)) == _refusal(others, found.question(today))
+        others.close()
+        # Pinot itself still has the rows that the late one keeps, and the others no more.
+        sql = f"SELECT article_id, COUNT(*) FROM {found.name} WHERE day < {today - 9} GROUP BY 1"  # noqa: S608
+        assert [["kept", 147]] == plain_rows(pinot_cluster, sql)
+    finally:
+        found.drop()
+    tally.report("retention")
+    assert 0 == tally.outcomes["WRONG"]
+
+
+def _refusal(engine: PinotEngine, question: EngineQuery) -> str:
+    with pytest.raises(EngineRefused) as refused:
+        answered(engine, question)
+    return str(refused.value)
+
+
+def test_a_partition_that_stopped_before_its_first_commit_keeps_answers_back(
+    table: StreamedTable, engine: PinotEngine
+) -> None:
+    """Its only segment is meant to be offline then; Pinot itself goes on answering from the other partition."""
+    table.send(rows_of(TODAY - 1, range(40)))
+    truth, tally = table.truth(), Tally()
+    wait_until(lambda: tally.ask(engine, table, TODAY, truth))
+    url = table.cluster.controller_url
+    state = httpx.get(f"{url}/tables/{table.name}/idealstate", timeout=30).json()["REALTIME"]
+    stopped = next(name for name in state if "__1__" in name)
+    (server,) = state[stopped]
+    # What a server says of a consumer that failed for good.
+    said = {"name": stopped, "instance": server, "streamPartitionMsgOffset": "1", "reason": "tried"}
+    httpx.get(f"{url}/segmentStoppedConsuming", params=said, timeout=30).raise_for_status()
+
+    def is_noticed() -> bool:
+        tally.ask(engine, table, TODAY, truth)
+        return any("not being taken in" in outcome for outcome in tally.outcomes)
+
+    wait_until(is_noticed)
+    rest = sum(int(str(row["member_id"])[1:]) % 2 == 0 for row in table.rows)
+    sql = f"SELECT COUNT(*) FROM {table.name}"  # noqa: S608
+    wait_until(lambda: plain_rows(table.cluster, sql) == [[rest]])
+    answered_before = tally.outcomes["right"]
+    assert not tally.ask(engine, table, TODAY, truth)
+    assert answered_before == tally.outcomes["right"]
+    tally.report("a partition that stopped before its first commit")
+    assert 0 == tally.outcomes["WRONG"]

@@ -8,7 +8,7 @@ from dp_service.bounding.order import kept
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
-from dp_service.queries.tables import Column, Nulls, Policy, Table
+from dp_service.queries.tables import Column, Lookup, Nulls, Policy, Table
 from dp_service.queries.times import Refresh
 
 
@@ -135,10 +135,17 @@ def _is_closed(row: Row, table: Table, today: datetime.date) -> bool:
 
 def _value(row: Row, column: Column) -> Any:
     """Return a value with NULL handled; None if the row is left out for it."""
+    if column.lookup is not None:
+        return _looked_up(row, column, column.lookup)
     value = getattr(row, column.name)
     if column.nulls is Nulls.KEEP:
         return column.null_value if value is None else value
     return None if value == column.null_value else value
+
+
+def _looked_up(row: Row, column: Column, lookup: Lookup) -> Any:
+    key = _value(row, lookup.key)
+    return None if key is None else dict(lookup.entries).get(key, column.value_for_null)
 
 
 def _within(time_range: TimeRange, day: datetime.date) -> bool:

@@ -180,7 +180,7 @@ class GetBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares")
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +188,7 @@ class GetBudgetResponse(_message.Message):
     CLOCK_AHEAD_FIELD_NUMBER: _ClassVar[int]
     CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
     REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
+    LAPSED_SHARES_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
     unit_id: str
     next_unit_id: str
@@ -195,7 +196,8 @@ class GetBudgetResponse(_message.Message):
     clock_ahead: _duration_pb2.Duration
     closed_level: _containers.RepeatedScalarFieldContainer[str]
     region_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ...) -> None: ...
+    lapsed_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ...) -> None: ...
 
 class RegionShare(_message.Message):
     __slots__ = ("region", "held", "ends_at")

@@ -16,13 +16,15 @@ class NotLent(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NOT_LENT_TOO_LARGE: _ClassVar[NotLent]
     NOT_LENT_NOT_SUPPORTED: _ClassVar[NotLent]
     NOT_LENT_REFUSED: _ClassVar[NotLent]
+    NOT_LENT_SET_BACK: _ClassVar[NotLent]
 NOT_LENT_UNSPECIFIED: NotLent
 NOT_LENT_TOO_LARGE: NotLent
 NOT_LENT_NOT_SUPPORTED: NotLent
 NOT_LENT_REFUSED: NotLent
+NOT_LENT_SET_BACK: NotLent
 
 class BorrowBudgetRequest(_message.Message):
-    __slots__ = ("account", "region", "instance", "lease_id", "wanted", "own", "own_window_start")
+    __slots__ = ("account", "region", "instance", "lease_id", "wanted", "own", "own_window_start", "last_lease_id")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
@@ -30,6 +32,7 @@ class BorrowBudgetRequest(_message.Message):
     WANTED_FIELD_NUMBER: _ClassVar[int]
     OWN_FIELD_NUMBER: _ClassVar[int]
     OWN_WINDOW_START_FIELD_NUMBER: _ClassVar[int]
+    LAST_LEASE_ID_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     region: str
     instance: str
@@ -37,7 +40,8 @@ class BorrowBudgetRequest(_message.Message):
     wanted: _cost_pb2.Cost
     own: _cost_pb2.Cost
     own_window_start: _timestamp_pb2.Timestamp
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., wanted: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own_window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    last_lease_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., wanted: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own_window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_lease_id: _Optional[str] = ...) -> None: ...
 
 class BorrowBudgetResponse(_message.Message):
     __slots__ = ("not_lent", "share", "granted_at", "ends_at", "window_start", "window_end", "is_sole", "levels")

@@ -385,20 +385,24 @@ class LooksBefore(_message.Message):
     def __init__(self, releases: _Optional[_Iterable[_Union[Release, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
 
 class ClosedStream(_message.Message):
-    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole")
+    __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole", "member_column", "replaced_by_same_member")
     END_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_BY_FIELD_NUMBER: _ClassVar[int]
     REPLACED_UNTIL_CLOSED_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     TIME_COLUMN_FIELD_NUMBER: _ClassVar[int]
     OFFLINE_DAYS_ARE_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_COLUMN_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_BY_SAME_MEMBER_FIELD_NUMBER: _ClassVar[int]
     end: int
     complete_by: CompleteBy
     replaced_until_closed: bool
     start: int
     time_column: str
     offline_days_are_whole: bool
-    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ...) -> None: ...
+    member_column: str
+    replaced_by_same_member: bool
+    def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ..., member_column: _Optional[str] = ..., replaced_by_same_member: bool = ...) -> None: ...
 
 class BoundedCopy(_message.Message):
     __slots__ = ("table", "member", "elements", "delta_0", "period")
@@ -999,7 +1003,7 @@ class CatalogTime(_message.Message):
     def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[_Union[_question_pb2.BucketLength, str]]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
-    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism")
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism", "looked_up_by")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
@@ -1010,6 +1014,7 @@ class CatalogColumn(_message.Message):
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     OTHER_MECHANISM_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_UP_BY_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
     mechanism: Mechanism
@@ -1020,7 +1025,8 @@ class CatalogColumn(_message.Message):
     null_value: _question_pb2.Value
     published: PublishedDomain
     other_mechanism: Mechanism
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ...) -> None: ...
+    looked_up_by: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
 
 class QuantileColumn(_message.Message):
     __slots__ = ("name", "member_value", "quantum", "scale", "lower", "upper", "cells")

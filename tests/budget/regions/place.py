@@ -1,0 +1,123 @@
+"""A region in this process: its real service, ledger engine and leases, with a clock that is the home's, or wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import ErrorInfo
+from gris_api.budget.v1 import budget_pb2 as pb
+
+from budget_service.ledger.values import Account
+from budget_service.ledger.windows import SECOND, Microseconds
+from budget_service.regions.book import Book, Key, Rows
+from budget_service.regions.lease import RegionTerms
+from budget_service.regions.messages import HomeUnavailableError
+from budget_service.regions.region import Region
+from budget_service.regions.upkeep import Upkeep
+from budget_service.server.home_client import Answered, HomeClient, HomeStatusError
+from budget_service.server.regional_service import RegionalBudgetService
+from budget_service.server.request_runner import RequestRunner
+from budget_service.server.settings import LiveSettings, Settings
+from budget_service.tuning import DEFAULTS
+from tests.budget.memory_transactions import MemoryTransactions
+from tests.budget.regions.home import CONFIGURATION, PATH, Home, MemoryLedger, cost
+from tests.campaigns.regions.world import called
+
+TERMS = RegionTerms(idle=15 * SECOND)
+
+
+@dataclass
+class Paper:
+    """A book in memory."""
+
+    rows: dict[Key, bytes] = field(default_factory=dict)
+
+    async def read(self) -> dict[Key, bytes]:
+        """Return all rows."""
+        return dict(self.rows)
+
+    async def write(self, rows: Rows) -> None:
+        """Write rows, all or nothing."""
+        for key, value in rows.items():
+            self.rows.pop(key, None)
+            self.rows |= {} if value is None else {key: value}
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+class RegionLedger(MemoryLedger):
+    """What is on a region's disk stays when its process ends."""
+
+    def __init__(self, disk: MemoryTransactions) -> None:
+        super().__init__(disk)
+
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """See `Store`."""
+        found = self.disk.reservations.get((account.root, reservation_id))
+        return found.query_id if found is not None and found.account == account else None
+
+
+class Place:
+    """A region's machine.
+
+    Args:
+        home: Where it borrows.
+        name: The region's name.
+        skew_seconds: By how much its clock is ahead.
+    """
+
+    def __init__(self, home: Home, name: str = "eu", skew_seconds: float = 0) -> None:
+        self.home, self.name, self.skew_seconds = home, name, skew_seconds
+        self.is_cut = False
+        self.paper = Paper()
+        self.disk = MemoryTransactions(self.clock)
+        self.trips: list[str] = []
+
+    def clock(self) -> Microseconds:
+        """Return the time of its clock."""
+        return self.home.ledger.now + round(self.skew_seconds * SECOND)
+
+    async def start(self) -> Place:
+        """Start a process on what the disk has."""
+        store: Any = RegionLedger(self.disk)
+        book = await Book.opened(self.paper, self.name)
+        client = HomeClient(self, self.name, book.instance)
+        self.region = Region(self.name, store, book, client, self.clock, TERMS)
+        self.upkeep = Upkeep(self.region)
+        settings = LiveSettings(Settings(CONFIGURATION))
+        runner = RequestRunner(None, DEFAULTS)
+        self.service = RegionalBudgetService(self.upkeep, self, settings, runner, DEFAULTS)
+        return self
+
+    async def call(self, method: str, request: Message, _answer: type[Answered]) -> Any:
+        """Call the home; see `Caller`."""
+        if self.is_cut:
+            raise HomeUnavailableError(method)
+        self.trips.append(method)
+        return await self.home.call(method, request)
+
+    async def asked(self, method: str, request: Message) -> Any:
+        """Ask the region; the reason if it refuses."""
+        try:
+            return await asyncio.wait_for(called(self.service, method, request), 20)
+        except HomeStatusError as error:
+            info = ErrorInfo()
+            return next(info.reason for each in error.status.details if each.Unpack(info))
+
+    async def charge(
+        self, name: str, information: int = 5, question: str = "", path: tuple[str, ...] = PATH
+    ) -> Any:
+        """Charge a question of its own, or a named one, directly."""
+        question = question or name
+        request = pb.UpdateBudgetRequest(
+            account=pb.Account(path=path),
+            cost=cost(information),
+            request_id=name,
+            query_id=f"q-{question}",
+            release_id=f"r-{question}",
+        )
+        return await self.asked("UpdateBudget", request)

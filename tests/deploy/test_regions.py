@@ -1,0 +1,159 @@
+"""The deployments with regions: what the home lends by, who may borrow, and that both start as they are described."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
+
+from budget_service.configuration.budget_file import load_configuration
+from budget_service.configuration.region_file import load_region
+from budget_service.server.process import main
+from deploy.compose.prepare import prepare
+from deploy.kubernetes.validate import FOLDER, renderer
+from examples import certificates
+from tests.deploy.test_production import deployments, located
+from tests.support.processes import process
+
+ROOT = FOLDER.parents[1]
+OVERLAY = FOLDER / "overlays" / "regions"
+EXAMPLES = ROOT / "examples"
+REGIONS = ("eu", "us")
+UNIT = "0123456789abcdef" * 2
+
+
+def composed(name: str) -> Mapping[str, Any]:
+    """Return the services of a compose file."""
+    found: Mapping[str, Any] = yaml.safe_load((ROOT / name).read_text())["services"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("home", "region"),
+    [
+        (OVERLAY / "budget.yaml", OVERLAY / "region" / "budget.yaml"),
+        (EXAMPLES / "regions" / "home.yaml", EXAMPLES / "budget.yaml"),
+    ],
+)
+def test_the_home_lends_what_its_regions_know(home: Path, region: Path) -> None:
+    """A region names the accounts of the home, with its limits, and lends nothing itself."""
+    lending, borrowing = (yaml.safe_load(each.read_text()) for each in (home, region))
+    assert lending.pop("leases") == {"share_percent": 10, "outstanding_percent": 50, "seconds": 600}
+    assert lending == borrowing
+    assert load_configuration(home).leases is not None
+
+
+@pytest.mark.parametrize("folder", [OVERLAY, EXAMPLES / "regions"])
+def test_only_its_regions_may_borrow_from_a_home(folder: Path) -> None:
+    """By a name in a certificate that ends with the region's own, and with the roles that docs/security.md asks for."""
+    named = yaml.safe_load((folder / "access.yaml").read_text())["certificates"]
+    found = {name.rsplit("/", 1)[1]: roles for name, roles in named.items() if "region" in roles}
+    assert found == {each: ["spend", "read", "region"] for each in REGIONS}
+    for each in REGIONS:
+        path = folder / each / "region.yaml" if folder == OVERLAY else folder / f"{each}.yaml"
+        region = load_region(path)
+        assert region.name == each
+        assert region.tls is not None
+        assert region.tls.certificate_file is not None
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
+def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> None:
+    """All files are mounted; the ledger is on a volume that one pod has at a time."""
+    made = deployments("regions")
+    for each in REGIONS:
+        (folder := tmp_path / each).mkdir()
+        deployment = made[f"region-{each}"]
+        assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+        assert deployment["spec"]["replicas"] == 1
+        pod = deployment["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        mounted = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
+        assert mounted["/var/lib/gris"]["persistentVolumeClaim"] == {"claimName": f"ledger-{each}"}
+        assert mounted["/run/tls"]["secret"]["secretName"] == f"gris-region-{each}-tls"
+        assert mounted["/etc/region"]["configMap"] == {"name": f"gris-region-{each}"}
+        options = located(folder, container["args"])
+        budgets = (OVERLAY / "region" / "budget.yaml").read_text().replace("/run/tickets", str(folder))
+        (folder / "budget.yaml").write_text(budgets)
+        shutil.copy(OVERLAY / "region" / "access.yaml", folder)
+        text = (OVERLAY / each / "region.yaml").read_text().replace("/run/tls", str(folder))
+        (folder / "region.yaml").write_text(text)
+        paths = [f"--store=sqlite:{folder}/ledger.db" if "=sqlite:" in word else word for word in options]
+        assert main([*paths, "--validate"]) == 0
+
+
+def test_only_the_ledgers_of_regions_meet_the_home() -> None:
+    """An application is on the network of its region alone, and the members of etcd meet the home alone."""
+    services = composed("compose.regions.yaml")
+    on = {name: set(each.get("networks", ())) for name, each in services.items()}
+    assert {name for name, networks in on.items() if "wide-area" in networks} == {
+        *("home", "budget-eu", "budget-us")
+    }
+    for each in REGIONS:
+        assert on[each] == on[f"dp-{each}"] == {each}
+        assert on[f"budget-{each}"] == {each, "wide-area"}
+    store = composed("compose.etcd.yaml")
+    assert all(each["networks"] == ["store"] for name, each in store.items() if name != "home")
+
+
+def test_a_home_on_etcd_is_the_same_but_for_its_store() -> None:
+    """The second compose file takes the place of a command as a whole."""
+    first, second = (composed(f"compose.{name}.yaml")["home"]["command"] for name in ("regions", "etcd"))
+    assert first[:2] == second[:2]
+    assert (first[2], second[2], second[4]) == ("--store", "--store", "--mark")
+    assert first[4:] == second[6:]
+    members = second[3].removeprefix("etcd://").removesuffix("/gris").split(",")
+    assert members == [f"etcd-{number}:2379" for number in (1, 2, 3)]
+    assert {each.partition(":")[0] for each in members} == set(composed("compose.etcd.yaml")) - {"home"}
+
+
+@pytest.mark.usefixtures("starts_processes")
+async def test_the_ledgers_of_compose_lend_and_charge(tmp_path: Path) -> None:
+    """With the options of compose.regions.yaml, but for addresses and folders, and TLS between home and region."""
+    prepare(tmp_path)
+    certificates.make_regions(tmp_path / ".gris" / "compose" / "regions" / "certificates", REGIONS)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    services = composed("compose.regions.yaml")
+    home, region = (on_this_machine(tmp_path, services[name]) for name in ("home", "budget-eu"))
+    with process("budget_service", home, tmp_path / "home.log") as lending:
+        file = tmp_path / "eu.yaml"
+        port = lending["address"].rpartition(":")[2]
+        text = (
+            (EXAMPLES / "regions" / "eu.yaml")
+            .read_text()
+            .replace("home: home:50052", f"home: localhost:{port}")
+        )
+        shown = tmp_path / ".gris" / "compose" / "regions" / "certificates" / "eu"
+        file.write_text(text.replace("/run/tls", str(shown)))
+        region[region.index("--region") + 1] = str(file)
+        with process("budget_service", region, tmp_path / "region.log") as borrowing:
+            port = borrowing["address"].rpartition(":")[2]
+            async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
+                stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+                account = budget_pb2.Account(path=["demo", "ana"])
+                cost = cost_pb2.Cost(information=21, calls=1, unit_id=UNIT)
+                asked = budget_pb2.UpdateBudgetRequest(account=account, cost=cost, request_id="one")
+                await stub.UpdateBudget(asked)
+                shares = budget_pb2.GetBudgetRequest(account=account, with_region_shares=True)
+                found = await stub.GetBudget(shares)
+    assert found.levels[-1].spent.information == 21
+    assert [(each.region, each.held.calls) for each in found.region_shares] == [("eu", 2)]
+
+
+def on_this_machine(folder: Path, service: Mapping[str, Any]) -> list[str]:
+    """Return a command of a compose file with the folders that it mounts, below `folder`, and free ports."""
+    text = "\n".join(service["command"])
+    for each in service["volumes"]:
+        source, target, *_ = each.split(":")
+        text = text.replace(target, str((folder / source).resolve()))
+    return re.sub(r"(0\.0\.0\.0|127\.0\.0\.1):\d+", "127.0.0.1:0", text).split("\n")

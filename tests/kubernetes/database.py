@@ -1,0 +1,121 @@
+"""A PostgreSQL in the tests' namespace, without a volume and without TLS.
+
+GRIS_TEST_POSTGRES_IMAGE is its image, GRIS_TEST_POSTGRES_UID the number of its user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.kubernetes.cluster import Namespace
+
+NAME = "postgres"
+PORT = 5432
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database for the pods of one name, whose way to it is the policy `opening`."""
+
+    client: str
+    opening: str
+    database: str
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
+
+    def make(self, namespace: Namespace) -> None:
+        """Make it and wait until it runs."""
+        for each in self._objects():
+            namespace.kubectl("apply", "--filename=-", given=json.dumps(each))
+        namespace.rolled_out(NAME)
+
+    def remove(self, namespace: Namespace) -> None:
+        """Remove it with what it holds."""
+        for each in self._objects():
+            namespace.kubectl("delete", "--ignore-not-found", each["kind"], each["metadata"]["name"])
+
+    def _objects(self) -> list[dict[str, Any]]:
+        labels = {"app.kubernetes.io/name": NAME}
+        return [
+            self._deployment(labels),
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": NAME},
+                "spec": {"selector": labels, "ports": [{"port": PORT}]},
+            },
+            _policy(NAME, labels, ingress=[_opening("from", self.client)]),
+            _policy(self.opening, {"app.kubernetes.io/name": self.client}, egress=[_opening("to", NAME)]),
+        ]
+
+    def _deployment(self, labels: dict[str, str]) -> dict[str, Any]:
+        user = int(os.environ.get("GRIS_TEST_POSTGRES_UID", "999"))
+        environment = {
+            "POSTGRES_USER": self.client,
+            "POSTGRES_DB": self.database,
+            "POSTGRES_PASSWORD": self.password,
+        }
+        folders = {"data": "/data", "temporary": "/tmp", "socket": "/var/run/postgresql"}  # noqa: S108  (the pod's own)
+        container = {
+            "name": NAME,
+            "image": os.environ.get("GRIS_TEST_POSTGRES_IMAGE", "postgres:16"),
+            "env": [
+                {"name": name, "value": value}
+                for name, value in (environment | {"PGDATA": "/data/database"}).items()
+            ],
+            "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 2},
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+            "volumeMounts": [{"name": name, "mountPath": path} for name, path in folders.items()],
+        }
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {
+                "automountServiceAccountToken": False,
+                "securityContext": {
+                    "runAsNonRoot": True,
+                    "runAsUser": user,
+                    "runAsGroup": user,
+                    "fsGroup": user,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+                "containers": [container],
+                "volumes": [{"name": name, "emptyDir": {}} for name in folders],
+            },
+        }
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": NAME},
+            "spec": {
+                "strategy": {"type": "Recreate"},
+                "selector": {"matchLabels": labels},
+                "template": template,
+            },
+        }
+
+
+def _policy(name: str, labels: dict[str, str], **rules: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "podSelector": {"matchLabels": labels},
+            "policyTypes": [each.capitalize() for each in rules],
+            **rules,
+        },
+    }
+
+
+def _opening(side: str, name: str) -> dict[str, Any]:
+    return {
+        side: [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": name}}}],
+        "ports": [{"port": PORT, "protocol": "TCP"}],
+    }

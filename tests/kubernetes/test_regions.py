@@ -1,0 +1,76 @@
+"""Two regions and their home: questions go on where the home is away, up to what is lent, and are all charged."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from tests.kubernetes.cluster import Deployment, KubectlError, Namespace
+from tests.kubernetes.regions import REGIONS
+
+ACCOUNT = "demo/ana"
+DATA = "cofacts_feedback=/opt/gris/lib/examples/cofacts/feedback.parquet"
+HOME = "deployment/budget-service"
+# A share of `demo/ana` has three calls.
+QUESTIONS = 6
+BACK_SECONDS = 120
+
+
+def asked(gris: Namespace, deployment: Deployment, application: str, region: str, k: int) -> int:
+    """Have an application ask in a region for the `k` first articles; return what it was charged."""
+    words = ("--dp", "dns:///dp-service:50051", "--budget", f"dns:///region-{region}:50052")
+    question = (
+        "--data",
+        DATA,
+        "--table",
+        "cofacts_feedback",
+        "--by",
+        "article_id",
+        "--k",
+        str(k),
+        "--account",
+        ACCOUNT,
+    )
+    said = gris.python(application, "-m", "gris_cli", *deployment.shown, "ask", *words, *question, "--json")
+    charged: int = json.loads(said)["charged"]["information"]
+    return charged
+
+
+def spent(gris: Namespace, deployment: Deployment, application: str) -> int:
+    """Return what the home knows that the account has spent."""
+    words = ("--budget", "dns:///budget-service:50052", "--account", ACCOUNT, "--json")
+    said = gris.python(application, "-m", "gris_cli", *deployment.shown, "budget", "show", *words)
+    level = json.loads(said)["levels"][-1]
+    return int(level["spent"]["information"])
+
+
+def test_a_region_goes_on_without_its_home_up_to_what_it_holds(
+    gris: Namespace, deployment: Deployment, application: str
+) -> None:
+    """It grants its share and then refuses, answers again for nothing, and in the end the home has every charge."""
+    gris.rolled_out(*(f"region-{each}" for each in REGIONS))
+    charged = asked(gris, deployment, application, "eu", 10)
+    assert charged == 21
+    gris.kubectl("scale", HOME, "--replicas=0")
+    gris.wait_for("--for=delete", "pod", "--selector=app.kubernetes.io/name=budget-service")
+    answered, refused = 0, ""
+    for k in range(1, QUESTIONS + 1):
+        try:
+            charged += asked(gris, deployment, application, "eu", k)
+            answered += 1
+        except KubectlError as error:
+            refused = str(error)
+            break
+    print(f"{answered} questions were answered while the home was away, then: {refused[-300:]}")
+    assert answered > 0
+    assert "budget" in refused
+    assert asked(gris, deployment, application, "eu", 10) == 0
+    gris.kubectl("scale", HOME, "--replicas=3")
+    gris.rolled_out("budget-service")
+    again = time.monotonic() + BACK_SECONDS
+    while spent(gris, deployment, application) != charged:
+        assert time.monotonic() < again, "the home does not hear of what was charged"
+        time.sleep(1)
+    # In the other region nothing was paid for, so it asks the home, which knows: it is free there, too.
+    assert asked(gris, deployment, application, "us", 10) == 0
+    assert spent(gris, deployment, application) == charged

@@ -1,0 +1,376 @@
+"""Looked-up columns: what they mean on every engine's form of a query, and what a policy cannot say of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dp_service.bounding.order import table_salt
+from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_json import query_from_json, query_to_json
+from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
+from dp_service.queries.lookups import LARGEST_LOOKUP_BYTES, MAXIMUM_LOOKUP_ENTRIES, hash_of
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.render.member_bounds import InQueryBound
+from dp_service.queries.render.statement import bounded_statement, statement
+from dp_service.queries.resolution import resolve, second_look
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn
+from dp_service.server.explanations import explanation
+from dp_service.terms import MechanismName
+from tests.support.examples import examples
+from tests.support.queries.drawing import NOW, rows
+from tests.support.queries.lookups import FILE, asked, content, policies, policy_of, said
+from tests.support.queries.reference import Row, answer, bounded_answer
+
+# The form that engines without a join of lists are given, in a dialect that can be run here.
+CASE = replace(DIALECTS["duckdb"], joins_lookups=False)
+FORMS = {"join": DIALECTS["duckdb"], "case": CASE}
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database with the small table, which has a column of the looked-up one's name as well."""
+    with duckdb.connect() as found:
+        found.execute(
+            "CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE, "
+            "topic VARCHAR DEFAULT 'not the public one')"
+        )
+        yield found
+
+
+def answered(connection: duckdb.DuckDBPyConnection, table: list[Row], sql: str) -> list[tuple[object, ...]]:
+    """Return what DuckDB answers over rows."""
+    connection.execute("DELETE FROM t")
+    for row in table:
+        connection.execute("INSERT INTO t (member, text, number, flag, day) VALUES (?, ?, ?, ?, ?)", row)
+    return connection.execute(sql).fetchall()
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(120), deadline=None)
+@given(
+    policy=policies(),
+    query=asked(),
+    table=rows(),
+    asked_as=st.sampled_from([(form, bounded) for form in FORMS for bounded in (False, True)]),
+)
+def test_every_form_counts_what_the_reference_looks_up(
+    connection: duckdb.DuckDBPyConnection,
+    policy: Policy,
+    query: HistogramQuery,
+    table: list[Row],
+    asked_as: tuple[str, bool],
+) -> None:
+    """Keys of all types, NULL or absent, kept or dropped; members are distinct, clipped and bounded after it."""
+    try:
+        resolution = resolve(query, policy, now=NOW)
+    except QuestionError:
+        assume(False)
+    form, is_bounded = asked_as
+    if is_bounded:
+        of_members = InQueryBound(1, 2, table_salt("t", "all"), 1)
+        found = answered(connection, table, bounded_statement(resolution, of_members, FORMS[form]))
+        assert found == bounded_answer(query, policy, table, of_members, now=NOW)
+    else:
+        found = answered(connection, table, statement(resolution, FORMS[form]))
+        assert found == answer(query, policy, table, now=NOW)
+
+
+ARTICLES = content("article", [("a1", "health"), ("a2", "health"), ("a3", "scam's")])
+
+
+def policy(file: bytes = ARTICLES, table: dict[str, Any] | None = None, **topic: Any) -> Policy:
+    """Return a policy of articles, whose topics are looked up."""
+    columns = {
+        "m": {"type": "string"},
+        "article": {"type": "string", "group_by": True, "delta": 2},
+        "country": {"type": "string", "group_by": True},
+        "topic": said("article", file, **topic),
+    }
+    stated = {"member": "m", "measures": {"distinct_members": True}, "columns": columns, **(table or {})}
+    gaussian = {"count_noise": "gaussian"} if "contributions" in stated else {}
+    text = {"epsilon_per": "0.15", "delta": "1e-10", **gaussian, "tables": {"t": stated}}
+    return policy_of(text, file)
+
+
+BY_TOPIC = HistogramQuery("t", ("topic",), Measure.DISTINCT_MEMBERS, k=5)
+
+
+def test_the_values_of_the_file_are_the_domain_and_delta_is_that_of_the_key() -> None:
+    """The file is public, so elements are shown without a threshold; a kept element for other keys is one of them."""
+    dropped, kept = policy(), policy(nulls="keep", null_value="other")
+    found = resolve(BY_TOPIC, dropped, now=0).parameters
+    assert (found.mechanism, found.delta_l0) == (MechanismName.KNOWN_LAP, 2)
+    assert found.domain == (("health",), ("scam's",))
+    assert resolve(BY_TOPIC, kept, now=0).parameters.domain == (("health",), ("other",), ("scam's",))
+    assert policy(delta=1).tables[0].column("topic").delta == 1
+    assert policy(delta=9).tables[0].column("topic").delta == 2
+
+
+def test_one_meaning_has_one_fingerprint_and_another_file_is_another_question() -> None:
+    """All values of a looked-up column are known, so leaving one out is naming the others."""
+    only = replace(BY_TOPIC, filters=(In("topic", ("health",)),))
+    without = replace(BY_TOPIC, filters=(NotIn("topic", ("scam's",)),))
+    one = policy()
+    fingerprints = [canonical_bytes(resolve(each, one, now=0).query) for each in (only, without, BY_TOPIC)]
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
+    other = policy(content("article", [("a1", "health"), ("a2", "scam's"), ("a3", "scam's")]))
+    assert canonical_bytes(resolve(BY_TOPIC, other, now=0).query) != fingerprints[2]
+
+
+def test_a_plan_carries_what_is_looked_up() -> None:
+    """The second of two looks is written from the plan alone, under whatever policy is then served."""
+    query = resolve(replace(BY_TOPIC, dimensions=("topic", "country")), policy(), now=0).query
+    again = query_from_json(json.loads(json.dumps(query_to_json(query))))
+    assert again == query
+    lookup = again.dimensions[0].lookup
+    assert lookup is not None
+    assert lookup.entries == (("a1", "health"), ("a2", "health"), ("a3", "scam's"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("nulls", [{}, {"nulls": "keep", "null_value": "other"}])
+def test_a_second_look_counts_its_names_alone(form: str, nulls: dict[str, str]) -> None:
+    """Pairs of a topic and a country are named, among them those of articles that the file does not have."""
+    block = {"bound": "in_query", "delta_0": 1, "units": 10}
+    block |= {"names": {"delta_1": 1, "share": "1/2", "max_names": 5}}
+    columns = {"article": {"type": "string"}, "country": {"type": "string", "group_by": True}}
+    two = policy(
+        table={"contributions": block, "columns": columns | {"topic": said("article", ARTICLES, **nulls)}}
+    )
+    query = replace(BY_TOPIC, dimensions=("topic", "country"))
+    names = (("health", "DE"), ("other", "FR"), ("scam's", "DE"))
+    look = second_look(resolve(query, two, now=0), names)
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE t (m VARCHAR, article VARCHAR, country VARCHAR)")
+        given_ = [("m1", "a1", "FR"), ("m1", "a2", "DE"), ("m2", "new", "FR"), ("m3", "new", "DE")]
+        engine.executemany(
+            "INSERT INTO t VALUES (?, ?, ?)", [*given_, ("m4", "a3", "DE"), ("m5", None, "FR")]
+        )
+        found = engine.execute(statement(look, FORMS[form])).fetchall()
+    # m1 has two pairs and would keep either; only one of them is a name.
+    of_others = {("other", "FR", 1)} if nulls else set()
+    assert set(found) == {("health", "DE", 1), ("scam's", "DE", 1)} | of_others
+
+
+def test_an_assumed_tau_of_elements_bounds_no_looked_up_value() -> None:
+    """All articles of a member may have one topic; beside the article, its rows are those of one article."""
+    events = {"tau": 1, "tau_is": "assumed"}
+    assumed = policy(table={"measures": {"events": events}})
+    alone = replace(BY_TOPIC, measure=Measure.EVENTS)
+    with pytest.raises(RefusedByPolicyError, match=r"COUNT.* by topic alone is not offered"):
+        resolve(alone, assumed, now=0)
+    assert resolve(replace(alone, dimensions=("topic", "article")), assumed, now=0).parameters.tau == 1
+    clipped = policy(table={"measures": {"events": events | {"tau_is": "clipped"}}})
+    assert resolve(alone, clipped, now=0).query.clip == 1
+
+
+def test_a_query_names_the_key_and_never_the_looked_up_column() -> None:
+    """Engines are asked whether the table has the key; the numbers that it is compared with are those of the file."""
+    file = content("article", [("-7", "low"), ("400", "high")])
+    columns = {"article": {"type": "int64"}, "topic": said("article", file)}
+    found = resolve(BY_TOPIC, policy(file, {"columns": columns}), now=0)
+    assert [each.name for each in found.reads] == ["article", "m"]
+    numbers = found.reads[0].numbers
+    assert numbers is not None
+    assert numbers.end == 401
+    for dialect in DIALECTS:
+        # Only as what the answer calls it, and as a part of the name of what is joined.
+        sql = (
+            render(found, dialect)
+            .replace("gris_of_topic", "")
+            .replace('AS "topic"', "")
+            .replace("AS `topic`", "")
+        )
+        assert "topic" not in sql
+
+
+def test_a_copy_that_is_bounded_by_the_key_answers_for_what_is_looked_up() -> None:
+    """Members have no more topics than articles of such a copy; no copy is bounded by topics, for it has none."""
+    columns = {"article": {"type": "string", "group_by": True}, "country": {"type": "string"}}
+    block = {"bound": "prepared", "delta_0": 2, "units": 10, "elements": ["article"], "period": "all"}
+
+    def prepared(key: str, elements: list[str]) -> Policy:
+        file = content(key, [("a1", "health"), ("a2", "scam's"), ("a3", "x")])
+        topic = {"columns": columns | {"topic": said(key, file)}}
+        return policy(file, {"contributions": block | {"elements": elements}, **topic})
+
+    found = resolve(BY_TOPIC, prepared("article", ["article"]), now=0)
+    assert found.parameters.delta_l0 == 2
+    assert 'COUNT(DISTINCT "m")' in render(found, "duckdb")
+    with pytest.raises(PolicyError, match="expected no group_by for topic"):
+        prepared("country", ["article"])
+    with pytest.raises(PolicyError, match="topic: expected a column that questions may group by"):
+        prepared("article", ["topic"])
+
+
+def test_explain_says_what_is_looked_up_and_what_becomes_of_other_keys() -> None:
+    """Once for a column that is grouped by and has a condition."""
+    question = replace(BY_TOPIC, filters=(In("topic", ("health",)),))
+    for under, rest in (
+        (policy(), "are left out"),
+        (policy(nulls="keep", null_value="other"), "count as other"),
+    ):
+        (line,) = [
+            each
+            for each in explanation(resolve(question, under, now=0), None, Cost(1, 0))
+            if "looked up" in each
+        ]
+        assert line.startswith("topic is looked up by article in a public file, before anything is counted")
+        assert line.endswith(f"rows whose article it does not have {rest}.")
+
+
+def test_sql_may_group_by_what_is_looked_up_and_have_conditions_on_it() -> None:
+    """It is a column like any other to who asks."""
+    text = "SELECT topic, COUNT(DISTINCT m) FROM t WHERE topic <> 'scam''s' GROUP BY topic ORDER BY 2 DESC LIMIT 5"
+    found = resolve(parse_sql(text, policy()), policy(), now=0)
+    expected = replace(BY_TOPIC, filters=(NotIn("topic", ("scam's",)),))
+    assert found.query == resolve(expected, policy(), now=0).query
+
+
+def faults(file: bytes | None, topic: dict[str, Any], folder: Path, **columns: Any) -> str:
+    """Return what is wrong with a policy whose topics are looked up."""
+    if file is not None:
+        (folder / FILE).write_bytes(file)
+    listed = {"m": {"type": "string"}, "article": {"type": "string"}, "at": {"type": "timestamp"}}
+    table = {
+        "member": "m",
+        "measures": {"distinct_members": True},
+        "columns": {**listed, "topic": topic, **columns},
+    }
+    text = json.dumps({"epsilon_per": "0.15", "delta": "1e-10", "tables": {"t": table}}).encode()
+    with pytest.raises(PolicyError) as found:
+        read_policy(text, str(folder / "policy.yaml"))
+    return "\n".join(f"{each.key}: {each.message}" for each in found.value.problems)
+
+
+BAD_FILES: dict[str, tuple[bytes, str]] = {
+    "two values for a key": (
+        b"article,topic\na1,x\na2,y\na1,z\n",
+        "line 4: expected each key once; line 2 has this one",
+    ),
+    "the same key twice": (b"article,topic\na1,x\na1,x\n", "line 3: expected each key once"),
+    "no key": (b"article,topic\n", "expected at least one line"),
+    "nothing": (b"", "line 1: expected the names of two columns, article,topic"),
+    "other names": (b"articleId,topic\na1,x\n", "line 1: expected the names of two columns, article,topic"),
+    "a byte order mark": (b"\xef\xbb\xbfarticle,topic\na1,x\n", "line 1: .* without a byte order mark"),
+    "other bytes": (b"article,topic\n\xff,x\n", "expected a text in UTF-8"),
+    "three fields": (b"article,topic\na1,x,y\n", "line 2: expected two fields, article and topic, got 3"),
+    "an empty line": (b"article,topic\na1,x\n\na2,y\n", "line 3: expected two fields"),
+    "no text": (b"article,topic\na1,\n", "line 2: topic: expected a text of at most 512 characters"),
+    "a long text": (
+        b"article,topic\na1," + b"x" * 513 + b"\n",
+        "line 2: topic: expected a text of at most 512",
+    ),
+    "a long key": (
+        b"article,topic\n" + b"x" * 513 + b",y\n",
+        "line 2: article: expected a text of at most 512",
+    ),
+    "a NUL": (b"article,topic\na\x001,x\n", "line 2: article: expected a text .* without NUL"),
+    "a stray quote": (b'article,topic\n"a"1,x\n', "line 2: expected CSV with commas and double quotes"),
+    "the null value": (b"article,topic\na1,null\n", "expected no line with the null_value"),
+    "too many keys": (
+        b"article,topic\n" + b"".join(b"%d,x\n" % i for i in range(MAXIMUM_LOOKUP_ENTRIES + 1)),
+        "expected at most 10000 keys, got 10001",
+    ),
+    "too many bytes": (b"article,topic\n" + b"a" * LARGEST_LOOKUP_BYTES, "expected at most 524288 bytes"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_FILES)
+def test_a_bad_file_is_refused_with_its_line(bad: str, tmp_path: Path) -> None:
+    """The error names the key of the policy and the line of the file, and repeats no value of it."""
+    file, expected = BAD_FILES[bad]
+    found = faults(file, said("article", file), tmp_path)
+    assert found.startswith("tables.t.columns.topic.lookup.file: ")
+    assert re.search(expected, found), found
+
+
+BAD_KEYS: dict[str, tuple[str, bytes, str]] = {
+    "a text as a number": ("int64", b"article,topic\na1,x\n", "article: expected a whole number of 64 bits"),
+    "a number beyond 64 bits": (
+        "int64",
+        b"article,topic\n9223372036854775808,x\n",
+        "expected a whole number of 64 bits",
+    ),
+    "a number of two spellings": (
+        "int64",
+        b"article,topic\n1,x\n01,y\n",
+        "line 3: article: expected a whole number",
+    ),
+    "no day": ("date", b"article,topic\n2024-02-30,x\n", "article: expected a day as YYYY-MM-DD"),
+    "no truth value": ("bool", b"article,topic\nTrue,x\n", "article: expected true or false"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_KEYS)
+def test_a_key_of_another_type_is_refused(bad: str, tmp_path: Path) -> None:
+    """Each value has one spelling, so no key can be there twice in two of them."""
+    kind, file, expected = BAD_KEYS[bad]
+    found = faults(file, said("article", file), tmp_path, article={"type": kind})
+    assert "tables.t.columns.topic.lookup.file: " in found
+    assert expected in found
+
+
+def test_a_lookup_that_cannot_be_is_refused_by_its_key(tmp_path: Path) -> None:
+    """Another hash, no file, no column, members as keys or topics, another type, a chain, a published domain."""
+
+    def of(topic: dict[str, Any], **columns: Any) -> str:
+        return faults(ARTICLES, topic, tmp_path, **columns)
+
+    good = said("article", ARTICLES)
+    other = {**good, "lookup": {**good["lookup"], "hash": hash_of(b"another")}}
+    assert "topic.lookup.hash: expected the SHA-256 of topics.csv, which is another one" in of(other)
+    missing = {**good, "lookup": {**good["lookup"], "file": "no.csv"}}
+    assert "topic.lookup.file: " in of(missing)
+    assert "No such file" in of(missing)
+    assert "topic.lookup.hash: " in of({**good, "lookup": {**good["lookup"], "hash": "sha256:12"}})
+    assert "topic.lookup.column: expected a column that the policy lists" in of(said("page", ARTICLES))
+    assert "topic.lookup.column: expected another column: a function of the member" in of(said("m", ARTICLES))
+    assert "topic.lookup.column: expected a column of type string, int64, bool, date" in of(
+        said("at", ARTICLES)
+    )
+    assert "topic.type: expected string" in of({**good, "type": "int64"})
+    assert "m.lookup: expected none: members are not looked up" in of(
+        good, m=said("article", ARTICLES, group_by=False)
+    )
+    assert "broad.lookup.column: expected a column of the table itself" in of(
+        good, broad=said("topic", ARTICLES)
+    )
+    assert "gris_Key: expected another name" in of(good, gris_Key={"type": "string"})
+    published = {"published": "d.json", "integrity": hash_of(b"")}
+    assert "topic.domain: expected a list, or none" in of({**good, "domain": published})
+    assert "topic.domain: expected values that the file of the lookup has; 1 are" in of(
+        {**good, "domain": ["health", "x"]}
+    )
+    with pytest.raises(PolicyError, match="names a file, which a check of the text alone does not read"):
+        read_policy(
+            json.dumps(
+                {
+                    "epsilon_per": "1",
+                    "delta": "1e-9",
+                    "tables": {
+                        "t": {
+                            "member": "m",
+                            "measures": {"distinct_members": True},
+                            "columns": {"article": {"type": "string"}, "topic": good},
+                        }
+                    },
+                }
+            ).encode(),
+            "policy",
+            reads_files=False,
+        )

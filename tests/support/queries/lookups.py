@@ -1,0 +1,144 @@
+"""Random policies of the small table with a looked-up column, `topic`, and questions that use it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dp_service.queries.lookups import hash_of
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Value
+
+from .drawing import NOW, VALUES, column, questions
+from .reference import Row, answer, bounded_answer
+
+TOPICS = ["null", "a", "b'", "other", "😀\\", 'x","y']
+FILE = "topics.csv"
+
+
+def content(key: str, entries: Sequence[tuple[Value | str, str]], topic: str = "topic") -> bytes:
+    """Return the file of a lookup."""
+    written = io.StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    lines.writerow([key, topic])
+    lines.writerows(
+        (str(value).lower() if isinstance(value, bool) else value, text) for value, text in entries
+    )
+    return written.getvalue().encode()
+
+
+def said(key: str, file: bytes, **more: Any) -> dict[str, Any]:
+    """Return what a policy says of a looked-up column."""
+    lookup = {"column": key, "file": FILE, "hash": hash_of(file)}
+    return {"type": "string", "group_by": True, "filter": ["in", "not_in"], "lookup": lookup, **more}
+
+
+def policy_of(text: dict[str, Any], file: bytes) -> Policy:
+    """Return a policy beside the file of its lookup."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / FILE).write_bytes(file)
+        source = str(Path(folder) / "policy.yaml")
+        return read_policy(json.dumps(text, ensure_ascii=False).encode(), source).policy
+
+
+@st.composite
+def lookups(draw: st.DrawFn, *, kept: bool | None = None) -> tuple[bytes, dict[str, Any]]:
+    """Draw the file of `topic`, by any of the columns, and what the policy says of it."""
+    key = draw(st.sampled_from(["text", "number", "flag", "day"]))
+    keys = draw(st.lists(st.sampled_from(VALUES[key]), unique=True, min_size=1, max_size=8))
+    keeps = draw(st.booleans()) if kept is None else kept
+    # A dropped null value stands for keys without a text, so no text may be it.
+    topics = st.sampled_from(TOPICS if keeps else TOPICS[1:])
+    file = content(key, [(each, draw(topics)) for each in keys])
+    nulls = {"nulls": "keep", "null_value": draw(st.sampled_from(TOPICS))} if keeps else {}
+    return file, said(key, file, **nulls)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    """Draw a policy for the small table, whose columns have NULLs of all kinds."""
+    file, topic = draw(lookups())
+    columns: dict[str, Any] = {name: draw(column(name)) for name in VALUES}
+    table = {
+        "member": "member",
+        "measures": {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}},
+        "d_bar": 10,
+        "time": {"column": "day", "type": "date"},
+        "columns": {**columns, "topic": topic},
+    }
+    return policy_of({"epsilon_per": "0.15", "delta": "1e-10", "tables": {"t": table}}, file)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> HistogramQuery:
+    """Draw a question that groups by what is looked up, or has a condition on it."""
+    question = draw(questions())
+    values = tuple(draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3)))
+    condition: Filter = In("topic", values) if draw(st.booleans()) else NotIn("topic", values)
+    if draw(st.booleans()):
+        dimensions = tuple(draw(st.permutations(["topic", *question.dimensions[:2]])))
+        filters = (*question.filters, condition) if draw(st.booleans()) else question.filters
+        return replace(question, dimensions=dimensions, filters=filters)
+    return replace(question, filters=(*question.filters, condition))
+
+
+KEYS_AND_TOPICS = [
+    ("a", "short"),
+    ("A", "a much longer text"),
+    ("'", "it's"),
+    ("\\", "back\\slash"),
+    ("$", "😀"),
+]
+"""Keys and texts that engines write in other ways, and texts of several lengths."""
+
+
+def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[HistogramQuery]]:
+    """Return a policy with a topic for nasty texts, rows that have them, and questions of all forms of a query.
+
+    Args:
+        kept: Whether other keys count as one element.
+        bounded: Whether the query bounds members.
+    """
+    file = content("text", KEYS_AND_TOPICS)
+    nulls = {"nulls": "keep", "null_value": "none of them"} if kept else {}
+    block = {"contributions": {"bound": "in_query", "delta_0": 2, "units": 10}} if bounded else {}
+    columns = {
+        "member": {"type": "string"},
+        "text": {"type": "string", "group_by": True},
+        "topic": said("text", file, **nulls),
+    }
+    table = {
+        "member": "member",
+        "measures": {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}},
+        "columns": columns,
+        **block,
+    }
+    noise = {"count_noise": "gaussian"} if bounded else {}
+    policy = policy_of({"epsilon_per": "0.15", "delta": "1e-10", **noise, "tables": {"t": table}}, file)
+    texts = [*(key for key, _ in KEYS_AND_TOPICS), "b", "null"]
+    rows = [Row(f"m{i % 7}", texts[(i * i + i // 5) % len(texts)], None, None, None) for i in range(120)]
+    questions = [
+        replace(HistogramQuery("t", dimensions, measure, k=5), filters=filters)
+        for measure in Measure
+        for dimensions in (("topic",), ("text", "topic"))
+        for filters in ((), (NotIn("topic", ("it's", "short")),))
+    ]
+    return policy, rows, questions
+
+
+def expected(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple[Any, ...]]:
+    """Return what an engine has to answer such a question with."""
+    bound = in_query_bound(resolve(query, policy, now=NOW))
+    if bound is None:
+        return answer(query, policy, rows, now=NOW)
+    return bounded_answer(query, policy, rows, bound, now=NOW)
