@@ -28,6 +28,7 @@ from gris_cli.bound import command as bound
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
+from gris_cli.value import commands as value
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service, or a check found a fault; 2 "
@@ -58,6 +59,7 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
+app.add_typer(value.app, name="value")
 
 
 def _say_exit_codes(commands: typer.Typer) -> None:

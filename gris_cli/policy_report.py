@@ -308,8 +308,12 @@ def _format_value(value: ValueColumn) -> str:
     )
     return (
         f"{value.name}: rows count with {row_lower} to {row_upper}, and a member's total in an element with {lower} to "
-        f"{upper}, in steps of {format_exact(quantum)}{_format_value_nulls(value)}"
+        f"{upper}{_format_publication(value)}, in steps of {format_exact(quantum)}{_format_value_nulls(value)}"
     )
+
+
+def _format_publication(value: ValueColumn) -> str:
+    return "" if value.publication is None else f" (published at rho {float(value.publication.rho):g})"
 
 
 def _format_quantiles(column: QuantileColumn) -> str:

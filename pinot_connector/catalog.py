@@ -23,6 +23,7 @@ from pinot_connector.parameter_messages import (
     contributions_of,
     exact,
     known,
+    published_of,
     quantile_column_of,
     summed_column_of,
 )
@@ -275,7 +276,7 @@ def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
         domain=_domain(message, kind) if message.domain_size else None,
         delta=message.delta or None,
         null_value=_null_value(message, kind),
-        published=_published(message.published) if message.HasField("published") else None,
+        published=published_of(message.published) if message.HasField("published") else None,
         other_mechanism=_mechanism(message.other_mechanism),
         looked_up_by=message.looked_up_by or None,
     )
@@ -283,10 +284,6 @@ def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
 
 def _mechanism(number: dp_pb2.Mechanism) -> Mechanism | None:
     return known(MECHANISMS, number) if number else None
-
-
-def _published(message: dp_pb2.PublishedDomain) -> PublishedDomain:
-    return PublishedDomain(exact(message.rho), exact(message.delta))
 
 
 def _domain(message: dp_pb2.CatalogColumn, kind: ColumnType) -> tuple[Shown, ...]:

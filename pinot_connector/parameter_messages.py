@@ -12,6 +12,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ColumnType, TimeUnit
 from pinot_connector.errors import IntegrityError
+from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.parameters import (
     Aggregate,
     BoundedBy,
@@ -208,6 +209,11 @@ def _sums_of(message: dp_pb2.Sums) -> Sums:
     )
 
 
+def published_of(message: dp_pb2.PublishedDomain) -> PublishedDomain:
+    """Returns what a publication cost everyone who may see it."""
+    return PublishedDomain(exact(message.rho), exact(message.delta))
+
+
 def summed_column_of(message: dp_pb2.SummedColumn) -> SummedColumn:
     """Returns a column that is summed, or that questions may sum.
 
@@ -226,6 +232,7 @@ def summed_column_of(message: dp_pb2.SummedColumn) -> SummedColumn:
         has_own_count=message.has_own_count,
         count_share=exact(message.count_share) if message.count_share else None,
         count_variance=exact(message.count_variance) if message.count_variance else None,
+        published=published_of(message.published) if message.HasField("published") else None,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
+from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.questions import AggregateFunction, RankFunction
 
 
@@ -177,7 +178,8 @@ class SummedColumn:
     are None in a catalogue.
 
     With `has_own_count` rows without a usable value count, and the column's sums and averages are of the others. Their
-    own count takes `count_share` of the units and has noise of `count_variance`; both are None in a catalogue.
+    own count takes `count_share` of the units and has noise of `count_variance`; both are None in a catalogue, which
+    alone says what publishing the upper bound cost, if it was `published`.
     """
 
     name: str
@@ -191,6 +193,7 @@ class SummedColumn:
     has_own_count: bool = False
     count_share: Fraction | None = None
     count_variance: Fraction | None = None
+    published: PublishedDomain | None = None
 
 
 @dataclass(frozen=True)

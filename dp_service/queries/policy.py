@@ -221,7 +221,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         reserve_first=schema.reserve_first,
         max_k=max_k,
         contributions=contributions_of(schema.contributions),
-        values=value_columns(schema.values, (*path, "values"), fault),
+        values=value_columns(schema.values, (*path, "values"), fault, directory=fault.directory),
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
         buckets=offered_buckets(schema.time),
     )

@@ -12,7 +12,16 @@ from functools import cache
 from typing import Annotated, Literal
 from zoneinfo import available_timezones
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+)
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs, ValueNulls
@@ -263,13 +272,28 @@ def _summable(kind: ValueType) -> ValueType:
     return kind
 
 
+def bound_or_published(value: object) -> Fraction | PublishedSchema:
+    """Return the number that a decimal text denotes, exactly, or the published bound that is named."""
+    if isinstance(value, PublishedSchema):
+        return value
+    if not isinstance(value, dict):
+        return exact_bound(value)
+    try:
+        return PublishedSchema.model_validate(value)
+    except ValidationError:
+        raise ValueError("expected a decimal number, or {published: FILE, integrity: 'sha256:..'}") from None
+
+
+UpperBound = Annotated[Fraction | PublishedSchema, BeforeValidator(bound_or_published)]
+
+
 class ValueSchema(_Strict):
     """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs."""
 
     type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
     quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
     lower: Bound
-    upper: Bound
+    upper: UpperBound
     row_lower: Bound | None = None
     row_upper: Bound | None = None
     weight: Annotated[int, Field(gt=0, le=1000)] = 1

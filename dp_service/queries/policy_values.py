@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_document import KeyPath
-from dp_service.queries.policy_schema import PolicySchema, ValueSchema
+from dp_service.queries.policy_domain import NOT_READ
+from dp_service.queries.policy_schema import PolicySchema, PublishedSchema, ValueSchema
+from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_AGGREGATES
 from dp_service.queries.tables import (
     Column,
@@ -57,27 +60,41 @@ def own_count_name(place: int) -> str:
 
 
 def value_columns(
-    schemas: Mapping[str, ValueSchema], path: KeyPath, fault: _Fault
+    schemas: Mapping[str, ValueSchema], path: KeyPath, fault: _Fault, *, directory: Path | None
 ) -> tuple[ValueColumn, ...]:
-    """Return the columns that may be summed, by name, without those that have a fault, which is reported."""
-    found = (_value_column(name, schema, (*path, name), fault) for name, schema in sorted(schemas.items()))
+    """Return the columns that may be summed, by name, without those that have a fault, which is reported.
+
+    Names of files are relative to `directory`, None: no file may be read. `path` is that of the table's block.
+    """
+    found = (
+        _value_column(name, schema, (*path, name), fault, directory)
+        for name, schema in sorted(schemas.items())
+    )
     return tuple(column for column in found if column is not None)
 
 
-def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: _Fault) -> ValueColumn | None:
+def _value_column(
+    name: str, schema: ValueSchema, path: KeyPath, fault: _Fault, directory: Path | None
+) -> ValueColumn | None:
+    try:
+        bound = _upper(schema.upper, directory, table=str(path[-3]), column=name)
+    except BoundFileError as error:
+        fault((*path, "upper"), str(error))
+        return None
+    upper = bound.upper if isinstance(bound, PublishedBound) else bound
     try:
         quantum = Quantum(schema.quantum)
     except ValueError as error:
         fault((*path, "quantum"), str(error))
         return None
-    found = list(_of_numbers(schema, quantum))
+    found = list(_of_numbers(schema, quantum, upper))
     for key, message in found:
         fault((*path, key), message)
     if found:
         return None
-    row_lower, row_upper = _row_bounds(schema)
+    row_lower, row_upper = _row_bounds(schema, upper)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
-    totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(schema.upper))
+    totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(upper))
     return ValueColumn(
         name,
         schema.type,
@@ -85,13 +102,25 @@ def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: _Fault) 
         schema.weight,
         schema.nulls,
         _null_value(schema),
+        bound.publication if isinstance(bound, PublishedBound) else None,
     )
 
 
-def _row_bounds(schema: ValueSchema) -> tuple[Fraction, Fraction]:
+def _upper(
+    stated: Fraction | PublishedSchema, directory: Path | None, *, table: str, column: str
+) -> Fraction | PublishedBound:
+    """Return the upper bound, with its publication if the policy takes it from a file."""
+    if isinstance(stated, Fraction):
+        return stated
+    if directory is None:
+        raise BoundFileError(NOT_READ)
+    return published_bound(stated, directory, table=table, column=column)
+
+
+def _row_bounds(schema: ValueSchema, total_upper: Fraction) -> tuple[Fraction, Fraction]:
     """Return the bounds of a row; by default those of a member's total, and 0."""
     lower = min(schema.lower, Fraction(0)) if schema.row_lower is None else schema.row_lower
-    upper = max(schema.upper, Fraction(0)) if schema.row_upper is None else schema.row_upper
+    upper = max(total_upper, Fraction(0)) if schema.row_upper is None else schema.row_upper
     return lower, upper
 
 
@@ -102,21 +131,21 @@ def _null_value(schema: ValueSchema) -> Fraction | None:
     return schema.null_value
 
 
-def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
+def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) -> _Found:
     """Yield what is wrong with a column's quantum and bounds."""
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
     for key in _BOUNDS:
-        bound = getattr(schema, key)
+        bound = total_upper if key == "upper" else getattr(schema, key)
         if bound is None:
             continue
         if (bound / quantum.size).denominator != 1:
             yield key, f"expected a multiple of the quantum, {_written(quantum.size)}"
         elif max(abs(bound), abs(bound / quantum.size)) > LARGEST_BOUND:
             yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
-    if schema.lower >= schema.upper:
+    if schema.lower >= total_upper:
         yield "upper", "expected more than lower: between them lies what one member can add to a sum"
-    row_lower, row_upper = _row_bounds(schema)
+    row_lower, row_upper = _row_bounds(schema, total_upper)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
     if schema.nulls is ValueNulls.KEEP and schema.null_value is None:

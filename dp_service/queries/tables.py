@@ -252,6 +252,7 @@ class ValueColumn:
         nulls: What happens to rows whose value is not usable: NULL, NaN or infinite.
         null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
             kept. None: the engine stores an infinity or no number.
+        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
     """
 
     name: str
@@ -260,6 +261,7 @@ class ValueColumn:
     weight: int
     nulls: ValueNulls
     null_value: Fraction | None
+    publication: Publication | None = None
 
 
 @dataclass(frozen=True)
@@ -562,9 +564,10 @@ class Policy:
 
     @cached_property
     def publications(self) -> frozenset[Publication]:
-        """The publications of all columns of all tables; every account may see all of them."""
-        columns = (column for table in self.tables for column in table.columns)
-        return frozenset(column.publication for column in columns if column.publication is not None)
+        """The publications of all columns of all tables, domains and bounds; every account may see all of them."""
+        domains = (column.publication for table in self.tables for column in table.columns)
+        bounds = (value.publication for table in self.tables for value in table.values)
+        return frozenset(each for each in (*domains, *bounds) if each is not None)
 
     @cached_property
     def statement(self) -> str:

@@ -97,7 +97,11 @@ def write_recorded(domain: DomainFile, out: Path, pay: Callable[[], object]) -> 
     nothing. Until `pay` has returned it holds zeros, because a process that is killed can remove nothing. If `pay`
     raises, or the process is interrupted or terminated, neither file is left, and one that was there before stays.
     """
-    content = written(domain)
+    write_paid(written(domain), out, pay)
+
+
+def write_paid(content: bytes, out: Path, pay: Callable[[], object]) -> None:
+    """Write any content as `write_recorded` does."""
     with _temporary_file_for(out) as path:
         _store(path, bytes(len(content)))
         pay()

@@ -275,7 +275,7 @@ class NamesLook(_message.Message):
     def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper", "has_own_count", "count_share", "count_variance")
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper", "has_own_count", "count_share", "count_variance", "published")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
@@ -287,6 +287,7 @@ class SummedColumn(_message.Message):
     HAS_OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
     COUNT_SHARE_FIELD_NUMBER: _ClassVar[int]
     COUNT_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
@@ -298,7 +299,8 @@ class SummedColumn(_message.Message):
     has_own_count: bool
     count_share: str
     count_variance: str
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., count_share: _Optional[str] = ..., count_variance: _Optional[str] = ...) -> None: ...
+    published: PublishedDomain
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., count_share: _Optional[str] = ..., count_variance: _Optional[str] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
     __slots__ = ("function", "column", "alias")
