@@ -1,4 +1,4 @@
-"""New questions, an engine that costs nothing, and a process that asks the one of the other when it is told to.
+"""New questions, an engine that costs nothing, and a process that asks the one of the other when it is asked to.
 
     python -P bench/asking.py --policy FILE --budget FILE --parquet FILE
 
