@@ -60,7 +60,7 @@ def compared(beside: Path, questions: int) -> Versions:
 
 @dataclass(frozen=True)
 class _Asking:
-    """A process that asks when it is told to."""
+    """A process that asks when it is asked to."""
 
     process: subprocess.Popen[str]
     to: IO[str]
