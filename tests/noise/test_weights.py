@@ -33,6 +33,17 @@ def test_the_bounds_of_a_key_enclose_its_exact_value() -> None:
                 assert high - low <= 8 + 2 / exponential
 
 
+def test_the_bounds_of_a_key_hold_wherever_e_lies_between_its_own() -> None:
+    """Also where these are far apart: the largest E makes the smallest key, and one logarithm serves both."""
+    context, weights = interval_context(300), LogWeights(ONE, MULTIPLES, DIVISORS)
+    for least, most in ((1, 2), (1, 2**40), (2**200, 3 * 2**200)):
+        low, high = (int(bound) for bound in weights.key_bounds(1, (least, most), 200))
+        for steps in (least, most):
+            exact = -context.log(enclose(context, Fraction(5 * steps, 2**200)))
+            assert low <= exact.a * 2**200
+            assert exact.b * 2**200 <= high
+
+
 def test_a_key_of_which_nothing_is_known_is_unbounded() -> None:
     """Below where E may be anything, above where it may be 0."""
     weights = LogWeights(Fraction(1, 2), MULTIPLES)
