@@ -111,13 +111,18 @@ class Lending:
         reported = {name: iter(each) for name, each in zip(leases, found, strict=True)}
         return [next(reported[each.lease_id]) for each in charges]
 
-    async def take_back(self, account: Account, region: str, lease_id: str, reported: int) -> Cost | None:
+    async def take_back(
+        self, account: Account, region: str, lease_id: str, reported: int, *, was_granted: bool
+    ) -> Cost | None:
         """End a lease of a region after so many charges; what is left of it returns to the budget.
+
+        Of a lease that `was_granted` nothing is written but its end: a ledger that does not remember it, for it was set
+        back, has to go on not knowing it (`lend`).
 
         Raises:
             LeaseRefusedError: The lease is another region's.
         """
-        if reported == 0:
+        if reported == 0 and not was_granted:
             await self._grant_no_more(account, region, lease_id)
         name = lease_part(lease_id, reported)
         end = lease_return(lease_id, reported)

@@ -65,5 +65,10 @@ class Home(Protocol):
     async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:
         """Have charges recorded, those of a lease in their order. A charge that is sent again counts once."""
 
-    async def give_back(self, account: Account, lease_id: str, reported: int) -> Cost | None:
-        """Give back what is left of a lease after so many charges; None if it is over, or never was."""
+    async def give_back(
+        self, account: Account, lease_id: str, reported: int, *, was_granted: bool
+    ) -> Cost | None:
+        """Give back what is left of a lease after so many charges; None if it is over, or never was.
+
+        `was_granted`: the home has answered that it lends it, so no request for it can be on its way.
+        """

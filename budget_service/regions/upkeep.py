@@ -207,7 +207,9 @@ class Upkeep:
             await self._report_root(lease.local.root)
             lease = book.leases[lease.lease_id]
         region.counts.trips += 1
-        returned = await region.home.give_back(lease.account, lease.lease_id, lease.reported)
+        returned = await region.home.give_back(
+            lease.account, lease.lease_id, lease.reported, was_granted=lease.state is LeaseState.RETIRING
+        )
         if returned is None:
             region.counts.lapsed += lease.state is LeaseState.RETIRING
             region.counts.add("lapsed", lease.rest)

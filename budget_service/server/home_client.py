@@ -120,7 +120,9 @@ class HomeClient:
         answer = await self._call("ReportCharges", message, regions_pb2.ReportChargesResponse)
         return [Reported(_cost(each.charged), each.is_known) for each in answer.charges]
 
-    async def give_back(self, account: Account, lease_id: str, reported: int) -> Cost | None:
+    async def give_back(
+        self, account: Account, lease_id: str, reported: int, *, was_granted: bool
+    ) -> Cost | None:
         """Give back what is left of a lease; see `Home`."""
         message = regions_pb2.ReturnBudgetRequest(
             account=budget_pb2.Account(path=account.path),
@@ -128,6 +130,7 @@ class HomeClient:
             instance=self._instance,
             lease_id=lease_id,
             reported=reported,
+            was_granted=was_granted,
         )
         answer = await self._call("ReturnBudget", message, regions_pb2.ReturnBudgetResponse)
         return _cost(answer.returned) if answer.was_held else None

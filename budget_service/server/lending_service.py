@@ -141,7 +141,9 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             raise InvalidFieldError("reported", "must not be negative")
         lease_id = _drawn(request.lease_id, "lease_id")
         try:
-            returned = await self._lending.take_back(account, region, lease_id, request.reported)
+            returned = await self._lending.take_back(
+                account, region, lease_id, request.reported, was_granted=request.was_granted
+            )
         except LeaseRefusedError as error:
             raise rpc_errors.RefusalError(rpc_errors.refused(error.refusal)) from None
         self.counts["over" if returned is None else "returned"] += 1

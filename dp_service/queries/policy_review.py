@@ -189,7 +189,17 @@ def is_promise(column: Column, table: Table) -> bool:
     if column.lookup is not None and column.delta == column.lookup.key.delta:
         # It follows from what is promised of the key.
         return False
-    return column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table))
+    return column.delta is not None and (
+        _is_below_domain(column) or _is_left_to_delta(column, table) or _lends_its_delta(column, table)
+    )
+
+
+def _lends_its_delta(column: Column, table: Table) -> bool:
+    """Return whether questions by what is looked up for the column rest on its Delta: they ask for no domain of it."""
+    return any(
+        each.group_by and each.lookup is not None and each.lookup.key.name == column.name
+        for each in table.columns
+    )
 
 
 def _is_below_domain(column: Column) -> bool:

@@ -136,8 +136,8 @@ def published_bound(named: PublishedSchema, directory: Path, *, table: str, colu
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise BoundFileError(f"{path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise BoundFileError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if integrity_of(content) != named.integrity:
         raise BoundFileError(f"expected {named.published} with the integrity that the policy states")
     bound = read_bound(content)

@@ -144,7 +144,9 @@ class AskedQuestions:
         if len(key[0]) > MAX_QUESTION_BYTES or not found.is_small:
             return
         with self._lock:
-            self._note_quick(_without_conditions(question), policy)
+            if all(each.lookup is None for each in policy.table(found.query.table).columns):
+                # Else a condition can bring a file of entries into the query.
+                self._note_quick(_without_conditions(question), policy)
             if self._kept is None or self._kept[0] is not policy:
                 self._kept = policy, {}
             kept = self._kept[1]

@@ -45,6 +45,24 @@ def test_rows_whose_key_the_file_lacks_are_counted_where_they_are_left_out(tmp_p
     assert "topic" not in {each.column for each in examined(kept.tables[0], path).left_out}
 
 
+def test_a_delta_that_pages_lend_to_their_topics_is_counted_in_all_pages(tmp_path: Path) -> None:
+    """A domain of two pages bounds questions by page; one by topic asks for all four pages of m1."""
+    column = {"type": "int64", "domain": [1, 2], "delta": 2, "group_by": True}
+    stated = {"member": "m", "measures": {"distinct_members": True}}
+    topics = said("page", ENTRIES)
+    for columns, found in (({"page": column}, []), ({"page": column, "topic": topics}, [4])):
+        table = policy_of(
+            {
+                "epsilon_per": "0.15",
+                "delta": "1e-10",
+                "tables": {"t": {**stated, "columns": {"m": {"type": "string"}, **columns}}},
+            },
+            ENTRIES,
+        ).tables[0]
+        promises = examined(table, written(tmp_path)).promises
+        assert [each.found for each in promises if each.key == "columns.page.delta"] == found
+
+
 def test_promises_about_topics_are_counted_after_pages_were_looked_up(tmp_path: Path) -> None:
     """m1 has four pages, and two topics; from the file and by the engine."""
     path = written(tmp_path)

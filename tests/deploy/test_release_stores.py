@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("starts_processes")
 
 ROOT = FOLDER.parents[1]
 CHARTS = {"trial": TRIAL, "production": PRODUCTION, "several-gateways": SEVERAL, "everything": EVERYTHING}
-ONE = ("compose", "overlay local", "overlay production", "chart trial", "chart production")
+ONE = ("compose", "overlay local", "overlay production", "overlay regions", "chart trial", "chart production")
 SEVERAL_GATEWAYS = ("overlay several-gateways", "chart several-gateways", "chart everything")
 
 

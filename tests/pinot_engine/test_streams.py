@@ -223,11 +223,11 @@ TODAY = int(time.time()) // 86_400
 @pytest.mark.parametrize(
     ("column", "start", "is_kept"),
     [
-        ({"dataType": "INT", "format": "1:DAYS:EPOCH"}, TODAY - 3, True),
+        ({"dataType": "INT", "format": "1:DAYS:EPOCH"}, TODAY - 2, True),
         ({"dataType": "INT", "format": "1:DAYS:EPOCH"}, TODAY - 5, False),
-        ({"dataType": "LONG", "format": "EPOCH|SECONDS|1"}, (TODAY - 3) * 86_400, True),
+        ({"dataType": "LONG", "format": "EPOCH|SECONDS|1"}, (TODAY - 2) * 86_400, True),
         ({"dataType": "LONG", "format": "EPOCH|SECONDS|1"}, (TODAY - 5) * 86_400, False),
-        ({"dataType": "TIMESTAMP", "format": "TIMESTAMP"}, (TODAY - 3) * 86_400_000_000, True),
+        ({"dataType": "TIMESTAMP", "format": "TIMESTAMP"}, (TODAY - 2) * 86_400_000_000, True),
         ({"dataType": "TIMESTAMP", "format": "TIMESTAMP"}, (TODAY - 5) * 86_400_000_000, False),
         ({"dataType": "STRING", "format": "SIMPLE_DATE_FORMAT|yyyyMMdd"}, TODAY - 3, False),
     ],
@@ -326,6 +326,28 @@ def test_a_view_of_some_seconds_ago_is_refused(
         assert [5] == confirmed(engine, asked(promised)).counts
         return
     with pytest.raises(EngineRefused, match="consistencyMode: SNAPSHOT"):
+        confirmed(engine, asked(promised))
+
+
+@pytest.mark.parametrize(
+    ("part", "is_refused"),
+    [
+        ({"upsertConfig": {"mode": "FULL", "metadataTTL": 3600}}, True),
+        ({"upsertConfig": {"mode": "FULL", "deletedKeysTTL": 0.5}}, True),
+        ({"dedupConfig": {"dedupEnabled": True, "metadataTTL": "1"}}, True),
+        ({"upsertConfig": {"mode": "FULL", "metadataTTL": 0.0, "deletedKeysTTL": 0}}, False),
+    ],
+)
+def test_keys_that_are_forgotten_by_the_latest_row_are_refused(
+    pinot: FakePinot, engine: PinotEngine, part: dict[str, Any], is_refused: bool
+) -> None:
+    """One member's row of the year 2099 would let the rows of all others count beside those that replace them."""
+    pinot.replies["/tables/t"] = {"REALTIME": part}
+    promised = replace(BY_OFFSETS, replaced_until_closed=True, replaced_by_same_member=True)
+    if not is_refused:
+        assert [5] == confirmed(engine, asked(promised)).counts
+        return
+    with pytest.raises(EngineRefused, match="forgets keys"):
         confirmed(engine, asked(promised))
 
 

@@ -29,6 +29,7 @@ from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.processes import budget_command, dp_command, process
 from tests.support.rawcalls import raw_line
 from tests.support.rings import needs
+from tests.support.service_starts import EXEC
 
 AUDIENCE = "gris-services"
 CALLERS = 6
@@ -80,6 +81,15 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     words = ["--tls-certificate", certificate, "--tls-key", key, "--access", folder / "access.yaml"]
     admin = ["--admin-listen", "127.0.0.1:0"]
     token = issuer.token_file(AUDIENCE, gris_roles=["read", "spend", "admin"])
+    with pytest.MonkeyPatch.context() as patched:
+        # A fork's memory is not what the service would have by itself.
+        patched.setenv(EXEC, "1")
+        yield from _running(folder, words, admin, authority, token)
+
+
+def _running(
+    folder: Path, words: list[object], admin: list[str], authority: Authority, token: Path
+) -> Iterator[Services]:
     with (
         process("dp_service", [*dp_command(folder), *words], folder / "dp.log") as dp,
         process("budget_service", [*budget_command(folder), *words, *admin], folder / "budget.log") as budget,

@@ -28,12 +28,13 @@ SERVICES = frozenset({"budget_service", "dp_service", "gris_gateway"})
 _EARLY = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC", "GRPC_", "OTEL_")
 _Popen: Any = subprocess.Popen
 _one_at_a_time = threading.Lock()
+# As it is now: a test may name another program.
+_PYTHON = sys.executable
 
 
 def install() -> None:
     """Start services so from now on, in this process."""
-    if EXEC not in os.environ:
-        subprocess.Popen = _ServicePopen  # type: ignore[misc]
+    subprocess.Popen = _ServicePopen  # type: ignore[misc]
 
 
 @cache
@@ -44,7 +45,7 @@ def _line() -> socket.socket:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         # NumPy's own threads would not be there after a fork.
         environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
-        command = [sys.executable, "-P", "-m", "tests.support.starter", str(theirs.fileno())]
+        command = [_PYTHON, "-P", "-m", "tests.support.starter", str(theirs.fileno())]
         process = _Popen(command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL)
     # Nobody waits for it.
     process.returncode = 0
@@ -60,7 +61,7 @@ def _order(args: Any, environment: Mapping[str, str] | None, cwd: Any) -> dict[s
     words = [os.fspath(each) for each in args] if isinstance(args, Sequence) else []
     safe = words[1:2] == ["-P"]
     rest = words[2 if safe else 1 :]
-    if words[:1] != [sys.executable] or rest[:1] != ["-m"] or not {*rest[1:2]} & SERVICES:
+    if EXEC in os.environ or words[:1] != [_PYTHON] or rest[:1] != ["-m"] or not {*rest[1:2]} & SERVICES:
         return None
     if environment is not None and _early(environment) != _early(os.environ):
         return None
@@ -87,6 +88,8 @@ class _ServicePopen(_Popen):  # type: ignore[misc]
         unusual = (
             executable or preexec or pass_fds or shell or gid or gids or uid or umask != -1 or group != -1
         )
+        # asyncio waits for its own children only.
+        unusual = unusual or sys._getframe(2).f_globals.get("__name__", "").startswith("asyncio.")
         order = None if unusual else _order(args, environment, cwd)
         if order is None:
             super()._execute_child(args, *more)

@@ -38,6 +38,9 @@ def _wait_for_order(line: socket.socket) -> dict[str, Any] | None:
                 continue
             message, files, _, _ = socket.recv_fds(line, LONGEST_ORDER, 4)
             if not message:
+                # Nobody is left who could stop them.
+                for each in running:
+                    signal.pidfd_send_signal(each, signal.SIGKILL)
                 return None
             order: dict[str, Any] = json.loads(message)
             importlib.import_module(MODULES[order["service"]])

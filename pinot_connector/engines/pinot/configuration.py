@@ -80,6 +80,13 @@ def require_exact_cluster(settings: Mapping[str, str]) -> None:
             raise EngineRefused(f"the cluster setting {name} lets Pinot answer something else than was asked")
 
 
+_TIMES_OF_KEYS = (
+    ("upsertConfig", "metadataTTL"),
+    ("upsertConfig", "deletedKeysTTL"),
+    ("dedupConfig", "metadataTTL"),
+)
+
+
 @dataclass(frozen=True)
 class TableParts:
     """The configurations of a table's offline part and of its real-time part; None: it has no such part."""
@@ -104,6 +111,20 @@ class TableParts:
         """Whether a question may be answered from which rows counted some seconds ago; Pinot 1.2 and later."""
         config = (self.real_time or {}).get("upsertConfig") or {}
         return str(config.get("consistencyMode")).upper() == "SNAPSHOT"
+
+    @property
+    def forgets_keys(self) -> str | None:
+        """The setting by which a row that comes late no longer replaces one; None: there is none.
+
+        Pinot counts that time from the latest row of a partition, whoever it is of.
+        """
+        config = self.real_time or {}
+        for kind, name in _TIMES_OF_KEYS:
+            stated = (config.get(kind) or {}).get(name)
+            # Pinot itself writes 0.0 where nothing is set.
+            if stated is not None and str(stated) not in ("", "0", "0.0"):
+                return f"{kind}.{name}"
+        return None
 
 
 def parts_of(tables: Mapping[str, Any]) -> TableParts:

@@ -40,6 +40,11 @@ def require_closed_rows(parts: TableParts, key: Collection[str], stream: ClosedS
             "counts; a policy that states time.replaced_by: same_member promises that rows with one key are of one "
             "member"
         )
+    if parts.forgets_keys is not None:
+        raise EngineRefused(
+            f"Pinot forgets keys of the table ({parts.forgets_keys}) some time before the latest row of a partition, "
+            "so that one row with a time far ahead would let rows of others count twice; expected none"
+        )
     if parts.answers_from_views:
         raise EngineRefused(
             "Pinot answers questions about the table from a view that is some seconds old "

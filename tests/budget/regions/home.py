@@ -131,10 +131,15 @@ class Home:
         service = next(each for each in self._services if hasattr(each, method))
         return await asyncio.wait_for(called(service, method, request), 20)
 
-    async def borrow(self, lease_id: str, wanted: int = 1, region: str = "eu") -> Any:
+    async def borrow(self, lease_id: str, wanted: int = 1, region: str = "eu", last: str = "") -> Any:
         """Borrow a share of the account's budget."""
         request = regions_pb2.BorrowBudgetRequest(
-            account=ANN, region=region, instance=INSTANCE, lease_id=lease_id, wanted=cost(wanted)
+            account=ANN,
+            region=region,
+            instance=INSTANCE,
+            lease_id=lease_id,
+            wanted=cost(wanted),
+            last_lease_id=last,
         )
         return await self.call("BorrowBudget", request)
 
@@ -152,10 +157,17 @@ class Home:
         answer = await self.call("ReportCharges", request)
         return answer.charges[0]
 
-    async def give_back(self, lease_id: str, reported: int = 0, region: str = "eu") -> Any:
+    async def give_back(
+        self, lease_id: str, reported: int = 0, region: str = "eu", *, was_granted: bool = False
+    ) -> Any:
         """Give back what is left of a lease."""
         request = regions_pb2.ReturnBudgetRequest(
-            account=ANN, region=region, instance=INSTANCE, lease_id=lease_id, reported=reported
+            account=ANN,
+            region=region,
+            instance=INSTANCE,
+            lease_id=lease_id,
+            reported=reported,
+            was_granted=was_granted,
         )
         return await self.call("ReturnBudget", request)
 

@@ -177,7 +177,7 @@ def test_what_is_charged_after_a_lease_was_given_back_counts() -> None:
         home = world.regions["eu"].home
         lease = Lease(lease_id="a" * 32, account=EU, unit_id=UNIT)
         assert isinstance(await home.borrow(lease, NOTHING, Own()), Granted)
-        assert await home.give_back(EU, lease.lease_id, 0) is not None
+        assert await home.give_back(EU, lease.lease_id, 0, was_granted=True) is not None
         await asyncio.sleep(2 * 3600)
         for number in (1, 2, 3):
             late = ReportCharge(

@@ -6,7 +6,7 @@ import copy
 from pathlib import Path
 
 import pytest
-from gris_api.budget.v1 import admin_pb2
+from gris_api.budget.v1 import admin_pb2, regions_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.values import Account
@@ -97,6 +97,15 @@ async def test_a_home_that_was_set_back_lends_nothing(caplog: pytest.LogCaptureF
     await eu.start()
     await eu.charge("after")
     assert (await home.counted())[1] > 0
+
+
+async def test_giving_a_lease_back_teaches_a_home_that_was_set_back_nothing() -> None:
+    """It does not know the unused lease that its region had, and goes on lending nothing."""
+    lost, later, home = "a" * 32, "b" * 32, Home()
+    assert not (await home.give_back(lost, was_granted=True)).was_held
+    answer = await home.borrow(later, last=lost)
+    assert answer.not_lent == regions_pb2.NOT_LENT_SET_BACK
+    assert await home.counted() == (0, 0)
 
 
 async def test_what_is_held_of_a_home_that_was_set_back_is_granted_no_more() -> None:

@@ -23,7 +23,7 @@ from .campaign import campaign
 from .drawing import World, domain_file, named
 from .measuring import Totals, faults
 
-WORLDS = 40
+WORLDS = 80
 
 
 @pytest.mark.slow

@@ -106,18 +106,20 @@ class ReportChargesResponse(_message.Message):
     def __init__(self, charges: _Optional[_Iterable[_Union[RecordedCharge, _Mapping]]] = ...) -> None: ...
 
 class ReturnBudgetRequest(_message.Message):
-    __slots__ = ("account", "region", "instance", "lease_id", "reported")
+    __slots__ = ("account", "region", "instance", "lease_id", "reported", "was_granted")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
     LEASE_ID_FIELD_NUMBER: _ClassVar[int]
     REPORTED_FIELD_NUMBER: _ClassVar[int]
+    WAS_GRANTED_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     region: str
     instance: str
     lease_id: str
     reported: int
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., reported: _Optional[int] = ...) -> None: ...
+    was_granted: bool
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., reported: _Optional[int] = ..., was_granted: bool = ...) -> None: ...
 
 class ReturnBudgetResponse(_message.Message):
     __slots__ = ("was_held", "returned")
