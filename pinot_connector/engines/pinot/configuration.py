@@ -116,7 +116,7 @@ class TableParts:
     def forgets_keys(self) -> str | None:
         """The setting by which a row that comes late no longer replaces one; None: there is none.
 
-        Pinot counts that time from the latest row of a partition, whoever it is of.
+        Pinot counts that time from the latest row of a partition, which may be of any member.
         """
         config = self.real_time or {}
         for kind, name in _TIMES_OF_KEYS:
