@@ -208,7 +208,7 @@ class Upkeep:
             lease = book.leases[lease.lease_id]
         region.counts.trips += 1
         returned = await region.home.give_back(
-            lease.account, lease.lease_id, lease.reported, was_granted=lease.state is LeaseState.RETIRING
+            lease.account, lease.lease_id, lease.reported, was_granted=bool(lease.granted_at)
         )
         if returned is None:
             region.counts.lapsed += lease.state is LeaseState.RETIRING
