@@ -34,7 +34,7 @@ from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.slow_callers import handshake_options, keepalive_options
 from gris_serving.telemetry import Telemetry
-from gris_serving.tls import is_loopback, server_context, server_credentials
+from gris_serving.tls import ServerTls, is_loopback, server_context
 from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
@@ -62,9 +62,7 @@ class Gateway:
         self._limits = configuration.timeouts.applied_to(limits)
         self._limiter = Limiter(configuration.limits.of_a_caller(), clock=time.monotonic, limits=self._limits)
         self._callers = Callers(configuration.identity)
-        self._credentials = (
-            None if configuration.tls is None else server_credentials(configuration.tls.files())
-        )
+        self._tls = None if configuration.tls is None else ServerTls(configuration.tls.files())
         configuration.dp.require_readable("dp")
         configuration.budget.require_readable("budget")
         store_keys_of(configuration.releases)
@@ -213,12 +211,12 @@ class Gateway:
         listen = self._configuration.listen
         try:
             require_free(listen)
-            if self._credentials is None:
+            if self._tls is None:
                 if not is_loopback(listen):
                     warn_of_missing_protection(listen, ["tls"])
                 port = server.add_insecure_port(listen)
             else:
-                port = server.add_secure_port(listen, self._credentials)
+                port = server.add_secure_port(listen, self._tls.of_a_port())
         except ListeningError as error:
             raise SecurityError(f"listen: cannot listen on {listen}: {error}") from None
         except RuntimeError:

@@ -18,7 +18,7 @@ from gris_serving.instrumentation import Instrumentation
 from gris_serving.listening import require_free
 from gris_serving.options import address_option
 from gris_serving.reloading_files import SecurityError
-from gris_serving.tls import TlsFiles, is_loopback, server_credentials
+from gris_serving.tls import ServerTls, TlsFiles, is_loopback
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class Security:
     def __init__(self, options: SecurityOptions, methods: Methods) -> None:
         self._options = options
         files = _tls_files(options)
-        self._credentials = None if files is None else server_credentials(files)
+        self._tls = None if files is None else ServerTls(files)
         self._methods = methods
         self._callers = None if options.access is None else Callers(options.access)
         if self._callers is not None and self._callers.wants_certificates and options.tls_client_ca is None:
@@ -114,14 +114,12 @@ class Security:
         """
         self.demand_safe(listen)
         require_free(listen)
-        missing = [
-            name for name, given in (("tls", self._credentials), ("access", self._callers)) if given is None
-        ]
+        missing = [name for name, given in (("tls", self._tls), ("access", self._callers)) if given is None]
         if missing and not is_loopback(listen):
             warn_of_missing_protection(listen, missing)
-        if self._credentials is None:
+        if self._tls is None:
             return server.add_insecure_port(listen)
-        return server.add_secure_port(listen, self._credentials)
+        return server.add_secure_port(listen, self._tls.of_a_port())
 
     def demand_safe(self, listen: str) -> None:
         """Check that the server may listen on HOST:PORT.
@@ -129,7 +127,7 @@ class Security:
         Raises:
             SecurityError: Other machines could call, and no option permits that.
         """
-        protected = self._credentials is not None and self._callers is not None
+        protected = self._tls is not None and self._callers is not None
         if not (protected or self._options.insecure or is_loopback(listen)):
             raise SecurityError(
                 f"--listen {listen}: others can reach this address: give --tls-certificate, --tls-key and --access, or "

@@ -9,8 +9,10 @@ import ipaddress
 import logging
 import ssl
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import grpc
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -25,6 +27,8 @@ from gris_serving.reloading_files import ReloadingFiles, SecurityError, read_byt
 
 log = logging.getLogger(__name__)
 
+_Certificates: TypeAlias = grpc.ServerCertificateConfiguration
+
 
 @dataclass(frozen=True)
 class TlsFiles:
@@ -38,17 +42,48 @@ class TlsFiles:
     client_ca: Path | None = None
 
 
-def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return credentials that are reloaded when the files change.
+class ServerTls:
+    """What the ports of a server speak TLS with.
 
     Raises:
         SecurityError: A file cannot be used; the message names it.
     """
-    reloading = ReloadingFiles("TLS", _paths(files), lambda: _configuration(files))
-    credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
-        reloading.value(), reloading.value, require_client_authentication=files.client_ca is not None
-    )
-    return credentials
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._requires_clients = files.client_ca is not None
+        self._reloading = ReloadingFiles("TLS", _paths(files), lambda: _configuration(files))
+
+    def of_a_port(self) -> grpc.ServerCredentials:
+        """Return credentials for one port, and only one: new connections use the files as they are then."""
+        in_force = self._reloading.value()
+        # The types of gRPC do not know that it takes None.
+        replacements: Any = _Replacements(self._reloading, in_force)
+        credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
+            in_force, replacements, require_client_authentication=self._requires_clients
+        )
+        return credentials
+
+
+class _Replacements:
+    """Gives one port of gRPC its new certificates: nothing as long as there are none.
+
+    gRPC frees what a port used so far as soon as it is given anything, and does not wait for another thread that has
+    asked before and is about to use it: the process would crash. It asks on one thread at a time, so a thread that waits
+    here keeps the others from asking, and those that have asked before are through by then.
+    """
+
+    SECONDS = 0.25
+
+    def __init__(self, reloading: ReloadingFiles[_Certificates], given: _Certificates) -> None:
+        self._reloading = reloading
+        self._given = given
+
+    def __call__(self) -> _Certificates | None:
+        if (in_force := self._reloading.value()) is self._given:
+            return None
+        time.sleep(self.SECONDS)
+        self._given = in_force
+        return in_force
 
 
 def server_context(files: TlsFiles) -> ssl.SSLContext:

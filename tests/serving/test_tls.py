@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +20,12 @@ from cryptography.x509 import SubjectAlternativeName, UnrecognizedExtension
 
 from gris_serving.identity import certificate_names
 from gris_serving.reloading_files import SecurityError
-from gris_serving.tls import TlsFiles, is_loopback, server_context, server_credentials
+from gris_serving.tls import ServerTls, TlsFiles, is_loopback, server_context
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
 from tests.support.log_events import logged_events
 from tests.support.pki import Authority, dns, email, uri
+from tests.support.processes import budget_command, process
 
 
 class Naming(grpc.GenericRpcHandler):
@@ -41,7 +45,7 @@ async def serving(files: TlsFiles) -> AsyncIterator[str]:
     """Serve on a free port and give the address."""
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((Naming(),))
-    port = server.add_secure_port("127.0.0.1:0", server_credentials(files))
+    port = server.add_secure_port("127.0.0.1:0", ServerTls(files).of_a_port())
     await server.start()
     yield f"127.0.0.1:{port}"
     await server.stop(None)
@@ -147,7 +151,7 @@ def test_a_private_key_that_everybody_may_read_is_warned_of(
     files = TlsFiles(*Authority.new(tmp_path).server())
     files.key.chmod(mode)
     with caplog.at_level(logging.WARNING):
-        server_credentials(files)
+        ServerTls(files)
     assert events == [event for event, _ in logged_events(caplog)]
     assert all({"file": str(files.key)} == fields for _, fields in logged_events(caplog))
 
@@ -155,6 +159,53 @@ def test_a_private_key_that_everybody_may_read_is_warned_of(
 async def in_thread(address: str) -> str:
     """Return the shown certificate while the event loop goes on."""
     return await asyncio.to_thread(shown_certificate, address)
+
+
+async def test_each_port_of_a_server_is_given_new_files(tmp_path: Path) -> None:
+    """Also one that nobody has connected to since."""
+    authority = Authority.new(tmp_path)
+    files = TlsFiles(*authority.server())
+    tls, server = ServerTls(files), grpc.aio.server()
+    addresses = [f"127.0.0.1:{server.add_secure_port('127.0.0.1:0', tls.of_a_port())}" for _ in range(3)]
+    await server.start()
+    first = files.certificate.read_text().strip()
+    assert first == (await in_thread(addresses[0])).strip()
+    certificate, key = authority.server("next")
+    files.certificate.write_bytes(certificate.read_bytes())
+    files.key.write_bytes(key.read_bytes())
+    for address in addresses:
+        assert certificate.read_text().strip() == (await in_thread(address)).strip() != first
+    await server.stop(None)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_service_outlives_strangers_who_connect_all_at_once(tmp_path: Path) -> None:
+    """Eight connect again and again while its files are replaced: none is given a certificate that is being freed."""
+    authority = Authority.new(tmp_path)
+    files = TlsFiles(*authority.server())
+    words = [*budget_command(tmp_path), "--tls-certificate", files.certificate, "--tls-key", files.key]
+    with process("budget_service", words, tmp_path / "budget.log") as ready:
+        until = time.monotonic() + 3
+        with ThreadPoolExecutor(8) as strangers:
+            counts = [strangers.submit(connected, ready["address"], authority, until) for _ in range(8)]
+            while time.monotonic() < until:
+                time.sleep(0.5)
+                files.key.write_bytes(files.key.read_bytes())
+            assert min(each.result() for each in counts) > 0
+        assert shown_certificate(ready["address"]).strip() == files.certificate.read_text().strip()
+
+
+def connected(address: str, authority: Authority, until: float) -> int:
+    """Return how many connections could be made by then, each closed at once."""
+    host, _, port = address.rpartition(":")
+    context = ssl.create_default_context(cafile=str(authority.ca_file))
+    context.set_alpn_protocols(["h2"])
+    made = 0
+    while time.monotonic() < until:
+        with closing(socket.create_connection((host, int(port)), timeout=5)) as line:
+            context.wrap_socket(line, server_hostname="localhost").close()
+            made += 1
+    return made
 
 
 async def test_a_new_authority_of_clients_counts_from_the_next_handshake(tmp_path: Path) -> None:
@@ -183,7 +234,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path, spoilt: str, conten
     path: Path = getattr(files, spoilt)
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(SecurityError, match=str(path)):
-        server_credentials(files)
+        ServerTls(files)
 
 
 def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
@@ -192,7 +243,7 @@ def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
     certificate, _ = authority.server()
     _, key = authority.server("other")
     with pytest.raises(SecurityError, match="expected the key of the certificate"):
-        server_credentials(TlsFiles(certificate, key))
+        ServerTls(TlsFiles(certificate, key))
 
 
 @pytest.mark.parametrize(
