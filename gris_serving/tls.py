@@ -68,8 +68,8 @@ class _Replacements:
     """Gives one port of gRPC its new certificates: nothing as long as there are none.
 
     gRPC frees what a port used so far as soon as it is given anything, and does not wait for another thread that has
-    asked before and is about to use it: the process would crash. It asks on one thread at a time, so a thread that waits
-    here keeps the others from asking, and those that have asked before are through by then.
+    asked before and is about to use it: the process would crash. It asks on one thread at a time. So while a thread
+    waits here no other can ask, and those that have asked before are through by then.
     """
 
     SECONDS = 0.25
