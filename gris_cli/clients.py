@@ -90,6 +90,20 @@ def left(flags: ConnectionFlags) -> tuple[Level, ...]:
     return asyncio.run(_levels(budget, flags.account))
 
 
+def left_after(remaining: tuple[Level, ...], client: PrivateClient | GatewayClient) -> tuple[Level, ...]:
+    """Return what is left after an answer: what came with it, else what the ledger says.
+
+    Empty if the ledger cannot say: a region whose home is away, which answers again what was paid for. The answer is
+    there all the same.
+    """
+    if remaining:
+        return remaining
+    try:
+        return client.remaining()
+    except ServiceUnavailable:
+        return ()
+
+
 def listed(flags: ConnectionFlags, table: str) -> Catalog:
     """Return what may be asked, of one table or (empty) of all.
 

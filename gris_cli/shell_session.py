@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from gris_cli.clients import left_after
 from gris_cli.expectations import expectation_of
 from gris_cli.failures import failure_of
 from gris_cli.formatting import format_cost, format_share
@@ -171,7 +172,7 @@ class ShellSession:
         if self._interactive and not self._confirmed(sql):
             return
         result = self._client.ask(question)
-        levels = result.remaining or self._client.remaining()
+        levels = left_after(result.remaining, self._client)
         print_result(result, questions_left(levels, result.cost), as_json=self._as_json)
 
     def _confirmed(self, sql: str) -> bool:

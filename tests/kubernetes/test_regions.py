@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tests.kubernetes.asking import asking
 from tests.kubernetes.cluster import Deployment, KubectlError, Namespace
@@ -47,6 +49,18 @@ def spent(gris: Namespace, deployment: Deployment, application: str) -> int:
     return int(level["spent"]["information"])
 
 
+@contextmanager
+def home_away(gris: Namespace) -> Iterator[None]:
+    """Take every replica of the home away, and in the end bring them back."""
+    gris.kubectl("scale", HOME, "--replicas=0")
+    try:
+        gris.wait_for("--for=delete", "pod", "--selector=app.kubernetes.io/name=budget-service")
+        yield
+    finally:
+        gris.kubectl("scale", HOME, "--replicas=3")
+        gris.rolled_out("budget-service")
+
+
 def test_a_region_goes_on_without_its_home_up_to_what_it_holds(
     gris: Namespace, deployment: Deployment, application: str
 ) -> None:
@@ -54,22 +68,19 @@ def test_a_region_goes_on_without_its_home_up_to_what_it_holds(
     gris.rolled_out(*(f"region-{each}" for each in REGIONS))
     charged = asked(gris, deployment, application, "eu", 10)
     assert charged == 21
-    gris.kubectl("scale", HOME, "--replicas=0")
-    gris.wait_for("--for=delete", "pod", "--selector=app.kubernetes.io/name=budget-service")
-    answered, refused = 0, ""
-    for k in range(1, QUESTIONS + 1):
-        try:
-            charged += asked(gris, deployment, application, "eu", k)
-            answered += 1
-        except KubectlError as error:
-            refused = str(error)
-            break
-    print(f"{answered} questions were answered while the home was away, then: {refused[-300:]}")
-    assert answered > 0
-    assert "budget" in refused
-    assert asked(gris, deployment, application, "eu", 10) == 0
-    gris.kubectl("scale", HOME, "--replicas=3")
-    gris.rolled_out("budget-service")
+    with home_away(gris):
+        answered, refused = 0, ""
+        for k in range(1, QUESTIONS + 1):
+            try:
+                charged += asked(gris, deployment, application, "eu", k)
+                answered += 1
+            except KubectlError as error:
+                refused = str(error)
+                break
+        print(f"{answered} questions were answered while the home was away, then: {refused[-300:]}")
+        assert answered > 0
+        assert "budget" in refused
+        assert asked(gris, deployment, application, "eu", 10) == 0
     again = time.monotonic() + BACK_SECONDS
     while spent(gris, deployment, application) != charged:
         assert time.monotonic() < again, "the home does not hear of what was charged"
