@@ -165,7 +165,11 @@ class World:
         ledger: Any = Ledger(machine)
         limits = LimitCache(ledger, self.settings)
         lending = RegionService(
-            limits, self.settings, RequestRunner(None, DEFAULTS), elapsed=asyncio.get_running_loop().time
+            limits,
+            self.settings,
+            RequestRunner(None, DEFAULTS),
+            regions_of=lambda _: None,
+            elapsed=asyncio.get_running_loop().time,
         )
         budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS)
         self.servicers = lending, budget
