@@ -14,7 +14,15 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.regions.book import Book
 from budget_service.regions.counts import Counts
-from budget_service.regions.lease import Lease, LeaseState, NotLent, Own, RegionTerms, clocks_agree
+from budget_service.regions.lease import (
+    Lease,
+    LeaseState,
+    NotLent,
+    Own,
+    RegionTerms,
+    clock_difference,
+    clocks_agree,
+)
 from budget_service.regions.messages import Granted, Home, HomeRefusedError, HomeUnavailableError
 from budget_service.stores.interface import Clock, StoreError
 
@@ -125,7 +133,8 @@ class Borrowing:
             return None
         lease = _as_granted(asked, found)
         self._counts.add("borrowed", lease.share)
-        if not clocks_agree(sent, self._clock(), found.granted_at, self._terms):
+        self._counts.clock_difference = clock_difference(sent, self._clock(), found.granted_at)
+        if not clocks_agree(self._counts.clock_difference, self._terms):
             self._counts.wrong_clock += 1
             self._pause(asked)
             if self._is_to_be_logged("region.wrong_clock"):

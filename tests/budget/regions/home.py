@@ -108,14 +108,15 @@ class Home:
         self.store = store
         settings = LiveSettings(Settings(CONFIGURATION))
         self.limits = LimitCache(store, settings)
+        self.lending = RegionService(
+            self.limits,
+            settings,
+            RequestRunner(None, DEFAULTS),
+            regions_of=lambda _: None,
+            elapsed=lambda: self.ledger.now / SECOND,
+        )
         self._services = (
-            RegionService(
-                self.limits,
-                settings,
-                RequestRunner(None, DEFAULTS),
-                regions_of=lambda _: None,
-                elapsed=lambda: self.ledger.now / SECOND,
-            ),
+            self.lending,
             BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS),
             BudgetAdminService(
                 store,
