@@ -193,10 +193,12 @@ def require_near(
         _require_covered(total.other_sums[0].value, total.other_sums[0].interval, paid - shown_paid)
 
 
-def _require_covered(found: Fraction, interval: tuple[Fraction | int, Fraction | int], true: int) -> None:
+def _require_covered(
+    found: Fraction, interval: tuple[Fraction | int, Fraction | int], true: int, *, width: int = 400
+) -> None:
     lower, upper = map(Fraction, interval)
     assert lower <= true <= upper
-    assert abs(found - true) <= upper - lower <= 400
+    assert abs(found - true) <= upper - lower <= width
 
 
 @pytest.mark.parametrize(
@@ -376,3 +378,54 @@ def test_other_groups_of_sql_are_refused_by_name(client: PrivateClient, grouped:
     """What they would mean is another question."""
     with pytest.raises(InvalidQuestion, match=expected):
         client.sql(" ".join(["SELECT country, article, COUNT(*) FROM t GROUP BY", grouped]))
+
+
+RETAIL = """
+epsilon_per: 10
+delta: 1e-10
+count_noise: gaussian
+tables:
+  purchases:
+    member: member_id
+    measures: {distinct_members: true, events: {tau: 50, tau_is: clipped}}
+    contributions: {bound: in_query, delta_0: 4000, units: 40000, min_count: 5, totals: {}}
+    columns:
+      member_id: {type: string}
+      country: {type: string, group_by: true}
+      stock_code: {type: string, group_by: true}
+"""
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_totals_of_the_example_data_are_those_of_its_countries(tmp_path: Path) -> None:
+    """Of 19,000 pairs, most of them below the smallest count, fifty are shown, and of each country all are added up."""
+    data = Path(__file__).parents[2] / "examples" / "online_retail" / "purchases.parquet"
+    (tmp_path / "policy.yaml").write_text(RETAIL)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
+    ) as running:
+        engine = DuckDBEngine({"purchases": data})
+        with PrivateClient(
+            dp=running.dp_address,
+            budget=running.budget_address,
+            account=new_account(),
+            engine=engine,
+            timeouts=UNHURRIED,
+            confidence=1 - 1e-9,
+        ) as client:
+            result = client.top_k(
+                "purchases", ["country", "stock_code"], 50, measure="events", totals_by="country"
+            )
+        engine.close()
+    lines = pq.read_table(data, columns=["member_id", "country", "stock_code"]).to_pandas()
+    of_member = lines.groupby(["member_id", "country", "stock_code"]).size().clip(upper=50)
+    true = of_member.groupby(["country", "stock_code"]).sum()
+    assert (true < 5).sum() > 1000
+    assert result.totals is not None
+    assert {str(each.value) for each in result.totals} == {str(row.element[0]) for row in result.rows}
+    for total in result.totals:
+        whole = int(true.loc[total.value].sum())
+        shown = sum(int(true.loc[row.element]) for row in result.rows if row.element[0] == total.value)
+        _require_covered(Fraction(total.noisy_count), total.interval, whole, width=10_000)
+        _require_covered(Fraction(total.other_count), total.other_interval, whole - shown, width=10_000)
