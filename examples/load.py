@@ -44,6 +44,7 @@ _FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 # By itself Pinot gives up after ten seconds, too few for ten million rows on a small machine.
 QUERY_TIMEOUT_MS = 30_000
+UPLOAD_SECONDS = 1800.0
 FEW_SEGMENTS = 8
 _READY_SECONDS = 120.0
 _RESET_SECONDS = 20.0
@@ -220,7 +221,9 @@ class _Pinot:
         }
         parameters = {"tableNameWithType": f"{table}_OFFLINE", "batchConfigMapStr": json.dumps(batch)}
         url = f"{self.controller}/ingestFromFile"
-        _check(self.http.post(url, params=parameters, files={"file": (f"{segment}.json", content)}))
+        # Pinot answers once it has made the segment and its indexes.
+        file = {"file": (f"{segment}.json", content)}
+        _check(self.http.post(url, params=parameters, files=file, timeout=UPLOAD_SECONDS))
 
     def _segments(self, table: str, view: str) -> Mapping[str, Any]:
         """Return each segment's servers and states, as they should be or as they are."""

@@ -14,7 +14,15 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.regions.book import Book
 from budget_service.regions.counts import Counts
-from budget_service.regions.lease import Lease, LeaseState, NotLent, Own, RegionTerms, clocks_agree
+from budget_service.regions.lease import (
+    Lease,
+    LeaseState,
+    NotLent,
+    Own,
+    RegionTerms,
+    clock_difference,
+    clocks_agree,
+)
 from budget_service.regions.messages import Granted, Home, HomeRefusedError, HomeUnavailableError
 from budget_service.stores.interface import Clock, StoreError
 
@@ -68,6 +76,11 @@ class Borrowing:
         for each in book.leases.values():
             self._note_last(each)
 
+    @property
+    def home_time(self) -> Microseconds:
+        """The latest time that the home has named: its clock shows no earlier one."""
+        return max((each.granted_at for each in self._last.values()), default=0)
+
     def is_asking(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""
         return lease.lease_id in self._asking
@@ -120,7 +133,8 @@ class Borrowing:
             return None
         lease = _as_granted(asked, found)
         self._counts.add("borrowed", lease.share)
-        if not clocks_agree(sent, self._clock(), found.granted_at, self._terms):
+        self._counts.clock_difference = clock_difference(sent, self._clock(), found.granted_at)
+        if not clocks_agree(self._counts.clock_difference, self._terms):
             self._counts.wrong_clock += 1
             self._pause(asked)
             if self._is_to_be_logged("region.wrong_clock"):

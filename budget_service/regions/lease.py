@@ -189,11 +189,17 @@ def end_of(rules: tuple[LevelLimit, ...], now: Microseconds, terms: LendingTerms
     return min(now + terms.length, max(min(days), now + MAX_OUTLIVING))
 
 
-def clocks_agree(
-    sent: Microseconds, received: Microseconds, at_home: Microseconds, terms: RegionTerms
-) -> bool:
-    """Return whether the home's time may be the region's, give or take the skew that is allowed."""
-    return sent - terms.skew <= at_home <= received + terms.skew
+def clock_difference(sent: Microseconds, received: Microseconds, at_home: Microseconds) -> Microseconds:
+    """Return by how much the region's clock is ahead of the home's, at least; less than 0 if it is behind.
+
+    The home's time is from somewhere between `sent` and `received`, so as long as it lies there nothing is known.
+    """
+    return max(0, sent - at_home) - max(0, at_home - received)
+
+
+def clocks_agree(difference: Microseconds, terms: RegionTerms) -> bool:
+    """Return whether clocks that differ so much may be as far apart as is allowed."""
+    return abs(difference) <= terms.skew
 
 
 def local_account(account: Account, unit_id: str, lease_id: str) -> Account:

@@ -13,13 +13,12 @@ from google.rpc.status_pb2 import Status
 from budget_service.configuration.budget_file import ConfigurationError
 from budget_service.configuration.region_file import RegionConfiguration
 from budget_service.regions.messages import HomeUnavailableError
-from budget_service.server.home_client import Answered, HomeStatusError
+from budget_service.server.home_client import LENT_BY, Answered, HomeStatusError
 from budget_service.server.lending_service import SERVICE_NAME as LENDING
 from budget_service.server.service import SERVICE_NAME as BUDGET
 
 # Clients give one attempt two seconds.
 TIMEOUT_SECONDS = 1.8
-LENT_BY = ("BorrowBudget", "ReportCharges", "ReturnBudget")
 # gRPC itself retries nothing: what became of a charge is asked for by its request id. Pings find a connection that is
 # cut without a word, and a home that is back is found within two seconds.
 OPTIONS = (

@@ -15,13 +15,17 @@ from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Microseconds, Window
+from budget_service.regions.counts import Counts
 from budget_service.regions.lease import Lease, NotLent, Own
 from budget_service.regions.messages import Granted, HomeRefusedError, HomeUnavailableError, Reported
 from budget_service.server import messages, responses
 from budget_service.server.lending_service import REASONS
+from budget_service.server.rpc_errors import is_retried_by_clients
 
 Answered = TypeVar("Answered", bound=Message)
 
+# The methods by which a region borrows; all others are those of its clients.
+LENT_BY = ("BorrowBudget", "ReportCharges", "ReturnBudget")
 _REGION_REFUSED = ("REGION_TAKEN", "NOT_LENDING")
 
 
@@ -62,6 +66,42 @@ class Caller(Protocol):
             HomeUnavailableError: The home did not answer.
             HomeStatusError: It answered with an error.
         """
+
+
+class CountedCaller:
+    """Calls the home, and counts whether it answers.
+
+    Args:
+        caller: Calls the home.
+        counts: Where to count.
+    """
+
+    def __init__(self, caller: Caller, counts: Counts) -> None:
+        self._caller = caller
+        self._counts = counts
+
+    async def call(self, method: str, request: Message, answer: type[Answered]) -> Answered:
+        """Return the home's answer; see `Caller`."""
+        try:
+            found = await self._caller.call(method, request, answer)
+        except HomeUnavailableError:
+            self._counts.unanswered += 1
+            raise
+        except HomeStatusError as error:
+            self._count_error(method, error)
+            raise
+        self._counts.answered += 1
+        return found
+
+    def _count_error(self, method: str, error: HomeStatusError) -> None:
+        if error.is_transient and not is_retried_by_clients(error.status):
+            # It is there, but its ledger is not.
+            self._counts.unanswered += 1
+        elif method in LENT_BY or error.concerns_region:
+            self._counts.refused += 1
+        else:
+            # A client asked for what cannot be, or for more than there is.
+            self._counts.answered += 1
 
 
 class HomeClient:

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from budget_service.ledger.values import Unit
+from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import LeaseState
 from budget_service.regions.region import Region
 from budget_service.stores.ledger_engine import RECLAIMED
@@ -52,6 +53,11 @@ class RegionMetrics(Collector):
         for state in LeaseState:
             states.add_metric((state.value,), sum(each.state is state for each in leases))
         yield states
+        yield GaugeMetricFamily(
+            "gris_region_clock_difference_seconds",
+            "By how much this clock was ahead of the home's, at least, at the last loan",
+            value=region.counts.clock_difference / SECOND,
+        )
         counts = CounterMetricFamily("gris_region_events", "What the region has done", labels=("event",))
         for name, count in region.counts.events.items():
             counts.add_metric((name,), count)

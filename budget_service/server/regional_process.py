@@ -13,12 +13,13 @@ from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.book import Book, SqlitePaper
+from budget_service.regions.counts import Counts
 from budget_service.regions.lease import RegionTerms
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
 from budget_service.regions.region import Region
 from budget_service.regions.upkeep import Upkeep
-from budget_service.server.home_channel import HomeChannel, open_channel
-from budget_service.server.home_client import HomeClient
+from budget_service.server.home_channel import open_channel
+from budget_service.server.home_client import Caller, CountedCaller, HomeClient
 from budget_service.server.hosting import cancelled
 from budget_service.stores.interface import Store, StoreError, StoreUnusableError, system_clock
 from budget_service.stores.sqlite.store import VOLATILE
@@ -31,7 +32,7 @@ class RegionParts:
     """A region that runs."""
 
     upkeep: Upkeep
-    home: HomeChannel
+    home: Caller
 
 
 def demand_possible(configuration: Configuration, address: str) -> str:
@@ -57,7 +58,9 @@ def _not_possible(field: str, wanted: str) -> ConfigurationError:
 @asynccontextmanager
 async def running(region: RegionConfiguration, store: Store, path: str) -> AsyncIterator[RegionParts]:
     """Run a region's background work; in the end, report what was charged and give back what is left."""
-    home = open_channel(region)
+    channel = open_channel(region)
+    counts = Counts()
+    home = CountedCaller(channel, counts)
     book = await Book.opened(SqlitePaper(Path(f"{path}.leases")), region.name)
     terms = RegionTerms(
         skew=round(region.skew_seconds * SECOND),
@@ -65,7 +68,7 @@ async def running(region: RegionConfiguration, store: Store, path: str) -> Async
         report=round(region.report_seconds * SECOND),
     )
     client = HomeClient(home, region.name, book.instance)
-    upkeep = Upkeep(Region(region.name, store, book, client, system_clock, terms))
+    upkeep = Upkeep(Region(region.name, store, book, client, system_clock, terms, counts=counts))
     task = asyncio.create_task(upkeep.run())
     try:
         yield RegionParts(upkeep, home)
@@ -75,5 +78,5 @@ async def running(region: RegionConfiguration, store: Store, path: str) -> Async
         with suppress(HomeUnavailableError, HomeRefusedError, StoreError, TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await upkeep.give_back_all()
-        await home.close()
+        await channel.close()
         await book.close()

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
 from pinot_connector.engines.bounded_copies import require_bounded_copy
+from pinot_connector.engines.duckdb_files import (
+    ParquetTable,
+    SharedDatabase,
+    attached,
+    execute_all,
+    in_memory,
+    is_database,
+    refused,
+    require_version,
+    translated,
+    unreadable_file,
+)
 from pinot_connector.engines.file_versions import VersionedFile
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import (
     BREAKABLE,
-    ROW_NUMBER,
     breakable_columns,
-    columns_of,
-    list_unreadable,
-    literal,
     quoted,
-    readable,
-    reads_any_text,
-    unread_columns,
 )
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.errors import (
-    DataChanged,
-    EngineGone,
     EngineRefused,
     EngineUnavailable,
     GrisError,
@@ -40,6 +43,7 @@ from pinot_connector.errors import (
 )
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
+_INTERRUPTED_AGAIN_SECONDS = 0.05
 
 # Every value of these fits 64 signed bits, so no single row can have one that does not.
 _INTEGERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"))
@@ -65,9 +69,6 @@ _MEMBER_TYPE = re.compile(
     r"|FLOAT|DOUBLE|BOOLEAN|DATE|VARCHAR|UUID|BLOB|DECIMAL\(\d+,\d+\)|ENUM\(.*\))",
     re.DOTALL,
 )
-_DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
-
-_Result = TypeVar("_Result")
 
 
 class DuckDBEngine:
@@ -101,11 +102,11 @@ class DuckDBEngine:
         self._files = {table: _file_at(Path(path).resolve()) for table, path in tables.items()}
         self._pairs = PairsCopies(self)
         self._timeout_seconds = timeout_seconds
-        self._shared = _Shared(_translated(_in_memory, _unreadable_file))
+        self._shared = SharedDatabase(translated(in_memory, unreadable_file))
         self._parquet = {
-            table: _ParquetTable(table, file, self._shared)
+            table: ParquetTable(table, file, self._shared)
             for table, file in self._files.items()
-            if isinstance(file, VersionedFile) and not _is_database(file.path)
+            if isinstance(file, VersionedFile) and not is_database(file.path)
         }
 
     def data_version(self, table: str) -> str:
@@ -128,7 +129,7 @@ class DuckDBEngine:
         if Feature.BOUNDED_COPY not in query.requires:
             return
         path = self._file(query.table).path
-        if _is_database(path):
+        if is_database(path):
             raise EngineRefused(
                 "a prepared bounded copy must be a Parquet file: a DuckDB database does not say how it was made"
             )
@@ -137,7 +138,7 @@ class DuckDBEngine:
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on this version of the file; see `Engine.run`."""
         file = self._file(query.table)
-        _require_version(file, data_version)
+        require_version(file, data_version)
         # The file may be another one than when it was checked before; `confirm` sees to it that it stays this one.
         self._require_bounded(query)
         self._pairs.require(query, data_version)
@@ -145,13 +146,13 @@ class DuckDBEngine:
             rows = self._rows(query, data_version)
         except EngineRefused:
             # A file that is replaced during a query fails with an error of DuckDB's; the version shows the cause.
-            _require_version(file, data_version)
+            require_version(file, data_version)
             raise
         return answer_of(query, rows, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Returns if the file is still the one that was queried; see `Engine.confirm`."""
-        _require_version(self._file(query.table), answer.data_version)
+        require_version(self._file(query.table), answer.data_version)
 
     @contextmanager
     def reading(self, table: str) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -179,7 +180,7 @@ class DuckDBEngine:
         Raises:
             EngineRefused: DuckDB cannot describe the table.
         """
-        return _translated(partial(self._types, connection, table), _refused)
+        return translated(partial(self._types, connection, table), refused)
 
     def close(self) -> None:
         """Frees the in-memory database once the queries that still run have ended."""
@@ -195,7 +196,7 @@ class DuckDBEngine:
 
     def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
         timed_out = threading.Event()
-        return _translated(
+        return translated(
             partial(self._fetched, query, data_version, timed_out), partial(_query_error, timed_out=timed_out)
         )
 
@@ -204,7 +205,7 @@ class DuckDBEngine:
     ) -> list[tuple[Any, ...]]:
         with self._connection(query.table, data_version) as connection, self._deadline(connection, timed_out):
             rows = _fetch(connection, query, self._types(connection, query.table))
-            if _is_database(self._file(query.table).path):
+            if is_database(self._file(query.table).path):
                 _require_no_collation(connection, query)
             return rows
 
@@ -225,7 +226,7 @@ class DuckDBEngine:
         elif isinstance(file, PairsFiles):
             opened = self._viewed(table, file)
         else:
-            opened = _attached(table, file.path)
+            opened = attached(table, file.path)
         with opened as connection:
             yield connection
 
@@ -233,14 +234,18 @@ class DuckDBEngine:
     def _viewed(self, table: str, file: PairsFiles) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._shared.cursor() as connection:
             view = f"CREATE TEMP VIEW {quoted(table)} AS {file.rows()}"
-            _execute_all(connection, view, to_error=_refused)
+            execute_all(connection, view, to_error=refused)
             yield connection
 
     @contextmanager
     def _deadline(self, connection: duckdb.DuckDBPyConnection, timed_out: threading.Event) -> Iterator[None]:
+        ended = threading.Event()
+
         def interrupt() -> None:
             timed_out.set()
-            connection.interrupt()
+            # DuckDB forgets an interruption that no statement is there for, and then begins the next one.
+            while not ended.wait(_INTERRUPTED_AGAIN_SECONDS):
+                connection.interrupt()
 
         timer = threading.Timer(self._timeout_seconds, interrupt)
         timer.start()
@@ -248,176 +253,12 @@ class DuckDBEngine:
             yield
         finally:
             timer.cancel()
+            ended.set()
             timer.join()
-
-
-class _Shared:
-    """An in-memory database for many queries at once, each on a cursor of its own.
-
-    DuckDB refuses to close a database while a query runs on it, so the last query closes it.
-    """
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
-        self._lock = threading.Lock()
-        self._users = 0
-        self._closed = False
-
-    @contextmanager
-    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._lock:
-            if self._closed:
-                raise EngineUnavailable("the engine is closed")
-            cursor = self.connection.cursor()
-            self._users += 1
-        try:
-            yield cursor
-        finally:
-            cursor.close()
-            with self._lock:
-                self._users -= 1
-                self._close_if_idle()
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._close_if_idle()
-
-    def _close_if_idle(self) -> None:
-        if self._closed and not self._users:
-            self.connection.close()
-
-
-class _ParquetTable:
-    """A Parquet file, and the list of its rows that no question sees, made once for each version of the file."""
-
-    def __init__(self, name: str, file: VersionedFile, shared: _Shared) -> None:
-        _require_readable_parquet(shared.connection, file.path)
-        self._name = quoted(name)
-        self._file = file
-        self._shared = shared
-        self._lock = threading.Lock()
-        self._lists = 0
-        self._listed: tuple[str, str, list[str]] | None = None
-
-    @contextmanager
-    def opened(self, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Gives a connection on which the table's name stands for the rows that questions see."""
-        with self._shared.cursor() as connection:
-            unreadable, unread = self._list(connection, data_version)
-            view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable, unread)}"
-            _execute_all(connection, view, to_error=_refused)
-            yield connection
-
-    def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
-        """Returns the list of this version, and the columns that no question may read.
-
-        No deadline ends it: if the question times out, later ones use the list.
-        """
-        with self._lock:
-            if self._listed is None or self._listed[0] != data_version:
-                listed = self._new_list(connection, data_version)
-                self._listed = (data_version, listed, self._unread(connection))
-            return self._listed[1:]
-
-    def _unread(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
-        return _translated(partial(unread_columns, connection, self._file.path), _refused)
-
-    def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
-        if self._listed is not None:
-            _execute_all(connection, f"DROP TABLE {self._listed[1]}", to_error=_refused)
-            self._listed = None
-        self._lists += 1
-        table = quoted(f"{self._lists} of {self._name}")
-        before = self._file.stamp()
-        _require_version(self._file, data_version)
-        _translated(partial(list_unreadable, connection, self._file.path, table), _refused)
-        if self._file.stamp() != before:
-            _execute_all(connection, f"DROP TABLE {table}", to_error=_refused)
-            raise DataChanged("the data changed while the question was answered")
-        return table
-
-
-def _in_memory() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:")
-    # A cache of file contents could answer from a file that has been replaced.
-    connection.execute("SET enable_external_file_cache = false")
-    # For all cursors: what a query calls a timestamp is in UTC, also beside a column with a zone.
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    return connection
-
-
-def _refused(_: Exception) -> GrisError:
-    return EngineRefused("the engine refused the query")
-
-
-def _unreadable_file(_: Exception) -> GrisError:
-    return EngineGone("the data file cannot be read")
-
-
-def _is_database(path: Path) -> bool:
-    return path.suffix in _DATABASE_SUFFIXES
-
-
-def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    if path.suffix != ".parquet":
-        kind = path.suffix or "without a suffix"
-        raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    if not _translated(reads_any_text, _unreadable_file):
-        raise EngineRefused(
-            "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
-        )
-    columns = _translated(partial(columns_of, connection, path), _unreadable_file)
-    if ROW_NUMBER in map(str.casefold, columns):
-        raise EngineRefused(f"a Parquet file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
-
-
-@contextmanager
-def _attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with closing(_translated(_in_memory, _unreadable_file)) as connection:
-        _attach(connection, table, path)
-        yield connection
-
-
-def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    _execute_all(
-        connection,
-        f"ATTACH {literal(str(path))} AS source (READ_ONLY)",
-        f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}",  # noqa: S608
-        to_error=_unreadable_file,
-    )
-
-
-def _execute_all(
-    connection: duckdb.DuckDBPyConnection, *statements: str, to_error: Callable[[Exception], GrisError]
-) -> None:
-    for statement in statements:
-        _translated(partial(connection.execute, statement), to_error)
-
-
-def _translated(work: Callable[[], _Result], to_error: Callable[[Exception], GrisError]) -> _Result:
-    """Returns the result of the work, or raises the connector's own error in place of any other.
-
-    Not only DuckDB's: Python fails to decode its message about a row that is not UTF-8, and that error holds the row.
-    """
-    try:
-        return work()
-    except GrisError:
-        raise
-    except Exception as error:
-        translated = to_error(error)
-    # Raised outside of `except`: the other error can hold the query and values of the data, and would be attached to
-    # this one as its context.
-    raise translated
 
 
 def _file_at(path: Path) -> VersionedFile | PairsFiles:
     return PairsFiles(path) if path.suffix == ".json" else VersionedFile(path)
-
-
-def _require_version(file: VersionedFile | PairsFiles, data_version: str) -> None:
-    if file.version() != data_version:
-        raise DataChanged("the data changed while the question was answered")
 
 
 def is_member_type(type_: str) -> bool:
@@ -467,5 +308,5 @@ def _query_error(error: Exception, timed_out: threading.Event) -> GrisError:
     if timed_out.is_set():
         return EngineUnavailable("the engine took too long")
     if isinstance(error, duckdb.Error):
-        return _refused(error)
+        return refused(error)
     return IncompleteAnswer("the engine's answer cannot be read")

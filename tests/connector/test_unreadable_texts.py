@@ -363,9 +363,13 @@ def test_an_error_that_is_none_of_duckdbs_own_is_ours_and_carries_nothing(
 
     with pytest.raises(UnicodeDecodeError):
         read_json()
-    place = {"opening": "columns_of", "listing": "list_unreadable", "answering": "require_readable"}[stage]
+    place = {
+        "opening": "duckdb_files.columns_of",
+        "listing": "duckdb_files.list_unreadable",
+        "answering": "duckdb.require_readable",
+    }[stage]
     engine = None if stage == "opening" else DuckDBEngine({"visits": path})
-    monkeypatch.setattr(f"pinot_connector.engines.duckdb.{place}", read_json)
+    monkeypatch.setattr(f"pinot_connector.engines.{place}", read_json)
     with pytest.raises(GrisError) as raised:
         _pages(engine or DuckDBEngine({"visits": path}))
     assert (raised.value.__context__, raised.value.__cause__) == (None, None)

@@ -3,9 +3,10 @@
     python application.py --dp dns:///dp-service:50051 --budget dns:///budget-service:50052 --data FILE
 
 Each asker has an account of its own below one root and never asks the same twice, so that no question is free and the
-root's level shows what all of them cost. A line of JSON a second says what became of the questions. SIGTERM ends it;
-then it holds what it was told against the ledger, and its last line says what the ledger says. It needs the connector
-alone: in a cluster this file runs in a pod of the tools' image.
+root's level shows what all of them cost. With several ledgers, regions of one budget, each asker keeps to one of them.
+A line of JSON a second says what became of the questions. SIGTERM ends it; then it holds what it was told against the
+ledger, and its last line says what the ledger says. It needs the connector alone: in a cluster this file runs in a pod
+of the tools' image.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ BUDGETS = """\
 # late, and not dead.
 TIMEOUTS = Timeouts(dp=5, engine=5, reservation=10, budget_silence=5)
 PAUSE_SECONDS = 0.05
-SETTLED_SECONDS = 120.0
+# A region gives back what nobody has used for a minute.
+SETTLED_SECONDS = 240.0
 
 
 @dataclass
@@ -71,18 +73,23 @@ class Totals:
 
 @dataclass(frozen=True)
 class Application:
-    """Where the services and the data are, with what is shown to them."""
+    """Where the services and the data are, with what is shown to them.
+
+    `more` are ledgers of the same budget as `budget`: each asker keeps to one of them.
+    """
 
     dp: Address
     budget: Address
     engine: Engine
+    more: tuple[Address, ...] = ()
 
     async def ask_until(self, stop: asyncio.Event, totals: Totals, askers: int) -> None:
         """Let so many ask one question after another until `stop` is set."""
-        await asyncio.gather(*(self._asker(stop, totals) for _ in range(askers)))
+        ledgers = itertools.cycle((self.budget, *self.more))
+        await asyncio.gather(*(self._asker(stop, totals, next(ledgers)) for _ in range(askers)))
 
-    async def _asker(self, stop: asyncio.Event, totals: Totals) -> None:
-        client = self._client(uuid.uuid4().hex)
+    async def _asker(self, stop: asyncio.Event, totals: Totals, budget: Address) -> None:
+        client = self._client(uuid.uuid4().hex, budget)
         try:
             for number in itertools.count():
                 if stop.is_set():
@@ -92,7 +99,7 @@ class Application:
             await client.close()
 
     async def settled(self) -> Cost:
-        """Return what the root has spent, as soon as nothing is reserved; raises TimeoutError after two minutes."""
+        """Return what the root has spent, as soon as nothing is reserved; raises TimeoutError after four minutes."""
         async with asyncio.timeout(SETTLED_SECONDS):
             while True:
                 with suppress(ServiceError):
@@ -103,16 +110,16 @@ class Application:
 
     async def _level(self) -> Level:
         # What is reserved the ledger tells each account of itself only.
-        client = self._client("nobody")
+        client = self._client("nobody", self.budget)
         try:
             return (await client.on_behalf_of(("load",)).remaining())[0]
         finally:
             await client.close()
 
-    def _client(self, name: str) -> AsyncPrivateClient:
+    def _client(self, name: str, budget: Address) -> AsyncPrivateClient:
         account = ("load", name)
         return AsyncPrivateClient(
-            dp=self.dp, budget=self.budget, account=account, engine=self.engine, timeouts=TIMEOUTS
+            dp=self.dp, budget=budget, account=account, engine=self.engine, timeouts=TIMEOUTS
         )
 
 
@@ -157,18 +164,20 @@ async def _run(application: Application, askers: int) -> None:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser("application")
-    for name in ("dp", "budget", "data"):
+    for name in ("dp", "data"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--budget", required=True, nargs="+")
     parser.add_argument("--askers", type=int, default=4)
     for name in ("ca-file", "certificate-file", "key-file"):
         parser.add_argument(f"--{name}", type=Path)
     chosen = parser.parse_args()
-    dp, budget = chosen.dp, chosen.budget
+    addresses: list[Address] = [chosen.dp, *chosen.budget]
     if chosen.ca_file is not None:
         shown = Credentials(chosen.ca_file, chosen.certificate_file, chosen.key_file)
-        dp, budget = Endpoint(dp, shown), Endpoint(budget, shown)
+        addresses = [Endpoint(each, shown) for each in (chosen.dp, *chosen.budget)]
+    dp, budget, *more = addresses
     engine = DuckDBEngine({TABLE: chosen.data})
-    asyncio.run(_run(Application(dp, budget, engine), chosen.askers))
+    asyncio.run(_run(Application(dp, budget, engine, tuple(more)), chosen.askers))
     engine.close()
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import time
 
+from tests.kubernetes.asking import asking
 from tests.kubernetes.cluster import Deployment, KubectlError, Namespace
+from tests.kubernetes.database import NAME as DATABASE
+from tests.kubernetes.ledger_sums import of_home, of_region
 from tests.kubernetes.regions import REGIONS
 
 ACCOUNT = "demo/ana"
@@ -74,3 +77,51 @@ def test_a_region_goes_on_without_its_home_up_to_what_it_holds(
     # In the other region nothing was paid for, so it asks the home, which knows: it is free there, too.
     assert asked(gris, deployment, application, "us", 10) == 0
     assert spent(gris, deployment, application) == charged
+
+
+def kill(gris: Namespace, *names: str) -> None:
+    """Kill one pod of each Deployment, without a word."""
+    for name in names:
+        owned = [
+            each for each in gris.get("pods")["items"] if each["metadata"]["name"].startswith(f"{name}-")
+        ]
+        victim = owned[0]["metadata"]["name"]
+        gris.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
+
+
+def test_the_ledgers_of_regions_and_home_agree_after_kills_and_restarts(
+    gris: Namespace, deployment: Deployment
+) -> None:
+    """While its home is replaced, and killed, no region fails; what a killed region has charged reaches the home.
+
+    In the end the home's journal has the charges of both regions' journals, and no others.
+    """
+    regions = [f"region-{each}" for each in REGIONS]
+    with asking(gris, deployment, *regions) as running:
+        for name in ("dp-service", "budget-service"):
+            gris.kubectl("rollout", "restart", f"deployment/{name}")
+        gris.rolled_out("dp-service", "budget-service")
+        kill(gris, "budget-service")
+        running.more_answers()
+        gris.rolled_out("budget-service")
+        assert running.last_line()["failed"] == {}
+        kill(gris, *regions)
+        running.more_answers()
+        gris.rolled_out(*regions)
+        gris.kubectl("rollout", "restart", *(f"deployment/{each}" for each in regions))
+        gris.rolled_out(*regions)
+    for each in regions:
+        gris.kubectl("scale", f"deployment/{each}", "--replicas=0")
+    gris.wait_for("--for=delete", "pod", "--selector=app.kubernetes.io/name=region")
+    in_regions = [of_region(gris, each) for each in REGIONS]
+    at_home = of_home(gris, DATABASE)
+    print(f"charged in the regions: {in_regions}; reported at the home: {at_home}")
+    assert all(each.calls for each in in_regions)
+    assert at_home.calls == sum(each.calls for each in in_regions)
+    assert at_home.information == sum(each.information for each in in_regions)
+    assert at_home.lost == 0
+    # What the home charged itself, as it does before a share is lent.
+    assert at_home.all_calls == running.reported["charged_calls"]
+    for each in regions:
+        gris.kubectl("scale", f"deployment/{each}", "--replicas=1")
+    gris.rolled_out(*regions)

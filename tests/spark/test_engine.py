@@ -216,9 +216,10 @@ def test_an_error_does_not_carry_sparks_own(
     assert "canary" not in "".join(capfd.readouterr())
 
 
-def test_a_query_that_takes_too_long_is_interrupted(spark: SparkSession, path: Path) -> None:
-    """The time-out ends the jobs in Spark, not only the waiting for them."""
-    engine = SparkEngine(spark, {"small": str(path)}, timeout_seconds=3)
+@pytest.mark.parametrize("seconds", [3, 1e-9])
+def test_a_query_that_takes_too_long_is_interrupted(spark: SparkSession, path: Path, seconds: float) -> None:
+    """The time-out ends the jobs in Spark, not only the waiting for them; also one that passes before they begin."""
+    engine = SparkEngine(spark, {"small": str(path)}, timeout_seconds=seconds)
     endless = (
         "SELECT 'a' AS element, COUNT(*) AS gris_count FROM range(10000000) a CROSS JOIN range(10000000) b"
     )

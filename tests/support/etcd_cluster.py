@@ -22,7 +22,7 @@ from tests.support.redis_server import free_port
 from tests.support.rings import require
 
 MEMBERS = 3
-START_SECONDS = 60
+START_SECONDS = 120
 # Longer than etcd's own, which a busy machine would exceed again and again; a dead leader is missed for about two
 # seconds.
 BEATS = ("--heartbeat-interval", "200", "--election-timeout", "2000")

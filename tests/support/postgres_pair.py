@@ -15,7 +15,7 @@ from tests.support.postgres_server import PostgresServer, copied, postgres_serve
 SYNCHRONOUS = "synchronous_standby_names=*"
 # What is added to the address of a ledger that has to be on both.
 REQUIRED = "&synchronous=required"
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 _FOLLOWED = "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
 
 

@@ -24,7 +24,7 @@ from psycopg import sql
 from tests.support.redis_server import free_port
 from tests.support.rings import require
 
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 @dataclass

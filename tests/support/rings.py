@@ -8,6 +8,7 @@ be started.
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing.util
 import sys
 from collections.abc import Callable, Iterator
@@ -66,8 +67,8 @@ def mark(items: list[pytest.Item]) -> None:
         rings = rings_of(item)
         for ring in rings:
             item.add_marker(ring)
-        if rings:
-            # Real servers on a busy machine: once more, and the summary counts and names it. Nothing else is.
+        if rings or inspect.iscoroutinefunction(getattr(item, "function", None)):
+            # Servers and clients on a busy machine: once more; the summary counts and names it. Nothing else is.
             item.add_marker(pytest.mark.flaky(reruns=1))
         # Workers get whole lanes, and those who hand them out see no more of a test than its path.
         assert not rings & _HEAVY or lane_of(item.nodeid), f"{item.nodeid} belongs below one of {[*LANES]}"

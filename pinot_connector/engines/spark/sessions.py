@@ -21,6 +21,7 @@ for _name in ("py4j", "pyspark"):
     logging.getLogger(_name).setLevel(logging.INFO)
 
 _CONNECT = "sc://"
+_CANCELLED_AGAIN_SECONDS = 0.2
 
 # Whatever the application or its cluster has set, a query means the same.
 _QUERY_SETTINGS = {
@@ -116,11 +117,13 @@ def own_session(session: SparkSession) -> Iterator[SparkSession]:
 @contextmanager
 def deadline(session: SparkSession, seconds: float) -> Iterator[Event]:
     """Interrupts, when the time is over, what this thread runs in the session; then the event is set."""
-    timed_out, tag = Event(), f"gris-{uuid.uuid4().hex}"
+    timed_out, ended, tag = Event(), Event(), f"gris-{uuid.uuid4().hex}"
 
     def interrupt() -> None:
         timed_out.set()
-        _cancel(session, tag)
+        # A query is many jobs, one after the other, and at times none of them runs.
+        while not ended.wait(_CANCELLED_AGAIN_SECONDS):
+            _cancel(session, tag)
 
     timer = Timer(seconds, interrupt)
     # The tag belongs to this thread; the timer's ends the jobs by its name.
@@ -130,6 +133,7 @@ def deadline(session: SparkSession, seconds: float) -> Iterator[Event]:
         yield timed_out
     finally:
         timer.cancel()
+        ended.set()
         timer.join()
         _remove_tag(session, tag)
 

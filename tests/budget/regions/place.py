@@ -13,11 +13,12 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.regions.book import Book, Key, Rows
+from budget_service.regions.counts import Counts
 from budget_service.regions.lease import RegionTerms
 from budget_service.regions.messages import HomeUnavailableError
 from budget_service.regions.region import Region
 from budget_service.regions.upkeep import Upkeep
-from budget_service.server.home_client import Answered, HomeClient, HomeStatusError
+from budget_service.server.home_client import Answered, CountedCaller, HomeClient, HomeStatusError
 from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.settings import LiveSettings, Settings
@@ -85,12 +86,14 @@ class Place:
         """Start a process on what the disk has."""
         store: Any = RegionLedger(self.disk)
         book = await Book.opened(self.paper, self.name)
-        client = HomeClient(self, self.name, book.instance)
-        self.region = Region(self.name, store, book, client, self.clock, TERMS)
+        counts = Counts()
+        caller = CountedCaller(self, counts)
+        client = HomeClient(caller, self.name, book.instance)
+        self.region = Region(self.name, store, book, client, self.clock, TERMS, counts=counts)
         self.upkeep = Upkeep(self.region)
         settings = LiveSettings(Settings(CONFIGURATION))
         runner = RequestRunner(None, DEFAULTS)
-        self.service = RegionalBudgetService(self.upkeep, self, settings, runner, DEFAULTS)
+        self.service = RegionalBudgetService(self.upkeep, caller, settings, runner, DEFAULTS)
         return self
 
     async def call(self, method: str, request: Message, _answer: type[Answered]) -> Any:

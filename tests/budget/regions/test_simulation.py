@@ -77,5 +77,5 @@ def test_a_skew_beyond_the_margin_is_found() -> None:
 
 def test_a_loss_that_counts_as_free_is_found() -> None:
     """What was charged and not reported is then granted again."""
-    _, problem = found_in("loss-is-free", first=10)
+    _, problem = found_in("loss-is-free", first=4)
     assert "has spent" in problem or "does not have it" in problem

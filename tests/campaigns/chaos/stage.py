@@ -33,7 +33,7 @@ from tests.support.redis_server import free_port, redis_server
 
 ROOT = Path(__file__).parents[3]
 # A busy machine takes long, and a store may be gone for a while first.
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 
 
 class StoreProcess(Protocol):

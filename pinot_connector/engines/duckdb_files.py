@@ -1,0 +1,204 @@
+"""How the DuckDB engine opens files: databases that are attached, and Parquet by the rows that questions see."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from pinot_connector.engines.file_versions import VersionedFile
+from pinot_connector.engines.pairs_files import PairsFiles
+from pinot_connector.engines.parquet import (
+    ROW_NUMBER,
+    columns_of,
+    list_unreadable,
+    literal,
+    quoted,
+    readable,
+    reads_any_text,
+    unread_columns,
+)
+from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, GrisError
+
+_DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
+
+_Result = TypeVar("_Result")
+
+
+class SharedDatabase:
+    """An in-memory database for many queries at once, each on a cursor of its own.
+
+    DuckDB refuses to close a database while a query runs on it, so the last query closes it.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self._lock = threading.Lock()
+        self._users = 0
+        self._closed = False
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Gives a connection of its own; closed again afterwards."""
+        with self._lock:
+            if self._closed:
+                raise EngineUnavailable("the engine is closed")
+            cursor = self.connection.cursor()
+            self._users += 1
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+            with self._lock:
+                self._users -= 1
+                self._close_if_idle()
+
+    def close(self) -> None:
+        """Closes the database once no query runs on it."""
+        with self._lock:
+            self._closed = True
+            self._close_if_idle()
+
+    def _close_if_idle(self) -> None:
+        if self._closed and not self._users:
+            self.connection.close()
+
+
+class ParquetTable:
+    """A Parquet file, and the list of its rows that no question sees, made once for each version of the file."""
+
+    def __init__(self, name: str, file: VersionedFile, shared: SharedDatabase) -> None:
+        _require_readable_parquet(shared.connection, file.path)
+        self._name = quoted(name)
+        self._file = file
+        self._shared = shared
+        self._lock = threading.Lock()
+        self._lists = 0
+        self._listed: tuple[str, str, list[str]] | None = None
+
+    @contextmanager
+    def opened(self, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Gives a connection on which the table's name stands for the rows that questions see."""
+        with self._shared.cursor() as connection:
+            unreadable, unread = self._list(connection, data_version)
+            view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable, unread)}"
+            execute_all(connection, view, to_error=refused)
+            yield connection
+
+    def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
+        """Returns the list of this version, and the columns that no question may read.
+
+        No deadline ends it: if the question times out, later ones use the list.
+        """
+        with self._lock:
+            if self._listed is None or self._listed[0] != data_version:
+                listed = self._new_list(connection, data_version)
+                self._listed = (data_version, listed, self._unread(connection))
+            return self._listed[1:]
+
+    def _unread(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
+        return translated(partial(unread_columns, connection, self._file.path), refused)
+
+    def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
+        if self._listed is not None:
+            execute_all(connection, f"DROP TABLE {self._listed[1]}", to_error=refused)
+            self._listed = None
+        self._lists += 1
+        table = quoted(f"{self._lists} of {self._name}")
+        before = self._file.stamp()
+        require_version(self._file, data_version)
+        translated(partial(list_unreadable, connection, self._file.path, table), refused)
+        if self._file.stamp() != before:
+            execute_all(connection, f"DROP TABLE {table}", to_error=refused)
+            raise DataChanged("the data changed while the question was answered")
+        return table
+
+
+def in_memory() -> duckdb.DuckDBPyConnection:
+    """Returns a database in memory that keeps nothing of files, and whose timestamps are in UTC."""
+    connection = duckdb.connect(":memory:")
+    # A cache of file contents could answer from a file that has been replaced.
+    connection.execute("SET enable_external_file_cache = false")
+    # For all cursors: what a query calls a timestamp is in UTC, also beside a column with a zone.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return connection
+
+
+def refused(_: Exception) -> GrisError:
+    """Returns the error of a query that DuckDB does not take."""
+    return EngineRefused("the engine refused the query")
+
+
+def unreadable_file(_: Exception) -> GrisError:
+    """Returns the error of a file that DuckDB cannot read."""
+    return EngineGone("the data file cannot be read")
+
+
+def is_database(path: Path) -> bool:
+    """Returns whether a file is a DuckDB database, by its suffix."""
+    return path.suffix in _DATABASE_SUFFIXES
+
+
+def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    if path.suffix != ".parquet":
+        kind = path.suffix or "without a suffix"
+        raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
+    if not translated(reads_any_text, unreadable_file):
+        raise EngineRefused(
+            "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
+        )
+    columns = translated(partial(columns_of, connection, path), unreadable_file)
+    if ROW_NUMBER in map(str.casefold, columns):
+        raise EngineRefused(f"a Parquet file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
+
+
+@contextmanager
+def attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Gives a connection on which the table's name stands for the table of that name in a database file."""
+    with closing(translated(in_memory, unreadable_file)) as connection:
+        _attach(connection, table, path)
+        yield connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    execute_all(
+        connection,
+        f"ATTACH {literal(str(path))} AS source (READ_ONLY)",
+        f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}",  # noqa: S608
+        to_error=unreadable_file,
+    )
+
+
+def execute_all(
+    connection: duckdb.DuckDBPyConnection, *statements: str, to_error: Callable[[Exception], GrisError]
+) -> None:
+    """Executes statements, one after the other."""
+    for statement in statements:
+        translated(partial(connection.execute, statement), to_error)
+
+
+def translated(work: Callable[[], _Result], to_error: Callable[[Exception], GrisError]) -> _Result:
+    """Returns the result of the work, or raises the connector's own error in place of any other.
+
+    Not only DuckDB's: Python fails to decode its message about a row that is not UTF-8, and that error holds the row.
+    """
+    try:
+        return work()
+    except GrisError:
+        raise
+    except Exception as error:
+        translated = to_error(error)
+    # Raised outside of `except`: the other error can hold the query and values of the data, and would be attached to
+    # this one as its context.
+    raise translated
+
+
+def require_version(file: VersionedFile | PairsFiles, data_version: str) -> None:
+    """Raises DataChanged if a file is of another version."""
+    if file.version() != data_version:
+        raise DataChanged("the data changed while the question was answered")
