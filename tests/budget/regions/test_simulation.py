@@ -75,6 +75,12 @@ def test_a_skew_beyond_the_margin_is_found() -> None:
     assert "after its end" in problem or "reclaimed" in problem
 
 
+def test_a_reservation_after_the_end_of_its_lease_is_found() -> None:
+    """A region that was held up in between then holds, and may charge, what the home has reclaimed."""
+    _, problem = found_in("reserved-too-late", first=20)
+    assert "after its end" in problem
+
+
 def test_a_loss_that_counts_as_free_is_found() -> None:
     """What was charged and not reported is then granted again."""
     _, problem = found_in("loss-is-free", first=4)

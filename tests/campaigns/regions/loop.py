@@ -1,6 +1,6 @@
 """An event loop whose time passes only when nothing is left to do: the same seed gives the same history.
 
-asyncio's own loop also looks after sockets, threads and signals, which takes longer than what is simulated.
+asyncio's own loop also looks after sockets, threads and signals; this one does what a simulation needs, and is quicker.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Call(asyncio.TimerHandle):
     def __init__(
         self, due: float, callback: Callable[..., Any], arguments: tuple[Any, ...], context: Context | None
     ) -> None:
-        # Without the base class's own: it keeps more, and half of the loop's time would be spent there.
+        # Without the base class's own, which keeps more: a history makes some fifty thousand of these.
         self.due = due
         self.callback: Callable[..., Any] | None = callback
         self.arguments = arguments
