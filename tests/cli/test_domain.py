@@ -165,6 +165,7 @@ def test_what_is_not_paid_for_is_in_no_file_when_the_command_is_killed(
     assert not (folder / "page.json").exists()
 
 
+@pytest.mark.slow
 def test_a_file_is_inspected_and_a_broken_one_is_not(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -439,6 +439,7 @@ def test_a_wrong_access_file_is_named(
     assert complaint in said
 
 
+@pytest.mark.slow
 async def test_bytes_that_are_no_message_are_no_fault_of_a_service(caplog: pytest.LogCaptureFixture) -> None:
     """Alone, or in a stream that a service reads by itself: refused, and nothing is logged as failed."""
     instrumentation = Instrumentation(metrics=CallMetrics(registry := CollectorRegistry()))

@@ -119,7 +119,7 @@ class PostgresServer:
                 os.kill(pid, number)
 
     def _takes_connections(self) -> bool:
-        # Not `pg_isready`: asked again and again, a program costs as much as the server that is waited for.
+        # Not by a program of its own: asked again and again, it costs as much as the server that is waited for.
         try:
             psycopg.connect(self.address).close()
         except psycopg.OperationalError:
