@@ -23,7 +23,7 @@ from pinot_connector import AsyncPrivateClient, NotIn, Timeouts, structured_ques
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 
 # What is asked must not fail because others keep the machine busy.
 LONG_TIMEOUTS = Timeouts(dp=30, budget_attempt=20, budget=30, budget_silence=30)
@@ -52,16 +52,22 @@ class AtOnce(DuckDBEngine):
         return self._answer
 
 
-async def _asked(services: EmbeddedServices, engine: AtOnce) -> None:
-    client = AsyncPrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
+def client_of(dp: str, budget: str, engine: AtOnce, releases: ReleaseStore) -> AsyncPrivateClient:
+    """Returns a client of the analyst that these benchmarks charge."""
+    return AsyncPrivateClient(
+        dp=dp,
+        budget=budget,
         account="bench/analyst",
         engine=engine,
         timeouts=LONG_TIMEOUTS,
-        releases=MemoryReleaseStore(),
+        releases=releases,
     )
-    async with client:
+
+
+async def _asked(services: EmbeddedServices, engine: AtOnce) -> None:
+    async with client_of(
+        services.dp_address, services.budget_address, engine, MemoryReleaseStore()
+    ) as client:
         _say(READY)
         while line := await asyncio.to_thread(sys.stdin.readline):
             for _ in range(int(line)):

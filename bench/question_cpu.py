@@ -32,7 +32,7 @@ from typing import Any, TypeAlias
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from bench.asking import LONG_TIMEOUTS, AtOnce, new_question
+from bench.asking import AtOnce, client_of, new_question
 from bench.cpu import cpu_seconds
 from bench.empty_server import METHOD
 from bench.gateways import calling, running_gateway
@@ -150,14 +150,7 @@ async def _kinds(
 
 
 def _client(services: EmbeddedServices, engine: AtOnce, releases: ReleaseStore) -> AsyncPrivateClient:
-    return AsyncPrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
-        account="bench/analyst",
-        engine=engine,
-        timeouts=LONG_TIMEOUTS,
-        releases=releases,
-    )
+    return client_of(services.dp_address, services.budget_address, engine, releases)
 
 
 async def _in_turns(kinds: Kinds, questions: int) -> Found:
@@ -180,21 +173,15 @@ async def _in_turns(kinds: Kinds, questions: int) -> Found:
 
 async def _calls(services: EmbeddedServices, engine: AtOnce, table: Table, folder: Path) -> dict[str, float]:
     """Returns how often a new question calls each method of the services."""
-    async with relayed(World(services.dp_address, services.budget_address, folder)) as relay:
-        client = AsyncPrivateClient(
-            dp=relay.address,
-            budget=relay.address,
-            account="bench/analyst",
-            engine=engine,
-            timeouts=LONG_TIMEOUTS,
-            releases=MemoryReleaseStore(),
-        )
-        async with client:
+    async with (
+        relayed(World(services.dp_address, services.budget_address, folder)) as relay,
+        client_of(relay.address, relay.address, engine, MemoryReleaseStore()) as client,
+    ):
+        await client.ask(new_question(table.name))
+        before = len(relay.methods)
+        for _ in range(COUNTED):
             await client.ask(new_question(table.name))
-            before = len(relay.methods)
-            for _ in range(COUNTED):
-                await client.ask(new_question(table.name))
-            return {name: number / COUNTED for name, number in Counter(relay.methods[before:]).items()}
+        return {name: number / COUNTED for name, number in Counter(relay.methods[before:]).items()}
 
 
 if __name__ == "__main__":

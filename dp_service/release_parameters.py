@@ -256,6 +256,38 @@ class SumsReleased:
 
 
 @dataclass(frozen=True)
+class TotalsReleased:
+    """The totals that a release has beside its elements.
+
+    Attributes:
+        place: Which of the two columns of an element the totals are of; they add up over the other one.
+        share: The part of the units that totals take.
+        one_value: Whether the policy says that a member has one value of the other column.
+    """
+
+    place: int
+    share: Fraction
+    one_value: bool
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("totals_place", self.place),
+            ("totals_share", self.share),
+            ("totals_one_value", self.one_value),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "share": str(self.share)}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> TotalsReleased:
+        """Return what a verified plan states."""
+        return cls(**{**plan, "share": Fraction(plan["share"])})
+
+
+@dataclass(frozen=True)
 class ShownQuantile:
     """What the question shows in one place: which rank (`q` for a quantile, else None), and its alias in SQL."""
 
@@ -444,6 +476,7 @@ class ReleaseParameters:
             releases no counts.
         listing: Which elements the question shows, and in which order; None: the first ones, in the order of the
             release or of a sum. No part of the release.
+        totals: The totals that are released beside the elements; None: there are none.
     """
 
     mechanism: MechanismName
@@ -463,6 +496,7 @@ class ReleaseParameters:
     sums: SumsReleased | None = None
     quantiles: QuantilesReleased | None = None
     listing: Listing | None = None
+    totals: TotalsReleased | None = None
 
     @property
     def sums_rows(self) -> bool:
@@ -505,6 +539,7 @@ class ReleaseParameters:
             *(() if self.contributions is None else self.contributions.specified()),
             *(() if self.sums is None else self.sums.specified()),
             *(() if self.quantiles is None else self.quantiles.specified()),
+            *(() if self.totals is None else self.totals.specified()),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -527,6 +562,7 @@ class ReleaseParameters:
             **({} if self.sums is None else {"sums": self.sums.to_json()}),
             **({} if self.quantiles is None else {"quantiles": self.quantiles.to_json()}),
             **({} if self.listing is None else {"listing": self.listing.to_json()}),
+            **({} if self.totals is None else {"totals": self.totals.to_json()}),
         }
 
     @classmethod
@@ -553,4 +589,5 @@ class ReleaseParameters:
             sums=SumsReleased.from_json(plan["sums"]) if "sums" in plan else None,
             quantiles=QuantilesReleased.from_json(plan["quantiles"]) if "quantiles" in plan else None,
             listing=Listing.from_json(plan["listing"]) if "listing" in plan else None,
+            totals=TotalsReleased.from_json(plan["totals"]) if "totals" in plan else None,
         )

@@ -21,7 +21,7 @@ from pinot_connector.catalog import (
 )
 from pinot_connector.engines.base import ColumnType, TimeUnit
 from pinot_connector.parameters import Consistency, Contributions, QuantileColumn, SummedColumn
-from pinot_connector.results import Shown, shown_values
+from pinot_connector.shown_values import Shown, shown_values
 
 MAX_VALUES = 8
 
@@ -101,7 +101,20 @@ def _format_contributions(contributions: Contributions) -> str:
     )
     return (
         f"{contributions}; a question costs {contributions.units} information, and looks at elements that count at "
-        f"least {contributions.min_count}{looks}{shift}{sharpening}"
+        f"least {contributions.min_count}{looks}{shift}{sharpening}{_format_totals(contributions)}"
+    )
+
+
+def _format_totals(contributions: Contributions) -> str:
+    if contributions.totals_share is None:
+        return ""
+    members = (
+        f"; they count members where they add up over {', '.join(contributions.one_value)}"
+        if contributions.one_value
+        else ""
+    )
+    return (
+        f"; totals beside two columns take {format_exact(contributions.totals_share)} of the units{members}"
     )
 
 

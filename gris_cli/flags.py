@@ -218,6 +218,13 @@ class QuestionFlags:
             help="Show only what meets this, such as 'count >= 100' or 'sum:amount < 2500.50'; repeatable.",
         ),
     ] = field(default_factory=list)
+    totals: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="With two columns of --by: totals by this one, too, and what the list leaves of each.",
+        ),
+    ] = ""
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
     sharpen: Annotated[
         list[int],

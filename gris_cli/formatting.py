@@ -287,6 +287,17 @@ def format_total(result: PrivateResult) -> str:
     return f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
 
 
+def format_totals(parameters: Parameters) -> str:
+    """Return what totals are, empty where there are none."""
+    totals = parameters.totals
+    if totals is None:
+        return ""
+    return (
+        f"by {totals.column}, of {totals.counted.value}, for {format_exact(totals.share)} of the units; other is a "
+        "total less the elements of it that are shown, and may be negative"
+    )
+
+
 def format_cut_intervals(result: PrivateResult) -> str:
     """Return what an interval says whose whole range lay below the smallest possible count, empty if there is none."""
     ends = [

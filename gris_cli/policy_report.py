@@ -26,6 +26,7 @@ from dp_service.queries.tables import (
     QuantileColumn,
     Table,
     TauIs,
+    Totals,
     ValueColumn,
     ValueNulls,
 )
@@ -283,8 +284,16 @@ def _format_contributions(stated: Contributions | None) -> str:
         f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
         f"{f'; a sharpening takes at most {stated.sharpening} information' if stated.sharpening else ''}"
-        f"{_format_choice(stated.choice)}"
+        f"{_format_totals(stated.totals)}{_format_choice(stated.choice)}"
     )
+
+
+def _format_totals(totals: Totals | None) -> str:
+    """Return what totals take, empty if there are none."""
+    if totals is None:
+        return ""
+    promised = f", and a member has one value of {', '.join(totals.one_value)}" if totals.one_value else ""
+    return f"; totals beside two columns take {totals.share} of the units{promised}"
 
 
 def _format_choice(choice: Choice | None) -> str:
@@ -475,6 +484,10 @@ def _plain_contributions(stated: Contributions) -> dict[str, Any]:
         del found["sums"]
     else:
         found["sums"]["share"] = str(stated.sums.share)
+    if stated.totals is None:
+        del found["totals"]
+    else:
+        found["totals"]["share"] = str(stated.totals.share)
     return found
 
 

@@ -41,14 +41,17 @@ from gris_cli.formatting import (
     format_sums,
     format_threshold,
     format_total,
+    format_totals,
     format_width,
 )
+from gris_cli.totals_table import totals_table
 from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
 from pinot_connector.parameters import Quantiles
-from pinot_connector.results import Explanation, PrivateResult, Row, ShownValue
+from pinot_connector.results import Explanation, PrivateResult, Row
+from pinot_connector.shown_values import ShownValue
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation
@@ -89,6 +92,8 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     console.print(_table(result))
     if len(result.rows) > MAX_ROWS:
         say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
+    if (totals := totals_table(result, MAX_ROWS)) is not None:
+        console.print(totals)
     say(console, "", format_ending(result))
     say(console, "shown", format_lowered_k(result))
     say(console, "counts", format_clipping(result.parameters))
@@ -98,6 +103,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     say(console, "quantiles", format_quantiles(result.parameters))
     say(console, "total", format_total(result))
     say(console, "sums", format_sums(result.parameters.sums))
+    say(console, "totals", format_totals(result.parameters))
     say(console, "", format_missing_averages(result))
     say(console, "intervals", format_interval_kind(result))
     say(console, "", format_cut_intervals(result))
@@ -166,6 +172,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     for sentence in explanation.sentences if explanation.parameters.quantiles is not None else ():
         say(console, "", sentence)
     say(console, "sums", format_sums(explanation.parameters.sums))
+    say(console, "totals", format_totals(explanation.parameters))
     say(console, "mechanism", format_mechanism(explanation.parameters))
     say(console, "parameters", format_parameters(explanation.parameters))
     say(console, "threshold", format_threshold(expectation))

@@ -88,6 +88,7 @@ def _question_of(flags: QuestionFlags) -> question_pb2.Question:
         bucket=flags.bucket or None,
         ranked=flags.ranked,
         having=flags.having,
+        totals_by=flags.totals or None,
     )
 
 
@@ -160,6 +161,7 @@ _FLAGS = {
     "quantiles": "--quantiles",
     "bucket": "--bucket",
     "having": "--having",
+    "totals_by": "--totals",
     "omit_counts": "--no-counts",
     "sharpening": "--sharpen",
 }
@@ -182,6 +184,7 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--bucket": flags.bucket,
         "--ranked": flags.ranked,
         "--having": flags.having,
+        "--totals": flags.totals,
     }
     others = [name for name, value in given.items() if value]
     if others:

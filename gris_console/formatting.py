@@ -127,7 +127,8 @@ def question_text(question: question_pb2.Question) -> str:
     top = f"Top {asked.k} of " if asked.HasField("k") else ""
     by = " and ".join(asked.dimensions) or "the total"
     where = "".join(f", {each}" for each in conditions(asked))
-    return f"{top}{by} in {asked.table}{where}{sharper}"
+    totals = f", with totals by {asked.totals_by}" if asked.totals_by else ""
+    return f"{top}{by} in {asked.table}{where}{totals}{sharper}"
 
 
 def interval_text(result: PrivateResult) -> str:

@@ -14,6 +14,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from gris_gateway.totals_messages import totals_message, totals_parameters
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.days import days_of
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
@@ -42,10 +43,9 @@ from pinot_connector.results import (
     Explanation,
     PrivateResult,
     Row,
-    Shown,
-    ShownValue,
     Total,
 )
+from pinot_connector.shown_values import Shown, ShownValue
 
 CHUNK_BYTES = 2**20
 # A noisy count, its interval and the tags around them, at most.
@@ -84,6 +84,7 @@ def result_message(result: PrivateResult) -> app_pb2.Result:
         key_id=result.key_id,
         requested_k=result.requested_k or 0,
         total=None if result.total is None else _total(result.total),
+        totals=totals_message(result, _column),
     )
 
 
@@ -213,6 +214,7 @@ def parameters_message(parameters: Parameters) -> dp_pb2.MechanismParameters:
         clipped=parameters.clipped,
         sums=None if parameters.sums is None else _sums(parameters.sums),
         quantiles=None if parameters.quantiles is None else quantiles_message(parameters.quantiles),
+        totals=totals_parameters(parameters.totals),
     )
 
 
@@ -257,6 +259,8 @@ def _contributions(contributions: Contributions) -> dp_pb2.Contributions:
         shift=_shift(contributions),
         sharpened=None if contributions.sharpened is None else _sharpened(contributions.sharpened),
         most_sharpening_units=contributions.most_sharpening_units or 0,
+        totals_share=_exact(contributions.totals_share),
+        one_value=contributions.one_value,
     )
 
 

@@ -171,6 +171,10 @@ class Question(Arguments):
         description='Leave out elements by what is released, for free: "count >= 100", "sum:COLUMN < 25".',
     )
 
+    totals_by: Name | None = Field(
+        None, description="One of exactly two columns of by: totals by it, and what the rows leave of each."
+    )
+
     def message(self) -> question_pb2.Question:
         """Return the question as it is sent.
 
@@ -199,6 +203,7 @@ class Question(Arguments):
             bucket=self.bucket,
             ranked=self.ranked is True,
             having=self.having,
+            totals_by=self.totals_by,
         )
 
     def _conditions(self) -> dict[str, Condition]:

@@ -55,6 +55,7 @@ class Table(BaseModel):
     time: TimeColumn | None
     sums: list[str] = Field(description="Columns for sums and averages.")
     quantiles: list[str]
+    offers_totals: bool = Field(description="Whether a question by two columns may have totals_by.")
     repeats_are_free: bool
 
 
@@ -86,6 +87,7 @@ def _table(entry: TableEntry, *, with_values: bool) -> Table:
         ),
         sums=[each.name for each in entry.values],
         quantiles=[each.name for each in entry.quantiles],
+        offers_totals=entry.contributions is not None and entry.contributions.totals_share is not None,
         repeats_are_free=entry.consistency.value == "keyed",
     )
 

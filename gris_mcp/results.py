@@ -19,7 +19,9 @@ from gris_mcp.accuracy import half_width
 from pinot_connector.budgets import Cost, Level, Mode, questions_left
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.past_results import PastResult
-from pinot_connector.results import Explanation, PrivateResult, Row, Shown, ShownValue
+from pinot_connector.results import Explanation, PrivateResult, Row
+from pinot_connector.shown_values import Shown, ShownValue
+from pinot_connector.totals import TotalRow
 
 MOST_ROWS = 1000
 MOST_PAST_ROWS = 50
@@ -85,6 +87,18 @@ class AnswerRow(BaseModel):
     )
 
 
+class AnswerTotal(BaseModel):
+    """A total, and what the rows that are shown leave of it."""
+
+    value: Element
+    count: int
+    interval: Interval
+    values: list[Value] = Field(description="Its sums, in the order of value_names.")
+    other_count: int = Field(description="The total less the rows of it; noisy, so it may be negative.")
+    other_interval: Interval
+    other_values: list[Value]
+
+
 class Answer(BaseModel):
     """A private answer: noisy numbers with intervals."""
 
@@ -95,6 +109,9 @@ class Answer(BaseModel):
     total: AnswerRow | None = Field(
         description="How many members count in any element, where that is a part."
     )
+    totals_by: str | None = Field(description="Data: the column that totals are of; null: there are none.")
+    totals_count: str | None = Field(description="What totals count: rows, members or contributions.")
+    totals: list[AnswerTotal]
     confidence: float
     intervals_mean: str
     rank_errors: list[float] = Field(description="Of quantiles: within how many members their ranks are.")
@@ -167,6 +184,9 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
         total=None
         if total is None
         else AnswerRow(element=[], count=total.noisy_count, interval=_interval(total.interval), values=[]),
+        totals_by=None if result.parameters.totals is None else result.parameters.totals.column,
+        totals_count=None if result.parameters.totals is None else result.parameters.totals.counted.value,
+        totals=[_total(each) for each in (result.totals or ())[:most_rows]],
         confidence=result.confidence,
         intervals_mean=descriptions.INTERVALS[result.interval_kind.value],
         rank_errors=list(map(float, result.rank_errors)),
@@ -244,8 +264,24 @@ def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
         )
 
 
+def _total(total: TotalRow) -> AnswerTotal:
+    return AnswerTotal(
+        value=element_of(total.value),
+        count=total.noisy_count,
+        interval=_interval(total.interval),
+        values=list(map(_number, total.sums)),
+        other_count=total.other_count,
+        other_interval=_interval(total.other_interval),
+        other_values=list(map(_number, total.other_sums)),
+    )
+
+
 def _value(value: ShownValue | None) -> Value | None:
-    return None if value is None else Value(value=_end(value.value), interval=_interval(value.interval))
+    return None if value is None else _number(value)
+
+
+def _number(value: ShownValue) -> Value:
+    return Value(value=_end(value.value), interval=_interval(value.interval))
 
 
 def _interval(ends: tuple[_End, _End]) -> Interval:

@@ -3,6 +3,7 @@
     certificates:                               # names in clients' certificates, each with its kind
       "uri:spiffe://example.org/gris/app": [spend, read]
       "dns:ops.example.org": [read, admin]
+      "dns:ledger.eu.example.org": [spend, read, "region:eu"]
     jwt:                                        # or tokens, whose claim lists roles
       key_file: /etc/gris/issuer.jwks
       algorithms: [ES256]
@@ -10,21 +11,23 @@
       audience: gris-budget
       roles_claim: gris_roles
 
-A caller has every role that one of its names has, or that its token lists. A method without a role is refused.
+A caller has every role that one of its names has, or that its token lists. A method without a role is refused. The role
+`region:NAME` is that of one region, and lets its caller speak for no other one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import grpc
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gris_serving.admission import (
     Admission,
@@ -50,7 +53,8 @@ OPEN_READERS = 24
 class Role(StrEnum):
     """What a caller may do: `SPEND` releases and charges, `READ` changes nothing, `ADMIN` sets limits and audits.
 
-    `REGION` borrows budgets from a home ledger and says what was charged from them.
+    `REGION` borrows budgets from a home ledger and says what was charged from them. Nobody has it for all regions: a
+    caller's role is `region:NAME`.
     """
 
     SPEND = "spend"
@@ -59,7 +63,17 @@ class Role(StrEnum):
     REGION = "region"
 
 
-RoleName = Literal["spend", "read", "admin", "region"]
+# The names of regions are those that a region's configuration may have.
+_ONE_REGION = re.compile(rf"{Role.REGION}:([a-z0-9-]{{1,32}})")
+
+
+def _known_role(name: str) -> str:
+    if name in (Role.SPEND, Role.READ, Role.ADMIN) or _ONE_REGION.fullmatch(name):
+        return name
+    raise ValueError("expected spend, read, admin, or region:NAME, where NAME is the region's")
+
+
+RoleName = Annotated[str, AfterValidator(_known_role)]
 CertificateName = Annotated[str, Field(pattern="^(uri|dns|email):.")]
 
 
@@ -118,6 +132,14 @@ class Callers:
             return None
         listed = [opened.access.certificates.get(name, ()) for name in names]
         return frozenset(role for roles in listed for role in roles) | opened.roles_of(token)
+
+    def regions(self, context: Context) -> frozenset[str]:
+        """Return the names of the regions for which a caller may speak.
+
+        Raises:
+            TokenError: Its token is not accepted.
+        """
+        return _regions(self.roles(context) or frozenset())
 
 
 @dataclass(frozen=True)
@@ -194,10 +216,19 @@ class Authorisation(Admission):
             message = "expected a certificate or a token that says who calls"
             await refused(grpc.StatusCode.UNAUTHENTICATED, message, reason="CALLER_UNKNOWN")
         wanted = self._methods.roles.get(method)
-        if wanted is None or wanted not in roles:
+        if wanted is None or not _has(wanted, roles):
             message = f"this method asks for the role {wanted}" if wanted else "nobody may call this method"
             await refused(grpc.StatusCode.PERMISSION_DENIED, message, reason="ROLE_MISSING")
         yield
+
+
+def _has(wanted: Role, roles: frozenset[str]) -> bool:
+    # Which region a caller speaks for is in the request, so the method itself compares it.
+    return bool(_regions(roles)) if wanted is Role.REGION else wanted in roles
+
+
+def _regions(roles: frozenset[str]) -> frozenset[str]:
+    return frozenset(found[1] for each in roles if (found := _ONE_REGION.fullmatch(each)))
 
 
 def methods_of(service: str, names: Iterable[str], role: Role) -> dict[str, Role]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import grpc
 
 from gris_serving.authorisation import Authorisation, Callers, Methods
+from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.listening import require_free
 from gris_serving.options import address_option
@@ -103,6 +104,14 @@ class Security:
             return ()
         reads_first = reads_first and self._options.tls_client_ca is not None
         return (Authorisation(self._methods, self._callers, instrumentation, reads_first=reads_first),)
+
+    def regions(self, context: Context) -> frozenset[str] | None:
+        """Return the names of the regions for which a caller may speak; None: callers do not show who they are.
+
+        Raises:
+            TokenError: The caller's token is not accepted.
+        """
+        return None if self._callers is None else self._callers.regions(context)
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.

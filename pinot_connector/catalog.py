@@ -37,7 +37,7 @@ from pinot_connector.parameters import (
 )
 from pinot_connector.questions import BUCKET_LENGTHS, MEASURES, BucketLength, Measure
 from pinot_connector.releases import column_values
-from pinot_connector.results import Shown, shown_values
+from pinot_connector.shown_values import Shown, shown_values
 
 
 class Refresh(Enum):

@@ -110,6 +110,7 @@ class ClientBase(ABC, Generic[Answered]):
         averages: Sequence[str] = (),
         order_by: str | None = None,
         having: str | Sequence[str] = (),
+        totals_by: str | None = None,
     ) -> Answered:
         """Ranks the `k` elements of `by` with the largest counts.
 
@@ -133,6 +134,8 @@ class ClientBase(ABC, Generic[Answered]):
                 order. None: it is in the order of its counts.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown, before the `k` largest are. They cost nothing.
+            totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
+                what the rows leave of it. They take a part of the units, at the same price.
 
         Returns:
             The result: at most `k` rows, the largest first, and fewer if it ended in bottom.
@@ -165,6 +168,7 @@ class ClientBase(ABC, Generic[Answered]):
                 averages=averages,
                 order_by=order_by,
                 having=having,
+                totals_by=totals_by,
             )
         )
 
@@ -182,6 +186,7 @@ class ClientBase(ABC, Generic[Answered]):
         order_by: str | None = None,
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
         having: str | Sequence[str] = (),
+        totals_by: str | None = None,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
@@ -208,6 +213,8 @@ class ClientBase(ABC, Generic[Answered]):
                 with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown. They cost nothing.
+            totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
+                what the rows leave of it. They take a part of the units, at the same price.
 
         Returns:
             The result: one row for each element, the largest first; quantiles are in the order of the elements.
@@ -238,6 +245,7 @@ class ClientBase(ABC, Generic[Answered]):
                 order_by=order_by,
                 quantiles=quantiles,
                 having=having,
+                totals_by=totals_by,
             )
         )
 

@@ -38,6 +38,7 @@ _OWN_FEATURES = frozenset(
         dp_pb2.ENGINE_FEATURE_QUANTILES,
         dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS,
+        dp_pb2.ENGINE_FEATURE_TOTALS,
     }
 )
 _FEATURES = {

@@ -45,6 +45,7 @@ from pinot_connector.results import (
     total_of,
 )
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
+from pinot_connector.totals import totals_of
 
 SCHEME = "gris"
 ASK_SECONDS = 120.0
@@ -414,4 +415,5 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
         requested_k=end.requested_k or None,
         total=total_of(end.total) if end.HasField("total") else None,
         rank_errors=rank_errors_of(noisy),
+        totals=totals_of(columns, end, parameters),
     )

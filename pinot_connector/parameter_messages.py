@@ -33,6 +33,8 @@ from pinot_connector.parameters import (
     ShownQuantile,
     SummedColumn,
     Sums,
+    TotalOf,
+    Totals,
 )
 from pinot_connector.questions import FUNCTION_NUMBERS, RANK_NUMBERS
 
@@ -103,6 +105,13 @@ GRID_SCALES = {
 }
 
 
+TOTAL_OF = {
+    dp_pb2.TOTAL_OF_CONTRIBUTIONS: TotalOf.CONTRIBUTIONS,
+    dp_pb2.TOTAL_OF_MEMBERS: TotalOf.MEMBERS,
+    dp_pb2.TOTAL_OF_ROWS: TotalOf.ROWS,
+}
+
+
 AGGREGATE_FUNCTIONS = {number: function for function, number in FUNCTION_NUMBERS.items()}
 
 
@@ -141,6 +150,17 @@ def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
         clipped=message.clipped,
         sums=_sums_of(message.sums) if message.HasField("sums") else None,
         quantiles=_quantiles_of(message.quantiles) if message.HasField("quantiles") else None,
+        totals=_totals_of(message.totals) if message.HasField("totals") else None,
+    )
+
+
+def _totals_of(message: dp_pb2.TotalsParameters) -> Totals:
+    return Totals(
+        column=message.column,
+        share=exact(message.share),
+        counted=known(TOTAL_OF, message.counted),
+        noise_variance=exact(message.noise_variance),
+        sum_variances=tuple(map(exact, message.sum_variances)),
     )
 
 
@@ -255,6 +275,8 @@ def contributions_of(message: dp_pb2.Contributions) -> Contributions:
         may_shift=message.HasField("shift"),
         sharpened=_sharpened_of(message.sharpened) if message.HasField("sharpened") else None,
         most_sharpening_units=message.most_sharpening_units or None,
+        totals_share=exact(message.totals_share) if message.totals_share else None,
+        one_value=tuple(message.one_value),
     )
 
 

@@ -127,7 +127,8 @@ class Contributions:
     `shift`, `noise_variance` is that of a sum of two draws. `may_shift`, in a catalogue: questions by small known
     domains can have a shift. With `sharpened`, this is the last of several looks whose counts are combined; `units` and
     `noise_variance` are its own. `most_sharpening_units`, in a catalogue: how many units a sharpening may take, None
-    where there is none.
+    where there is none. `totals_share`, in a catalogue: which part of its units totals take of a question that asks for
+    them, None where there are none; `one_value` are then the columns of which a member has one value.
     """
 
     bounded_by: BoundedBy
@@ -142,6 +143,8 @@ class Contributions:
     may_shift: bool = False
     sharpened: Sharpened | None = None
     most_sharpening_units: int | None = None
+    totals_share: Fraction | None = None
+    one_value: tuple[str, ...] = ()
 
     @property
     def denominator(self) -> int:
@@ -317,6 +320,29 @@ class Quantiles:
     spare_members: int | None
 
 
+class TotalOf(Enum):
+    """What totals count: rows, members, or members' contributions, of which a member may have several in a total."""
+
+    ROWS = "rows"
+    MEMBERS = "members"
+    CONTRIBUTIONS = "contributions"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The totals by `column` that a release has beside its elements, for `share` of its units.
+
+    `noise_variance` is that of their counts, and `sum_variances` are those of their centred sums, in half steps, in the
+    order of `Sums.columns`.
+    """
+
+    column: str
+    share: Fraction
+    counted: TotalOf
+    noise_variance: Fraction
+    sum_variances: tuple[Fraction, ...] = ()
+
+
 @dataclass(frozen=True)
 class Parameters:
     """Everything that the policy resolved for a question.
@@ -326,7 +352,8 @@ class Parameters:
     Laplace noise or the sigma of Gaussian noise, and None without counts. `contributions` says how they are bounded,
     None where they are not. `clipped`: rows are counted, and of a member at most `tau` in each element. `sums` is what
     is summed beside the counts, None if nothing is. `quantiles` is of what quantiles are released instead of counts,
-    None if they are of nothing.
+    None if they are of nothing. `totals` are beside the elements, which then have the rest of the units; None: there
+    are none.
     """
 
     mechanism: Mechanism
@@ -344,6 +371,7 @@ class Parameters:
     clipped: bool = False
     sums: Sums | None = None
     quantiles: Quantiles | None = None
+    totals: Totals | None = None
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -11,7 +11,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.parameter_messages import GRID_SCALES, MEMBER_VALUES
 from pinot_connector.parameters import Quantiles
 from pinot_connector.questions import RANK_NUMBERS
-from pinot_connector.results import ShownValue
+from pinot_connector.shown_values import ShownValue
 
 _Number = TypeVar("_Number", bound=int)
 _Meaning = TypeVar("_Meaning")

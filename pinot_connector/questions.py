@@ -123,6 +123,7 @@ def structured_question(
     bucket: str | None = None,
     ranked: bool = False,
     having: str | Sequence[str] = (),
+    totals_by: str | None = None,
 ) -> question_pb2.Question:
     """Builds a question.
 
@@ -148,6 +149,8 @@ def structured_question(
             shows the first elements of it.
         having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`; elements that do
             not meet all of them are not shown. A text is one condition.
+        totals_by: one of two columns of `by`: totals over the other one are released as well, and what the list leaves
+            of each. None: there are none.
 
     Raises:
         InvalidQuestion: a message cannot hold a value; `field` says which.
@@ -175,6 +178,8 @@ def structured_question(
         query.bucket.length, query.bucket.ranked = BUCKET_LENGTHS[length], ranked
     elif ranked:
         raise InvalidQuestion("bucket", "expected buckets of time: every other list is ranked")
+    if totals_by is not None:
+        query.totals_by = _checked_name("totals_by", totals_by)
     if time_range is not None:
         query.time_range.CopyFrom(_time_range(*time_range))
     return question_pb2.Question(structured=query)
@@ -305,6 +310,13 @@ def checked_texts(field: str, texts: object) -> list[str]:
     if not isinstance(texts, Sequence):
         raise InvalidQuestion(field, "expected a text, or a sequence of texts")
     return [checked_text(field, text) for text in texts]
+
+
+def _checked_name(field: str, name: object) -> str:
+    # To a message an empty text is none at all.
+    if not (found := checked_text(field, name)):
+        raise InvalidQuestion(field, "expected the name of a column")
+    return found
 
 
 def _measure(measure: Measure | str) -> Measure:

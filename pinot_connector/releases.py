@@ -112,6 +112,7 @@ def part_shown(noisy: Noisy) -> Noisy:
     part.CopyFrom(release)
     part.element_count = count
     del part.shown_rows[:]
+    part.ClearField("kept_totals")
     part.ended_in_bottom = release.ended_in_bottom and count == release.element_count
     has_counts = release.interval_kind != dp_pb2.INTERVAL_KIND_NONE
     counts = [noisy.noisy_counts[row] for row in rows] if has_counts else []

@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
-from pinot_connector.days import date_of
-from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
+from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
 from pinot_connector.parameter_messages import INTERVAL_KINDS, day, exact, known, parameters_of
 from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
 from pinot_connector.releases import Noisy
-
-Shown: TypeAlias = str | int | bool | datetime.date
-
-
-@dataclass(frozen=True)
-class AggregateValue:
-    """A sum, an average or a quantile with its interval, both ends inclusive; all are exact, in the column's units.
-
-    The interval of a quantile is the public cell that was chosen, and its value is the middle of that. How far its rank
-    may be off says `PrivateResult.rank_errors`.
-    """
-
-    value: Fraction
-    interval: tuple[Fraction, Fraction]
-
-
-@dataclass(frozen=True)
-class DayValue:
-    """A quantile of a column of days with the first and the last day of its cell; else as an `AggregateValue`."""
-
-    value: datetime.date
-    interval: tuple[datetime.date, datetime.date]
-
-
-ShownValue: TypeAlias = AggregateValue | DayValue
+from pinot_connector.shown_values import AggregateValue, DayValue, Shown, ShownValue, shown_values
+from pinot_connector.totals import TotalRow, totals_of
 
 
 @dataclass(frozen=True)
@@ -86,6 +61,8 @@ class PrivateResult(ResultViews):
     `total` is how many members count in any element, where that is a part of the release. `rank_errors` are of
     quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an element
     together are within so many members of the ranks that the shown cells hold, besides what `ShownQuantile.cuts` add.
+    `totals` are those that the question asks for, in ascending order, each with what `rows` leave of it; None: it asks
+    for none.
     """
 
     columns: tuple[ExpectedColumn, ...]
@@ -106,6 +83,7 @@ class PrivateResult(ResultViews):
     requested_k: int | None = None
     total: Total | None = None
     rank_errors: tuple[Fraction, ...] = ()
+    totals: tuple[TotalRow, ...] | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -220,6 +198,7 @@ def prepared(
     total = total_of(release.total) if release.HasField("total") else None
     require_belonging(parameters, noisy.denominator)
     rank_errors = rank_errors_of(noisy)
+    totals = totals_of(columns, release, parameters)
 
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
@@ -241,6 +220,7 @@ def prepared(
             requested_k=requested_k,
             total=total,
             rank_errors=rank_errors,
+            totals=totals,
         )
 
     return completed
@@ -373,17 +353,3 @@ def require_belonging(parameters: Parameters, denominator: int) -> None:
         1 if parameters.contributions is None else parameters.contributions.denominator,
     ):
         raise IntegrityError("dp_service sent noisy counts of another denominator than it says")
-
-
-def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]:
-    """Returns values as they are shown: numbers of days since 1970-01-01 as days.
-
-    Raises:
-        IntegrityError: a day outside the years 1 to 9999.
-    """
-    if kind is not ColumnType.DATE:
-        return values
-    try:
-        return [date_of(int(days)) for days in values]
-    except (ValueError, OverflowError):
-        raise IntegrityError("dp_service sent a day outside the years 1 to 9999") from None

@@ -257,6 +257,7 @@ def kept_release(
     del content.release.shown_rows[:]
     content.release.interval_kind = dp_pb2.INTERVAL_KIND_NONE
     content.release.ClearField("confidence")
+    content.release.ClearField("totals")
     return KeptRelease(content, version_is_fixed)
 
 
@@ -265,7 +266,8 @@ def _question_bytes(elements: dp_pb2.ReleasedElements, noisy: Noisy) -> int:
     numbers = dp_pb2.ReleasedElements(sums=elements.sums)
     write_counts(numbers, noisy.noisy_counts, noisy.denominator)
     rows = noisy.release.element_count
-    return numbers.ByteSize() + rows * max(1, -(-rows.bit_length() // 7))
+    totals = noisy.release.kept_totals.ByteSize()
+    return numbers.ByteSize() + totals + rows * max(1, -(-rows.bit_length() // 7))
 
 
 def _digest_of(plan: bytes) -> bytes:

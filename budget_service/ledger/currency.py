@@ -23,7 +23,8 @@ END_OF_TIME: Microseconds = 2**63 - 1
 class Currency(Struct, frozen=True, gc=False):
     """A root counts in `unit_id` since `since`, and from `next_since` on in `next_unit_id`.
 
-    An empty `unit_id`: nothing was charged yet. An empty `next_unit_id`: no other currency is planned.
+    An empty `unit_id`: nothing was charged yet, nor lent to a region. An empty `next_unit_id`: no other currency is
+    planned.
     """
 
     unit_id: str = ""
@@ -43,7 +44,7 @@ class Currency(Struct, frozen=True, gc=False):
         return self.at(END_OF_TIME)
 
     def charged(self, unit_id: str) -> Currency:
-        """Return the currency after a charge in `unit_id`: the first one fixes it."""
+        """Return the currency after a charge in `unit_id`, or a share that is lent: the first one fixes it."""
         return self if self.unit_id else replace(self, unit_id=unit_id)
 
     def followed_by(self, unit_id: str, since: Microseconds) -> Currency:
@@ -51,7 +52,7 @@ class Currency(Struct, frozen=True, gc=False):
         return replace(self, next_unit_id=unit_id, next_since=since)
 
 
-# The currency of a root before its first charge.
+# The currency of a root before its first charge, or share.
 UNUSED = Currency()
 
 

@@ -131,6 +131,10 @@ class Draft:
         self._add_reserved(reservation, reservation.held)
         self.opened = reservation
 
+    def fix_currency(self, unit_id: str) -> None:
+        """Have the root count in a currency, unless it counts in one already."""
+        self.currency = self.currency.charged(unit_id)
+
     def end(self, reservation: Reservation) -> None:
         """Close a reservation; what it held returns, except to windows that have begun since."""
         self._add_reserved(reservation, reservation.held, returns=True)
@@ -144,7 +148,7 @@ class Draft:
         """
         if entry.takes_nothing:
             return False
-        self.currency = self.currency.charged(entry.unit_id)
+        self.fix_currency(entry.unit_id)
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
             balance = self.balances.get(level)

@@ -177,6 +177,9 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve, lease: LeaseBou
         holds=() if recorded else draft.holds(),
     )
     draft.reserve(reservation)
+    if request.is_lease:
+        # What a region charges from it cannot be refused, and must not be added to amounts of another currency.
+        draft.fix_currency(request.unit_id)
     return Reserved(request.reservation_id, reservation.held, reservation.expires_at, bool(recorded))
 
 

@@ -76,6 +76,11 @@ class Borrowing:
         for each in book.leases.values():
             self._note_last(each)
 
+    @property
+    def home_time(self) -> Microseconds:
+        """The latest time that the home has named: its clock shows no earlier one."""
+        return max((each.granted_at for each in self._last.values()), default=0)
+
     def is_asking(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""
         return lease.lease_id in self._asking

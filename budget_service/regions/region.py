@@ -168,6 +168,11 @@ class Region:
         """Return whether the home is being asked for a lease, so that it may still be granted."""
         return self._borrowing.is_asking(lease)
 
+    @property
+    def home_time(self) -> Microseconds:
+        """The latest time that the home has named: its clock shows no earlier one."""
+        return self._borrowing.home_time
+
     def reservation_id(self, lease_id: str, unit_id: str) -> str:
         """Draw the id of a reservation in this region's ledger."""
         return reservation_name(self.name, unit_id, lease_id, self.draw()[:16])

@@ -193,7 +193,9 @@ async def serving(
         service = RegionalBudgetService(region.upkeep, region.home, settings, calls, tuning)
     else:
         service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
-        lending = RegionService(service.limits, settings, calls, lending_counts)
+        lending = RegionService(
+            service.limits, settings, calls, regions_of=security.regions, counts=lending_counts
+        )
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
     health_service = health_service or health.Health()

@@ -48,6 +48,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         limits: The home ledger by the limits in force.
         settings: The configuration in force.
         calls: Runs the calls.
+        regions_of: Returns the names of the regions for which a caller may speak; None: for all.
         counts: Where to count what is lent.
         elapsed: Seconds of a clock that never goes back.
     """
@@ -57,12 +58,15 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         limits: LimitCache,
         settings: LiveSettings,
         calls: RequestRunner,
+        *,
+        regions_of: Callable[[Context], frozenset[str] | None],
         counts: Counter[str] | None = None,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lending = Lending(limits)
         self._settings = settings
         self._runner = calls
+        self._regions_of = regions_of
         self._elapsed = elapsed
         self._regions: dict[str, tuple[str, float]] = {}
         self._logged: dict[str, float] = {}
@@ -72,23 +76,24 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         self, request: pb.BorrowBudgetRequest, context: Context
     ) -> pb.BorrowBudgetResponse:
         """Lend a share of a budget."""
-        return await self._runner.finish_and_answer(self._borrow(request), context)
+        return await self._runner.finish_and_answer(self._borrow(request, context), context)
 
     async def ReportCharges(
         self, request: pb.ReportChargesRequest, context: Context
     ) -> pb.ReportChargesResponse:
         """Record charges of a region."""
-        return await self._runner.finish_and_answer(self._report(request), context)
+        return await self._runner.finish_and_answer(self._report(request, context), context)
 
     async def ReturnBudget(
         self, request: pb.ReturnBudgetRequest, context: Context
     ) -> pb.ReturnBudgetResponse:
         """Take back what is left of a lease."""
-        return await self._runner.finish_and_answer(self._return(request), context)
+        return await self._runner.finish_and_answer(self._return(request, context), context)
 
-    async def _borrow(self, request: pb.BorrowBudgetRequest) -> pb.BorrowBudgetResponse:
+    async def _borrow(self, request: pb.BorrowBudgetRequest, context: Context) -> pb.BorrowBudgetResponse:
+        region = self._speaker(request.region, context)
         terms = self._terms()
-        region = self._region(request.region, request.instance)
+        self._demand_sole(region, request.instance)
         lease = Lease(
             lease_id=_drawn(request.lease_id, "lease_id"),
             account=messages.parse_account(request.account),
@@ -114,8 +119,8 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             return pb.BorrowBudgetResponse(not_lent=REASONS[found])
         return _granted(found, lease)
 
-    async def _report(self, request: pb.ReportChargesRequest) -> pb.ReportChargesResponse:
-        region = _name(request.region)
+    async def _report(self, request: pb.ReportChargesRequest, context: Context) -> pb.ReportChargesResponse:
+        region = self._speaker(request.region, context)
         if not 1 <= len(request.charges) <= MAX_REPORTED:
             raise InvalidFieldError("charges", f"must have 1 to {MAX_REPORTED} charges")
         charges = [_charge(each, region, f"charges[{index}]") for index, each in enumerate(request.charges)]
@@ -134,8 +139,8 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             ]
         )
 
-    async def _return(self, request: pb.ReturnBudgetRequest) -> pb.ReturnBudgetResponse:
-        region = _name(request.region)
+    async def _return(self, request: pb.ReturnBudgetRequest, context: Context) -> pb.ReturnBudgetResponse:
+        region = self._speaker(request.region, context)
         account = messages.parse_account(request.account)
         if request.reported < 0:
             raise InvalidFieldError("reported", "must not be negative")
@@ -161,9 +166,17 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             length=leases.seconds * SECOND,
         )
 
-    def _region(self, name: str, instance: str) -> str:
-        """Return the name of a region, unless another one of that name was heard of lately."""
-        _name(name)
+    def _speaker(self, name: str, context: Context) -> str:
+        """Return the name of a region, if the caller may speak for it."""
+        if not _NAME.fullmatch(name):
+            raise InvalidFieldError("region", "must have 1 to 32 lower-case letters, digits and hyphens")
+        allowed = self._regions_of(context)
+        if allowed is not None and name not in allowed:
+            raise rpc_errors.RefusalError(rpc_errors.not_of_region(name))
+        return name
+
+    def _demand_sole(self, name: str, instance: str) -> None:
+        """Refuse a region if another one of its name was heard of lately."""
         _drawn(instance, "instance")
         now = self._elapsed()
         self._regions = {
@@ -179,7 +192,6 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
                 )
             raise rpc_errors.RefusalError(rpc_errors.region_taken(name))
         self._regions[name] = instance, now
-        return name
 
     def _is_to_be_logged(self, event: str) -> bool:
         """Return whether an event was not logged in the last minute."""
@@ -220,12 +232,6 @@ def _charge(message: pb.ReportedCharge, region: str, field: str) -> ReportCharge
         policy_statement=messages.parse_statement(message.policy_statement, f"{field}.policy_statement"),
         region=region,
     )
-
-
-def _name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise InvalidFieldError("region", "must have 1 to 32 lower-case letters, digits and hyphens")
-    return name
 
 
 def _drawn(text: str, field: str) -> str:

@@ -11,7 +11,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
                      CHARGED_IN_REGION
-PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
+PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with RetryInfo),
                      OUTCOME_UNKNOWN (retry with the same id)
@@ -156,6 +156,12 @@ def not_lending() -> Status:
     """Report that the ledger has no regions."""
     message = "the configuration of this ledger has no `leases`: it lends nothing to regions"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("NOT_LENDING"))
+
+
+def not_of_region(name: str) -> Status:
+    """Report that the caller may not speak for a region."""
+    message = f"this method asks for the role region:{name}"
+    return _status(code_pb2.PERMISSION_DENIED, message, _info("ROLE_MISSING"))
 
 
 def region_taken(name: str) -> Status:

@@ -19,13 +19,15 @@ def choice_for(query: HistogramQuery, policy: Policy) -> Choice | None:
 
     Nothing is chosen for questions that sum: what is expected of counts says nothing of how good their sums are, and
     sums of members without a bound cannot be private. The same holds for quantiles. Nor for buckets of time: the
-    cheapest way over a known domain would bound nobody, and have noise for a member in every bucket.
+    cheapest way over a known domain would bound nobody, and have noise for a member in every bucket. Nor for totals,
+    which take a part of the units that the policy states.
 
     Raises:
         RefusedByPolicyError: The policy lists no such table.
     """
     choice = policy.table(query.table).choice
-    return None if query.aggregates or query.quantiles or query.bucket is not None else choice
+    is_stated = query.aggregates or query.quantiles or query.bucket is not None or query.totals_by is not None
+    return None if is_stated else choice
 
 
 def as_stated(policy: Policy, table_name: str) -> Policy:

@@ -20,8 +20,10 @@ from dp_service.queries.policy_schema import (
     PolicySchema,
     SumsSchema,
     TableSchema,
+    TotalsSchema,
 )
-from dp_service.queries.tables import Contributions, Names, Policy, Sums, Table, TauIs
+from dp_service.queries.policy_totals import faults_of_totals
+from dp_service.queries.tables import Contributions, Names, Policy, Sums, Table, TauIs, Totals
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 
 ONE_PERIOD = "all"
@@ -59,6 +61,7 @@ def contributions_of(schema: ContributionsSchema | None) -> Contributions | None
         sums=None if schema.sums is None else _sums(schema.sums),
         sharpening=schema.sharpening,
         buckets=schema.buckets,
+        totals=None if schema.totals is None else _totals(schema.totals),
     )
 
 
@@ -69,6 +72,10 @@ def _names(schema: NamesSchema, delta_0: int) -> Names:
 
 def _sums(schema: SumsSchema) -> Sums:
     return Sums(schema.max_members, schema.max_rows, schema.share)
+
+
+def _totals(schema: TotalsSchema) -> Totals:
+    return Totals(schema.share, tuple(schema.one_value))
 
 
 def check_contributions(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
@@ -92,6 +99,7 @@ def check_contributions(policy: Policy, schema: PolicySchema, fault: _Fault) -> 
             *_of_sharpening(table, block),
             *faults_of_choice(table, block),
             *_of_noise(policy, table, table.contributions),
+            *faults_of_totals(policy, table, table.contributions),
         ]
         for key, message in found:
             fault((*path, *key.split(".")), message)

@@ -118,6 +118,12 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
             f"promises that nothing checks: the table has no more than {stated.sums.max_members} members and "
             f"{stated.sums.max_rows} rows, now and later; beyond them an engine that sums in doubles may round",
         )
+    if stated.totals is not None and stated.totals.one_value:
+        yield (
+            (*path, "totals", "one_value"),
+            f"promised, and checked by nothing: no member has two values of {', '.join(stated.totals.one_value)}; "
+            "totals over such a column have noise for members who are in each of them once",
+        )
     if stated.period is not None and isinstance(stated.periods, int):
         yield (
             (*path, "periods"),
@@ -253,6 +259,9 @@ def _sums_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str
     sums = None if schema.contributions is None else schema.contributions.sums
     if sums is not None and "share" not in sums.model_fields_set:
         yield "contributions.sums.share", str(sums.share)
+    totals = None if schema.contributions is None else schema.contributions.totals
+    if totals is not None and "share" not in totals.model_fields_set:
+        yield "contributions.totals.share", str(totals.share)
     for column in table.values:
         for key, value in _value_defaults(column, schema.values[column.name]):
             yield f"values.{column.name}.{key}", value

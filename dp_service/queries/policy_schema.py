@@ -72,6 +72,8 @@ MAXIMUM_STATED = 10**15
 """The largest numbers of members and rows that a policy can state."""
 DEFAULT_SHARE = Fraction(1, 2)
 """The part of the units that counts take beside sums."""
+DEFAULT_TOTALS_SHARE = Fraction(1, 4)
+"""The part of the units that totals take, where a question asks for them."""
 
 
 def _identifier(name: str) -> str:
@@ -266,6 +268,13 @@ class SumsSchema(_Strict):
     share: Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)] = DEFAULT_SHARE
 
 
+class TotalsSchema(_Strict):
+    """Totals beside a list by two columns: their part of the units, and of which columns a member has one value."""
+
+    share: Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)] = DEFAULT_TOTALS_SHARE
+    one_value: list[Identifier] = []
+
+
 def _summable(kind: ValueType) -> ValueType:
     if kind is ValueType.DATE:
         raise ValueError("expected 'int64' or 'decimal': days are not summed")
@@ -342,6 +351,7 @@ class ContributionsSchema(_Strict):
     choose: ChooseSchema | None = None
     sums: SumsSchema | None = None
     buckets: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+    totals: TotalsSchema | None = None
 
 
 class PreparedSchema(_Strict):

@@ -50,6 +50,7 @@ from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
 from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
 from dp_service.queries.times import Stream
+from dp_service.queries.totals import releasing_totals
 from dp_service.release_parameters import Listing, ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
@@ -174,6 +175,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     canonical = canonicalise(query, table, closed_before=closed_before, bucket=bucket)
     parameters = _summing(_bounded(parameters, canonical, table), query, table, summed)
     parameters = releasing_quantiles(parameters, query, table)
+    parameters = releasing_totals(parameters, query, table)
     resolution = Resolution(
         query=canonical,
         parameters=parameters,

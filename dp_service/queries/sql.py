@@ -1,13 +1,14 @@
 """SQL of the accepted subset into the structured form.
 
     SELECT [dims.., ] count [[AS] alias] [, SUM(value) | AVG(value) [[AS] alias] ..] FROM table [[AS] alias]
-    [WHERE conditions joined by AND] [GROUP BY dims..] [HAVING conditions on numbers]
+    [WHERE conditions joined by AND] [GROUP BY dims.. | GROUPING SETS ((a, b), (a))] [HAVING conditions on numbers]
     [ORDER BY count|SUM|AVG DESC [, dims [ASC]]] [LIMIT k]
 
 One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
 
-Without dims and GROUP BY the count is one total. Instead of numbers there may be percentiles (`sql_quantiles`); then
-there is neither ORDER BY nor LIMIT.
+GROUPING SETS asks for two columns, and for totals by one of them (`sql_totals`); then there is neither ORDER BY nor
+LIMIT. Without dims and GROUP BY the count is one total. Instead of numbers there may be percentiles
+(`sql_quantiles`); then there is neither ORDER BY nor LIMIT.
 
 The count is COUNT(DISTINCT member), for which DISTINCTCOUNT(member), APPROX_COUNT_DISTINCT(member) and
 DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Beside a count of members,
@@ -41,6 +42,7 @@ from dp_service.queries.sql_nodes import Scope, identifier_name, only, plain_nam
 from dp_service.queries.sql_selection import Selection, aggregate_of, is_count, measure_of, selection_of
 from dp_service.queries.sql_time import is_bucket
 from dp_service.queries.sql_tokens import Token, check_tokens, refuse
+from dp_service.queries.sql_totals import totals_of
 from dp_service.queries.structured import Bucket, Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 from dp_service.release_parameters import HavingCondition
@@ -85,8 +87,9 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
     only(select, "expressions", *(key for key, node in select.args.items() if type(node) in _CLAUSES))
     scope = _scope(clauses.get(exp.From), policy)
     selection = selection_of(select, scope)
-    _check_grouping(clauses.get(exp.Group), selection, scope)
+    totals_by = _check_grouping(clauses.get(exp.Group), selection, scope)
     _check_quantiles(selection, clauses)
+    _check_totals(totals_by, clauses)
     ordered = _order(clauses.get(exp.Order), selection, scope)
     measure = selection.measure or ordered.measure
     if measure is None:
@@ -106,6 +109,7 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
         quantiles=selection.quantiles,
         bucket=None if selection.bucket is None else Bucket(selection.bucket, ordered.ranked),
         having=_having(clauses.get(exp.Having), selection, scope),
+        totals_by=totals_by,
         count_alias=selection.alias,
         aliases=selection.aliases if any(selection.aliases) else (),
         in_sql=True,
@@ -162,15 +166,30 @@ def _scope(node: exp.Expr | None, policy: Policy) -> Scope:
     return Scope(table, alias_name(alias.this))
 
 
-def _check_grouping(node: exp.Expr | None, selection: Selection, scope: Scope) -> None:
+def _check_grouping(node: exp.Expr | None, selection: Selection, scope: Scope) -> str | None:
+    """Check that the groups are of the selected columns, and return of which column totals are asked for, if of any."""
     if node is None:
         if selection.names:
             raise QuestionError("sql", _without_grouping(selection, scope.table))
-        return
+        return None
     only(node, "expressions")
+    if any(isinstance(each, exp.GroupingSets) for each in node.expressions):
+        return totals_of(node.expressions, selection, scope)
     grouped = [selection.at(each, "GROUP BY") or selection.key(each, scope) for each in node.expressions]
     if len(grouped) != len(selection.dimensions) or set(grouped) != set(selection.dimensions):
         raise QuestionError("sql", "expected GROUP BY with exactly the selected columns")
+    return None
+
+
+def _check_totals(totals_by: str | None, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
+    """Refuse to order and cut a list with totals: SQL would mix them with the elements."""
+    for kind, name in ((exp.Order, "ORDER BY"), (exp.Limit, "LIMIT")):
+        if totals_by is not None and kind in clauses:
+            raise QuestionError(
+                "sql",
+                f"{name} is not accepted beside GROUPING SETS: it would mix totals with elements, which are in the "
+                "order of their counts; a structured question with totals_by takes k",
+            )
 
 
 def _without_grouping(selection: Selection, table: Table) -> str:

@@ -44,7 +44,9 @@ _FOLLOWING: dict[str, frozenset[str]] = {
     "WHERE": _CONDITION,
     "GROUP": frozenset({"BY"}),
     "ORDER": frozenset({"BY"}),
-    "BY": frozenset({_NAME, _NUMBER, _COUNT, _BUCKET}),
+    "BY": frozenset({_NAME, _NUMBER, _COUNT, _BUCKET, "GROUPING"}),
+    "GROUPING": frozenset({"SETS"}),
+    "SETS": frozenset({"("}),
     "HAVING": frozenset({_NAME, _COUNT, "("}),
     "LIMIT": frozenset({_NUMBER}),
     "AS": frozenset({_NAME}),
@@ -142,5 +144,7 @@ def _kind(token: Token, before: str, after: Token | None) -> str:
         or (word in _TYPED and after is not None and after.kind == "text")
         or (word == "NULLS" and following in _POSITIONS)
         or (word == "DISTINCT" and before == "(")
+        or (word == "GROUPING" and before == "BY" and following == "SETS")
+        or (word == "SETS" and before == "GROUPING" and following == "(")
     )
     return word if means_something else _NAME

@@ -59,7 +59,7 @@ TRUNCATIONS = frozenset({"DATE_TRUNC", "DATETRUNC"})
 """The names of the function that divides times into buckets."""
 # Names that may precede an opening parenthesis; any other would be a function.
 _BEFORE_PARENTHESIS = (
-    COUNTS | AGGREGATES | TRUNCATIONS | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN", "HAVING"}
+    COUNTS | AGGREGATES | TRUNCATIONS | {"IN", "AND", "OR", "WHERE", "NOT", "BETWEEN", "HAVING", "SETS"}
 )
 # Words before a parenthesis that are no function either, and what they belong to.
 _CONSTRUCTS = {
@@ -68,7 +68,11 @@ _CONSTRUCTS = {
     "OVER": "a window function",
 }
 _INSTEAD = "write PERCENTILE(value, 50), which returns a cell of a public grid"
-_OTHER_RANKS = {
+_OTHERS = {
+    **dict.fromkeys(
+        ("ROLLUP", "CUBE"),
+        "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)) is for two columns and totals of one",
+    ),
     **dict.fromkeys(
         ("PERCENTILE_CONT", "PERCENTILE_DISC", "MEDIAN", "QUANTILE", "APPROX_QUANTILE"), _INSTEAD
     ),
@@ -180,8 +184,8 @@ def _may_precede(token: Token) -> bool:
 
 def _refuse_function(token: Token) -> NoReturn:
     word = token.text.upper()
-    if token.kind == "name" and word in _OTHER_RANKS:
-        raise QuestionError("sql", f"{word}(..) is not accepted: {_OTHER_RANKS[word]}")
+    if token.kind == "name" and word in _OTHERS:
+        raise QuestionError("sql", f"{word}(..) is not accepted: {_OTHERS[word]}")
     if token.kind == "name" and word in _CONSTRUCTS:
         refuse(_CONSTRUCTS[word])
     # Nothing but the name of a function that SQL has: a word of a mangled text may be somebody's literal.

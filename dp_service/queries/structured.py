@@ -19,6 +19,7 @@ from dp_service.release_parameters import HavingCondition
 from dp_service.terms import AggregateFunction, ColumnType, RankFunction
 
 MAXIMUM_DIMENSIONS = 4
+DRILL_DOWN_DIMENSIONS = 2
 MAXIMUM_FILTERS = 32
 MAXIMUM_VALUES = 1000
 MAXIMUM_TEXT_LENGTH = 1024
@@ -248,6 +249,7 @@ class HistogramQuery:
         bucket: How the time column, which is then one of the dimensions, is divided; None: columns are as they are.
         having: At most 16 conditions on what was released of an element; elements that do not meet all of them are not
             shown. They change nothing of what is released.
+        totals_by: One of two dimensions, of whose values totals are released as well; None: there are none.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
@@ -265,6 +267,7 @@ class HistogramQuery:
     quantiles: tuple[AskedQuantile, ...] = ()
     bucket: Bucket | None = None
     having: tuple[HavingCondition, ...] = ()
+    totals_by: str | None = None
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
     in_sql: bool = field(default=False, compare=False)
@@ -292,6 +295,7 @@ class HistogramQuery:
         self._check_aggregates()
         self._check_quantiles()
         self._check_having()
+        self._check_totals()
 
     def _check_quantiles(self) -> None:
         asked = self.quantiles
@@ -369,6 +373,34 @@ class HistogramQuery:
             "omit_counts",
             "expected false: sums and averages come with their counts, which cost nothing more",
         )
+
+    def _check_totals(self) -> None:
+        if self.totals_by is None:
+            return
+        _require(
+            len(self.dimensions) == DRILL_DOWN_DIMENSIONS and self.totals_by in self.dimensions,
+            "totals_by",
+            "expected one of exactly two columns to group by: totals add up over the other one",
+        )
+        _require(
+            not self.quantiles, "totals_by", "expected none beside quantiles: those of parts do not add up"
+        )
+        _require(
+            self.bucket is None,
+            "totals_by",
+            "expected none beside buckets of time: ask for the totals without the bucket",
+        )
+        _require(
+            all(each.function is AggregateFunction.SUM for each in self.aggregates),
+            "totals_by",
+            "expected none beside averages: those of parts do not add up; ask for sums and counts",
+        )
+        _require(
+            self.ordered_by is None and not self.having,
+            "totals_by",
+            "expected a list in the order of its counts, which HAVING does not filter",
+        )
+        _require(not self.omit_counts, "totals_by", "expected counts that are shown: totals are of them")
 
     def _check_having(self) -> None:
         if not self.having:

@@ -305,6 +305,19 @@ class Sums:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """What totals beside a list by two columns rest on, besides the bound of contributions.
+
+    Attributes:
+        share: The part of the units that totals take.
+        one_value: The columns of which a member has one value, as the author of the policy promises.
+    """
+
+    share: Fraction
+    one_value: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Contributions:
     """In how many elements a member counts, and what a release of such counts costs.
 
@@ -324,6 +337,7 @@ class Contributions:
         sums: What sums rest on; None: there are none.
         sharpening: How many units a sharpening of counts may take at most; None: there is none.
         buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `delta_0`.
+        totals: What totals rest on; None: there are none.
     """
 
     bounded_by: BoundedBy
@@ -339,6 +353,7 @@ class Contributions:
     sums: Sums | None = None
     sharpening: int | None = None
     buckets: int | None = None
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ from typing import assert_never
 from dp_service.mechanisms.aggregates import (
     BoundMoments,
     CellsOfGroups,
+    DrillDown,
     MomentsOfNames,
     QuantilesOfNames,
     RankedValues,
     SumShare,
+    total_bound,
 )
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, Shift, TwoLooks
 from dp_service.mechanisms.count_noise import require_drawable_counts
@@ -32,6 +34,7 @@ from dp_service.release_parameters import (
     QuantilesReleased,
     ReleaseParameters,
     SumsReleased,
+    TotalsReleased,
 )
 from dp_service.terms import CountNoise, MechanismName
 from dp_service.values.bounds import Clamp
@@ -48,6 +51,7 @@ ResolvedMechanism = (
     | Shift
     | BoundMoments
     | MomentsOfNames
+    | DrillDown
     | OfCells
 )
 
@@ -88,6 +92,7 @@ class _Description:
     contributions: BoundedContributions | None
     sums: SumsReleased | None
     quantiles: QuantilesReleased | None
+    totals: TotalsReleased | None
 
     @classmethod
     def of(cls, parameters: ReleaseParameters) -> _Description:
@@ -105,6 +110,7 @@ class _Description:
             contributions=parameters.contributions,
             sums=parameters.sums,
             quantiles=parameters.quantiles,
+            totals=parameters.totals,
         )
 
 
@@ -146,9 +152,9 @@ def _described(parameters: _Description) -> ResolvedMechanism:
             k, d_bar = _needed(parameters.k), _needed(parameters.d_bar)
             return UnkGumb(currency, k, d_bar, tau, parameters.with_counts, count_noise)
         case MechanismName.BOUND_GAUSS:
-            return _bounded(currency, parameters)
+            return _with_totals(_bounded(currency, parameters), parameters.totals)
         case MechanismName.BOUND_MOMENTS | MechanismName.QUANTILE_GUMB:
-            return _of_values(currency, parameters)
+            return _with_totals(_of_values(currency, parameters), parameters.totals)
         case _:
             assert_never(parameters.mechanism)
 
@@ -163,6 +169,21 @@ def _bounded(currency: Currency, parameters: _Description) -> BoundGauss | TwoLo
     if stated.names is not None:
         return _looks(currency, stated, stated.names, bound)
     return BoundGauss(currency, Fraction(stated.units), bound, stated.min_count)
+
+
+def _with_totals(rows: ResolvedMechanism, stated: TotalsReleased | None) -> ResolvedMechanism:
+    """Return a release of rows, or if there are totals of both: each has its part of the units."""
+    if stated is None:
+        return rows
+    if not isinstance(rows, BoundGauss | BoundMoments):
+        raise IncompleteParametersError
+    of_totals = replace(
+        rows,
+        units=rows.units * stated.share,
+        bound=total_bound(rows.bound, has_one_value=stated.one_value),
+        min_count=None,
+    )
+    return DrillDown(replace(rows, units=rows.units * (1 - stated.share)), of_totals, stated.one_value)
 
 
 def _bound(stated: BoundedContributions, tau: int) -> ContributionBound:
@@ -259,8 +280,8 @@ def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
     """
     if not parameters.with_counts:
         return None
-    mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, OfCells):
+    mechanism = _rows_of(mechanism_of(parameters))
+    if isinstance(mechanism, OfCells | DrillDown):
         raise IncompleteParametersError
     if not isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames):
         return 1 / mechanism.count_inverse_scale
@@ -271,18 +292,31 @@ def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
 
 def look_of(parameters: ReleaseParameters) -> BoundGauss | None:
     """Return the look whose counts are shown, with its exact variance and threshold; None: there is none."""
-    mechanism = mechanism_of(parameters)
+    mechanism = _rows_of(mechanism_of(parameters))
     if isinstance(mechanism, BoundGauss | TwoLooks | BoundMoments | MomentsOfNames):
         return _counting(mechanism)
     return None
 
 
 def moments_of(parameters: ReleaseParameters) -> BoundMoments | None:
-    """Return the mechanism that releases sums, of two looks that of the second one; None: nothing is summed."""
-    mechanism = mechanism_of(parameters)
+    """Return the mechanism that releases sums, of two looks that of the second one; None: nothing is summed.
+
+    Beside totals it is that of the rows.
+    """
+    mechanism = _rows_of(mechanism_of(parameters))
     if isinstance(mechanism, MomentsOfNames):
         return mechanism.moments
     return mechanism if isinstance(mechanism, BoundMoments) else None
+
+
+def drill_down_of(parameters: ReleaseParameters) -> DrillDown | None:
+    """Return the mechanism if it releases totals beside the rows; else None."""
+    mechanism = mechanism_of(parameters)
+    return mechanism if isinstance(mechanism, DrillDown) else None
+
+
+def _rows_of(mechanism: ResolvedMechanism) -> ResolvedMechanism:
+    return mechanism.rows if isinstance(mechanism, DrillDown) else mechanism
 
 
 def ranked_of(parameters: ReleaseParameters) -> RankedValues | None:

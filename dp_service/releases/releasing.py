@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dp_service.mechanisms.aggregates import (
     BoundMoments,
     ColumnSums,
+    DrillDown,
     MomentsOfNames,
 )
 from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoLooks
@@ -35,7 +36,7 @@ from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.release_parameters import ReleaseParameters
-from dp_service.releases.drawn import Drawn
+from dp_service.releases.drawn import Drawn, DrawnTotals
 from dp_service.releases.histogram import Histogram, HistogramError, over_domain, within
 from dp_service.releases.identity import look_specification, release_id, release_seed
 from dp_service.releases.keys import NoiseKey
@@ -56,6 +57,13 @@ from dp_service.releases.sums import (
     answered,
     drawn_moments,
     with_own_counts,
+)
+from dp_service.releases.totals import (
+    ShownTotals,
+    drawn_with_totals,
+    require_totals,
+    require_uncut,
+    shown_totals,
 )
 from dp_service.terms import CountNoise, Element, MechanismName
 
@@ -92,6 +100,7 @@ class Shown:
             elements themselves, or where HAVING leaves some out; None: the first ones are shown, in the order of the
             release.
         quantiles: The quantiles that the question asks for, in its order.
+        totals: The totals that it shows, and what its elements leave of them; None: it asks for none.
     """
 
     count: int
@@ -102,6 +111,7 @@ class Shown:
     aggregates: tuple[AnsweredAggregate, ...] = ()
     rows: tuple[int, ...] | None = None
     quantiles: tuple[ShownCells, ...] = ()
+    totals: ShownTotals | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,7 @@ class Released:
         denominator: What divides the noisy counts; 1 unless they are released relative to their total.
         sums: As for `Drawn`.
         cells: The chosen cells of each quantile that is released, one for each element.
+        totals: As for `Drawn`: those of the whole release.
     """
 
     elements: list[Element]
@@ -134,6 +145,7 @@ class Released:
     denominator: int = 1
     sums: tuple[NDArray[np.int64], ...] = ()
     cells: tuple[NDArray[np.int64], ...] = ()
+    totals: DrawnTotals | None = None
 
     @property
     def intervals(self) -> CountIntervals | None:
@@ -187,6 +199,7 @@ def release(
         denominator=mechanism.factors[1] if isinstance(mechanism, Shift) else 1,
         sums=tuple(column[places] for column in drawn.sums),
         cells=tuple(column[places] for column in drawn.cells),
+        totals=drawn.totals,
     )
 
 
@@ -202,6 +215,9 @@ def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: Key
         return Drawn(shifted.selection(), total=shifted.total)
     if rows.total is not None:
         raise HistogramError("expected no total beside these counts")
+    if isinstance(mechanism, DrillDown):
+        sums = () if parameters.sums is None else _column_sums(parameters, rows)
+        return drawn_with_totals(parameters, mechanism, rows, sums, noise)
     if isinstance(mechanism, BoundMoments | MomentsOfNames):
         sums = _column_sums(parameters, rows)
         draw = mechanism.run if isinstance(mechanism, BoundMoments) else mechanism.draw_moments
@@ -242,7 +258,8 @@ def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> 
     alpha = 1 - Fraction(str(confidence))
     if parameters.listing is not None:
         return _shown_listed(parameters, drawn, alpha)
-    return _shown(parameters, drawn, alpha)
+    view = _shown(parameters, drawn, alpha)
+    return replace(view, totals=shown_totals(parameters, drawn, count=view.count, alpha=alpha))
 
 
 def _shown_listed(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
@@ -318,6 +335,10 @@ def _require_belonging(parameters: ReleaseParameters, drawn: Drawn, shift: Shift
     rows = drawn.selection.indices.shape
     if len(drawn.sums) != expected or any(each.shape != rows for each in drawn.sums):
         raise ValueError("expected the sums of every column for each element")
+    if (parameters.totals is None) is not (drawn.totals is None):
+        raise ValueError("totals must be there exactly where the question asks for them")
+    if drawn.totals is not None:
+        require_totals(drawn.totals, rows, sums=expected)
 
 
 def _shown_shifted(
@@ -345,7 +366,12 @@ def counted(plan: Plan, histogram: Histogram) -> Histogram:
         return cells_only(parameters, domain, histogram, row_limit=plan.row_limit)
     if domain is not None:
         return over_domain(histogram, domain, row_limit=plan.row_limit)
+    if parameters.totals is not None:
+        require_uncut(histogram, row_limit=plan.row_limit)
     kept = within(histogram, parameters.within, row_limit=plan.row_limit)
+    if parameters.totals is not None:
+        # Totals are of all rows; those below the smallest count that is considered are hidden from the list.
+        return kept.with_count(1)
     # Whether an engine leaves out what is below the smallest count that is considered makes no difference.
     min_count = 1 if parameters.contributions is None else parameters.contributions.min_count
     return kept.with_count(min_count or 1)
@@ -377,7 +403,9 @@ def _intervals(
 
 def _inverse_scale(parameters: ReleaseParameters) -> Fraction:
     mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames | OfCells):
+    if isinstance(
+        mechanism, BoundGauss | TwoLooks | Shift | BoundMoments | MomentsOfNames | DrillDown | OfCells
+    ):
         raise IncompleteParametersError
     return mechanism.count_inverse_scale
 

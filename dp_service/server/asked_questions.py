@@ -185,6 +185,7 @@ def engine_query(resolution: Resolution, dialect: str) -> dp_pb2.EngineQuery:
             quantiles=resolution.query.quantiles is not None,
             quantiles_of_names=bool(look) and resolution.query.quantiles is not None,
             rows=resolution.parameters.listing is not None,
+            totals=resolution.parameters.totals is not None,
         ),
         look=look,
     )

@@ -214,6 +214,8 @@ def _contributions(stated: Contributions) -> dp_pb2.Contributions:
         names=None if stated.names is None else _names(stated.names, stated.units),
         shift=dp_pb2.Shift() if stated.shift else None,
         most_sharpening_units=stated.sharpening or 0,
+        totals_share="" if stated.totals is None else str(stated.totals.share),
+        one_value=() if stated.totals is None else sorted(stated.totals.one_value),
     )
 
 

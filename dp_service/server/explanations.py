@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.policy_schema import BUCKET_COLUMN
@@ -13,7 +14,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
-from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
+from dp_service.releases.mechanism import drill_down_of, look_of, moments_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of
 from dp_service.server.quantile_explanations import quantile_sentences
 from dp_service.terms import BoundedBy, Consistency, CountNoise
@@ -45,6 +46,7 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
             *_clipping(parameters),
             *_contributions(parameters),
             *_sums(parameters),
+            *_totals(resolution),
             _mechanism(parameters),
         ]
     lines.extend(_lookups(resolution))
@@ -280,6 +282,37 @@ def _sums(parameters: ReleaseParameters) -> Iterator[str]:
         )
     if parameters.k is not None:
         yield f"At most {parameters.k} elements are shown."
+
+
+def _totals(resolution: Resolution) -> Iterator[str]:
+    """Yield what totals there are, how noisy, and what they mean."""
+    parameters = resolution.parameters
+    stated, mechanism = parameters.totals, drill_down_of(parameters)
+    if stated is None or mechanism is None:
+        return
+    of, over = (resolution.columns[place][0] for place in (stated.place, 1 - stated.place))
+    deviation = math.sqrt(mechanism.total_variance)
+    which = (
+        "of every value" if parameters.domain is not None else "of the values that an element of the list has"
+    )
+    yield (
+        f"Beside the list there are totals by {of}, {which}, and what the list leaves of each. They take "
+        f"{stated.share} of all units, with noise of their own: their counts carry noise of standard deviation "
+        f"{deviation:.6f}."
+    )
+    if isinstance(mechanism.totals, BoundMoments) and parameters.sums is not None:
+        for place, column in enumerate(parameters.sums.columns):
+            yield (
+                f"The centred sums of {column.name} in totals carry noise of standard deviation "
+                f"{math.sqrt(mechanism.totals.sum_variance(place)) / 2 * float(column.quantum):.6g}."
+            )
+    if stated.one_value:
+        yield (
+            f"Totals count a member once: that a member has one value of {over} is a promise of the policy's author, "
+            "and nothing checks it."
+        )
+    elif parameters.contributions is not None and not parameters.contributions.of_events:
+        yield f"Totals count contributions: a member that counts for several values of {over} counts as often."
 
 
 def _number(value: Fraction) -> str:

@@ -23,6 +23,7 @@ from dp_service.releases.ticket import is_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
 from dp_service.server.responses import show_response
 from dp_service.server.stream_assembler import checked_confidence
+from dp_service.server.totals_messages import kept_totals
 
 
 def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) -> dp_pb2.ShowReleaseResponse:
@@ -116,4 +117,5 @@ def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Drawn:
         total=release.total.count if release.HasField("total") else None,
         sums=tuple(np.array(each.values, dtype=np.int64) for each in request.sums),
         cells=tuple(np.array(each.cells, dtype=np.int64) for each in request.cells),
+        totals=kept_totals(release),
     )

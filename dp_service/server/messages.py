@@ -130,6 +130,7 @@ def structured_question(message: question_pb2.HistogramQuery) -> structured.Hist
         quantiles=tuple(map(_quantile, message.quantiles)),
         bucket=bucket_of(message.bucket) if message.HasField("bucket") else None,
         having=tuple(map(having_of, message.having)),
+        totals_by=message.totals_by or None,
     )
 
 
@@ -278,6 +279,7 @@ def engine_features(
     quantiles: bool,
     quantiles_of_names: bool,
     rows: bool,
+    totals: bool,
 ) -> list[dp_pb2.EngineFeature]:
     """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
     of_client = {
@@ -288,6 +290,7 @@ def engine_features(
         dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
         dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES: quantiles_of_names,
         dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
+        dp_pb2.ENGINE_FEATURE_TOTALS: totals,
     }
     return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
 

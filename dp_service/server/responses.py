@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.resolution import Resolution
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.expected_accuracy import expected_accuracy
@@ -21,6 +22,7 @@ from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns, parameters_message
 from dp_service.server.quantile_messages import chosen_cells, quantile_values
+from dp_service.server.totals_messages import kept_totals_message, shown_totals_message, totals_parameters
 
 CHUNK_BYTES = 2**20
 # At most: a noisy count, its interval and the tags around them.
@@ -72,7 +74,7 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         release_id=released.release_id,
         query_id=plan.query_id,
         charge_ticket=ticket,
-        parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
+        parameters=plan_parameters(plan),
         confidence=confidence,
         interval_kind=_INTERVAL_KINDS[released.interval_kind],
         data_version=keyed_data_version(key, plan.table, plan.data_version),
@@ -82,7 +84,26 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         total=None if released.shown.total is None else _total(released.shown.total),
         shown_rows=released.shown.rows if released.whole else None,
         names_tag=_names_tag(plan, released, key),
+        totals=shown_totals_message(plan, released.shown.totals),
+        kept_totals=kept_totals_message(plan, released.totals) if released.whole else None,
     )
+
+
+def plan_parameters(plan: Plan) -> dp_pb2.MechanismParameters:
+    """Return the parameters of a plan in the form in which people read them."""
+    return _parameters(plan.parameters, [name for name, _ in plan.columns])
+
+
+def resolved_parameters(resolution: Resolution) -> dp_pb2.MechanismParameters:
+    """Return the parameters of a resolved question in the form in which people read them."""
+    return _parameters(resolution.parameters, [name for name, _ in resolution.columns])
+
+
+def _parameters(parameters: ReleaseParameters, columns: Sequence[str]) -> dp_pb2.MechanismParameters:
+    message = parameters_message(parameters, count_noise_scale(parameters))
+    if (totals := totals_parameters(parameters, columns)) is not None:
+        message.totals.CopyFrom(totals)
+    return message
 
 
 def _names_tag(plan: Plan, released: Released, key: NoiseKey) -> bytes:
@@ -121,7 +142,7 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
     for each in chosen.among:
         parameters = each.resolution.parameters
         yield dp_pb2.Alternative(
-            parameters=parameters_message(parameters, count_noise_scale(parameters)),
+            parameters=resolved_parameters(each.resolution),
             worst_case_cost=cost_message(each.worst, each.resolution.unit_id),
             chosen=parameters == chosen.resolution.parameters,
             finds_all=each.finds_all,  # type: ignore[arg-type]  # None leaves it unset
@@ -136,11 +157,13 @@ def show_response(
     release.CopyFrom(kept)
     release.shown_count = view.count
     release.shown_rows[:] = view.rows or ()
-    release.parameters.CopyFrom(parameters_message(plan.parameters, count_noise_scale(plan.parameters)))
+    release.parameters.CopyFrom(plan_parameters(plan))
     release.interval_kind = _INTERVAL_KINDS[view.interval_kind]
     release.confidence = confidence
     if view.total is not None:
         release.total.CopyFrom(_total(view.total))
+    if (totals := shown_totals_message(plan, view.totals)) is not None:
+        release.totals.CopyFrom(totals)
     release.policy_statement = plan.policy_statement
     release.charge_ticket = charge_ticket(
         key,

@@ -44,7 +44,6 @@ from dp_service.server.messages import (
     cost_message,
     expected_columns,
     pairs_copy,
-    parameters_message,
     read_column,
     read_value,
 )
@@ -220,7 +219,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
-            parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
+            parameters=responses.plan_parameters(plan),
             reserve_first=resolution.reserve_first,
             count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
@@ -247,7 +246,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         noise_scale = count_noise_scale(parameters)
         return dp_pb2.EstimateCostResponse(
             worst_case_cost=cost_message(worst, resolution.unit_id),
-            parameters=parameters_message(parameters, noise_scale),
+            parameters=responses.resolved_parameters(resolution),
             explanation=[
                 *explanation(resolution, noise_scale, worst),
                 *(choice(asked.chosen) if sharpening is None else ()),

@@ -28,7 +28,7 @@ from pinot_connector.dbapi.errors import (
 )
 from pinot_connector.dbapi.explaining import EXPLANATION_DESCRIBED, explained_question
 from pinot_connector.dbapi.parameters import Parameters, bound
-from pinot_connector.dbapi.tables import ONE_DESCRIBED, Column, Values, described, tabulated
+from pinot_connector.dbapi.tables import ONE_DESCRIBED, Column, Values, described, row_count, tabulated
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.questions import is_liveness_check
 from pinot_connector.results import Explanation, PrivateResult
@@ -277,7 +277,7 @@ class Cursor:
             release,
             description=described(release, intervals=self._intervals),
             rows=tabulated(release, intervals=self._intervals),
-            row_count=len(release.rows),
+            row_count=row_count(release),
         )
 
     def executemany(self, operation: str, seq_of_parameters: object) -> NoReturn:

@@ -11,7 +11,8 @@ from pinot_connector.dbapi.types import NUMBER, TYPE_OF_COLUMN, Type
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import AggregateFunction
-from pinot_connector.results import PrivateResult, Row, ShownValue
+from pinot_connector.results import PrivateResult, Row
+from pinot_connector.shown_values import ShownValue
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
 Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
@@ -31,7 +32,12 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     `<column>_p<percent>`, `min_<column>` or `max_<column>`; an interval is
     `<name>_lower` and `<name>_upper`. A name that another column has already gets underscores at its end.
     """
-    columns = {column.title: (TYPE_OF_COLUMN[column.type], False) for column in release.columns}
+    totals = release.parameters.totals
+    columns = {
+        # A total has a value of its own column alone.
+        column.title: (TYPE_OF_COLUMN[column.type], totals is not None and column.name != totals.column)
+        for column in release.columns
+    }
     numbers = (
         [] if release.interval_kind is IntervalKind.NONE else [(release.count_alias or COUNT_NAME, False)]
     )
@@ -45,8 +51,27 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
 
 
 def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
-    """Returns the rows, ranked, in the columns that `described` returns."""
-    return (_values(row, intervals=intervals) for row in release.rows)
+    """Returns the rows, ranked, in the columns that `described` returns; behind them totals, as SQL writes them.
+
+    A total has NULL in the column that it adds up over.
+    """
+    return (_values(row, intervals=intervals) for row in (*release.rows, *_totals(release)))
+
+
+def row_count(release: PrivateResult) -> int:
+    """Returns how many rows `tabulated` has."""
+    return len(release.rows) + len(release.totals or ())
+
+
+def _totals(release: PrivateResult) -> Iterator[Row]:
+    """Yields totals as rows."""
+    stated = release.parameters.totals
+    for total in (release.totals or ()) if stated is not None else ():
+        element: tuple[Any, ...] = tuple(
+            total.value if stated is not None and column.name == stated.column else None
+            for column in release.columns
+        )
+        yield Row(element, total.noisy_count, total.interval, total.sums)
 
 
 def _values(row: Row, *, intervals: bool) -> Values:

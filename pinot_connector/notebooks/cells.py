@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from pinot_connector.budgets import Cost, Level
-from pinot_connector.results import PrivateResult, Row, ShownValue, rank_error_lines
+from pinot_connector.results import PrivateResult, Row, rank_error_lines
+from pinot_connector.shown_values import ShownValue
+from pinot_connector.totals import total_lines
 
 MAX_ROWS = 100
 # One long name would push the counts of all others off the screen.
@@ -56,6 +58,7 @@ def notes(result: PrivateResult, shown: int) -> Iterable[str]:
         yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
     yield from result.parameters.left_out
     yield from rank_error_lines(result)
+    yield from (visible(line) for line in total_lines(result.totals, result.parameters))
     yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"
     yield from (f"left of {'/'.join(level.path)}: {_left(level)}" for level in result.remaining)
 

@@ -123,6 +123,7 @@ def test_certainty_is_not_to_be_had() -> None:
         LaplaceThreshold(Fraction(1), 10).needed(Fraction(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "above"), [(3, 66), (5, 75), (1, 60)])
 def test_what_is_found_of_equal_counts_is_what_the_mechanism_finds(k: int, above: int) -> None:
     """With d_bar = k the threshold's index is fixed; 1500 runs lie within six standard deviations of both numbers."""

@@ -198,6 +198,7 @@ def exact_step(table: UpperTable, position: int) -> Any:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("e", ["0.15", "1.3", "0.001"])
 def test_rounding_errors_are_covered(e: str) -> None:
     """Every value of a new table is at least what fifty digits give from the old one, and hardly more."""

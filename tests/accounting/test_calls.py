@@ -156,6 +156,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.mechanism.name.value)
 def test_an_answer_is_worth_the_units_that_it_costs(question: Question) -> None:
     """By the adaptive bound for the price of the dearest answer, delta once for a call, at every epsilon."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dp_service.accounting.bounds import Portion, rho_of
 from dp_service.accounting.optimal import (
@@ -64,6 +63,9 @@ def test_no_batch_of_responses_is_worse_than_the_bound(count: int, share: float)
 @pytest.mark.slow
 def test_googles_distributions_agree_on_a_fixed_batch() -> None:
     """100 equal responses, composed by convolution: at the optimal epsilon the worst loss has delta 1e-6."""
+    # Here alone: it takes two seconds to import, which every worker of a run would spend.
+    from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415
+
     e, count, epsilon = 0.1, 100, fixed_batch_epsilon(Portion(TENTH, 100), Fraction("1e-6"))
     deltas = []
     # Their grid of losses is 1e-5 wide, and every loss on it is rounded up once.

@@ -79,6 +79,7 @@ def by_table(epsilon_per: Fraction) -> BudgetEpsilons:
     return BudgetEpsilons.of(epsilon_per, 60, resolution=16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.01", "2", "10"])
 def test_the_adaptive_bound_allows_for_a_larger_epsilon_per(epsilon: str) -> None:
     """Its guarantee is within the target, nearly reaches it, and is within it by no other bound."""

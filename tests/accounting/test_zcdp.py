@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dp_accounting import rdp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
@@ -78,6 +77,9 @@ def test_googles_gaussian_has_epsilon_one() -> None:
 @pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_googles_accountant_agrees(rho: float, delta: float) -> None:
     """Its Renyi conversion on a fine grid of orders never finds a smaller epsilon, and one hardly larger."""
+    # Here alone: it takes two seconds to import, which every worker of a run would spend.
+    from dp_accounting import rdp  # noqa: PLC0415
+
     orders = 1 + np.geomspace(1e-3, 1e4, 20_000)
     theirs, _ = rdp.compute_epsilon(orders, rho * orders, delta)
     ours = epsilon_of_zcdp(Fraction(rho), Fraction(delta)).value

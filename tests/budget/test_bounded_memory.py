@@ -139,6 +139,7 @@ async def test_accounts_that_do_not_exist_leave_nothing(any_store: Store) -> Non
     assert await any_store.roots() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
 async def test_whoever_takes_no_budget_fills_no_store(
     any_store: Store, clock: SteppedClock, request: pytest.FixtureRequest, tmp_path: Path

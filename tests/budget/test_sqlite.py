@@ -348,6 +348,7 @@ async def test_what_is_out_of_date_in_a_root_that_nobody_uses_hides_nothing(
     assert counts(path)[0] == 9
 
 
+@pytest.mark.slow
 async def test_reading_many_accounts_does_not_fill_the_memory(tmp_path: Path) -> None:
     """What was read of roots that nobody charges is dropped like the rest, and read again when it is wanted."""
     path = tmp_path / "ledger.db"

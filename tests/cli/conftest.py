@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.budget_process import Service, service
+from tests.support.rings import needs
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +44,12 @@ def _own_releases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def no_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Have a cache in which nobody has kept a table of the adaptive bound."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A budget_service with the accounts that the module calls BUDGET."""
+    folder = tmp_path_factory.mktemp("ledger")
+    with service(folder, f"sqlite:{folder}/ledger.db", configuration=request.module.BUDGET) as running:
+        yield running

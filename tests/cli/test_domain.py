@@ -1,6 +1,5 @@
 """`gris domain` against a real budget_service."""
 
-# ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
 import json
@@ -8,11 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from dp_service.queries.policy import read_policy
@@ -23,8 +20,8 @@ from gris_cli.domain import ledger_entry
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named
+from tests.support import publishing
 from tests.support.budget_process import Service, service
-from tests.support.rings import needs
 
 POLICY = """
 epsilon_per: 0.15
@@ -54,32 +51,16 @@ accounts:
 MEMBERS = 400
 
 
-@pytest.fixture(scope="module")
-@needs("process")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A budget_service with an account for domains that is too small, and others that are not."""
-    folder = tmp_path_factory.mktemp("ledger")
-    with service(folder, f"sqlite:{folder}/ledger.db", configuration=BUDGET) as running:
-        yield running
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Data in which everyone visits /home, and one member each of 400 other pages; and a policy."""
-    with duckdb.connect() as connection:
-        connection.execute(
-            "COPY (SELECT 'm' || i AS who, unnest(['/home', '/page/' || i]) AS page, DATE '2019-04-14' AS day "
-            f"FROM range({MEMBERS}) AS t(i)) TO '{tmp_path / 'visits.parquet'}'"
-        )
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    return tmp_path
+    rows = "SELECT 'm' || i AS who, unnest(['/home', '/page/' || i]) AS page, DATE '2019-04-14' AS day"
+    return publishing.write_data(tmp_path, "visits", f"{rows} FROM range({MEMBERS}) AS t(i)", POLICY)
 
 
 def publish(folder: Path, *more: str, column: str = "page") -> int:
     """Publish a column of the visits."""
-    flags = ["--data", folder / "visits.parquet", "--table", "visits", "--column", column, "--member", "who"]
-    files = ["--policy", folder / "policy.yaml", "--out", folder / "page.json", "--data-version", "v1"]
-    return main(["domain", "publish", *map(str, (*flags, *files)), *more])
+    return publishing.publish("domain", folder, "visits", column, "--member", "who", *more, out="page.json")
 
 
 def spent(ledger: Service, account: str, capsys: pytest.CaptureFixture[str]) -> list[int]:
@@ -184,6 +165,7 @@ def test_what_is_not_paid_for_is_in_no_file_when_the_command_is_killed(
     assert not (folder / "page.json").exists()
 
 
+@pytest.mark.slow
 def test_a_file_is_inspected_and_a_broken_one_is_not(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,6 +69,7 @@ def kept_tables() -> list[Path]:
     return sorted((Path(os.environ["XDG_CACHE_HOME"]) / "gris").glob("*"))
 
 
+@pytest.mark.slow
 def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Until then --quick leaves the bound out; a table with fewer units is extended, one with more is read."""
     flags = ("guarantee", "--epsilon-per", "0.3", "--information")
@@ -178,6 +179,7 @@ def test_epsilon_per_is_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert best["height"] < paper["height"] < 1.01 * best["height"]
 
 
+@pytest.mark.slow
 def test_the_adaptive_bound_allows_for_a_larger_epsilon_per(capsys: pytest.CaptureFixture[str]) -> None:
     """As large as its guarantee allows, for both splits; Gaussian noise has none, and what takes hours is not begun."""
     wanted = ("solve", "--epsilon", "2", "--delta", "7e-9", "--information", "40")
@@ -568,6 +570,7 @@ def test_a_question_on_data_has_an_expected_price_below_the_worst_case(
     assert row["error"] == pytest.approx(13.3, abs=4)
 
 
+@pytest.mark.slow
 def test_a_known_domain_shows_all_that_are_asked_for_at_the_price_of_the_worst_case(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def worth_by_hash(looks: BothLooks, runs: int) -> tuple[float, float]:
     return found / runs, float(np.mean(errors))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "looks", [BothLooks(10, 2, 8, Fraction(3, 8)), BothLooks(20, 4, 2, Fraction(1, 4))], ids=str
 )
@@ -215,6 +216,7 @@ def test_the_fewest_units_that_do_as_well_as_unk_gumb_are_proposed(
         assert "For as many units one look with Delta_0 = 8 and 20 units finds 45.0" in " ".join(made.reasons)
 
 
+@pytest.mark.slow
 def test_the_command_proposes_and_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     """A row for each setting and one for UnkGumb; powers of two; two looks are better; and what data may tell."""
     assert main(["plan", "bound", *OF_COFACTS, *QUICK]) == 0
@@ -301,6 +303,7 @@ tables:
 """
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same table, and the same picture to the byte."""
     found = []
@@ -339,6 +342,7 @@ def test_stated_members_are_as_heavy_as_stated() -> None:
     assert many.counts[:50] == pytest.approx(100 * few.counts[:50], rel=0.1)
 
 
+@pytest.mark.slow
 def test_popularity_falls_by_the_power_that_is_stated() -> None:
     """With few elements a member the count of rank r is in proportion to r^-exponent; 0 makes all alike."""
     steep = counts_of_stated(Stated(10**6, 10_000, (1, 1, 1, 1), 1.0), 50, 75)

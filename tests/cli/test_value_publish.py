@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.published_bounds import NO_DELTA, BoundFileError, read_bound
 from gris_cli.__main__ import main
-from tests.support.budget_process import Service, service
-from tests.support.rings import needs
+from tests.support import publishing
+from tests.support.budget_process import Service
 
 POLICY = """
 epsilon_per: 2
@@ -52,39 +50,16 @@ accounts:
 """
 
 
-@pytest.fixture(scope="module")
-@needs("process")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A budget_service whose accounts have room for one bound."""
-    folder = tmp_path_factory.mktemp("ledger")
-    with service(folder, f"sqlite:{folder}/ledger.db", configuration=BUDGET) as running:
-        yield running
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two purchases of each of 2,000 members, whose totals are 1 to 2,000; rows without a value, and a policy."""
-    select = "SELECT 'm' || i AS who, 'a' AS shop, unnest([i // 2, i - i // 2, NULL]) AS paid, 3 AS seen"
-    with duckdb.connect() as connection:
-        connection.execute(f"COPY ({select} FROM range(1, 2001) AS t(i)) TO '{tmp_path / 'sales.parquet'}'")
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    return tmp_path
+    rows = "SELECT 'm' || i AS who, 'a' AS shop, unnest([i // 2, i - i // 2, NULL]) AS paid, 3 AS seen"
+    return publishing.write_data(tmp_path, "sales", f"{rows} FROM range(1, 2001) AS t(i)", POLICY)
 
 
 def publish(folder: Path, *more: str, column: str = "paid") -> int:
     """Publish a bound of the sales."""
-    flags = [
-        "--data",
-        folder / "sales.parquet",
-        "--table",
-        "sales",
-        "--column",
-        column,
-        "--data-version",
-        "v1",
-    ]
-    files = ["--policy", folder / "policy.yaml", "--out", folder / "paid.json"]
-    return main(["value", "publish", *map(str, (*flags, *files)), *more])
+    return publishing.publish("value", folder, "sales", column, *more, out="paid.json")
 
 
 def under(folder: Path, text: str) -> Policy:

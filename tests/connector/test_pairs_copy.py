@@ -87,6 +87,7 @@ def random_question(chosen: Random, calendar: str) -> HistogramQuery:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calendar", ["month", "week"])
 @pytest.mark.parametrize("options", [{}, {"what": DOMAIN}], ids=["unknown", "known"])
 def test_a_copy_has_the_counts_of_the_table_for_any_range(

@@ -35,7 +35,8 @@ from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import GridScale, IntervalKind, Mechanism, MemberValue
 from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
-from pinot_connector.results import AggregateValue, DayValue, PrivateResult
+from pinot_connector.results import PrivateResult
+from pinot_connector.shown_values import AggregateValue, DayValue
 from tests.support.queries import quantiles
 from tests.support.queries.summing import Row, odd_rows
 from tests.support.rings import needs

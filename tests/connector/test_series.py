@@ -27,7 +27,8 @@ from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPol
 from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import BucketLength, In, structured_question
-from pinot_connector.results import AggregateValue, PrivateResult
+from pinot_connector.results import PrivateResult
+from pinot_connector.shown_values import AggregateValue
 from tests.support.rings import needs
 from tests.support.world import new_account
 

@@ -128,6 +128,7 @@ def test_every_element_of_a_known_domain_is_released_with_plain_intervals() -> N
     assert IntervalKind.GIVEN_SHOWN is cut.interval_kind
 
 
+@pytest.mark.slow
 def test_a_million_elements_are_released_as_ten_are() -> None:
     """How many there are decides nothing: no d_bar, no refusal."""
     names = [f"e{i:07}" for i in range(1_000_000)]

@@ -111,6 +111,7 @@ def test_the_cheapest_that_is_expected_to_find_all_is_chosen(k: int, expected: t
     assert answered(asked(k)) == expected
 
 
+@pytest.mark.slow
 def test_what_is_chosen_finds_nearly_all_where_expectations_are_true() -> None:
     """Each alternative is run on counts of just the expected heights; a verdict of yes is true, of no too cautious."""
     among = [each for k in (1, 3, 10, 50) for each in chosen(asked(k), parse_policy(POLICY), now=0).among]

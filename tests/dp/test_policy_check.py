@@ -87,6 +87,7 @@ def test_what_is_no_policy_is_a_fault_and_no_error(text: str) -> None:
     assert checked(text).faults
 
 
+@pytest.mark.slow
 def test_an_answer_stays_small_whatever_is_sent() -> None:
     """Every fault repeats the keys above it, so long keys, deep ones and many faults are bounded."""
     inner = ",".join(f"a{number}" for number in range(20_000))

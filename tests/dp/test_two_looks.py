@@ -229,6 +229,7 @@ def test_the_second_plan_carries_all_that_the_second_look_needs() -> None:
     assert second_question(second).query == second_question(plan).query
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None)
 @given(policy=policies(), query=questions())
 def test_every_question_comes_back_from_a_plan(policy: Policy, query: HistogramQuery) -> None:

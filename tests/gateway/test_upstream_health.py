@@ -20,6 +20,7 @@ ANA = ("app", "acme", "ana")
 KEEPING = Keeping(days=10, per_account=3, megabytes=16)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([*ANA, "", "..", "*", "Ana", "\u0430na"]) | st.text(max_size=3), max_size=5),
     st.booleans(),
@@ -177,6 +178,7 @@ async def test_the_file_stops_growing() -> None:
     await history.close()
 
 
+@pytest.mark.slow
 async def test_whoever_fills_the_file_loses_nobody_elses_results() -> None:
     """Accounts within their share keep all they have; those beyond it are brought down to the same."""
     history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())

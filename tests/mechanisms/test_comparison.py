@@ -281,6 +281,7 @@ def test_one_shot_laplace_keeps_its_promise_on_two_elements() -> None:
                 assert p - math.exp(epsilon) * other <= delta
 
 
+@pytest.mark.slow
 def test_one_shot_laplace_draws_what_its_law_says() -> None:
     """The real code, drawn 4000 times: within five standard errors, which happens by chance once in 10^6."""
     histogram = Histogram.from_element_order([0, 60])

@@ -107,6 +107,7 @@ def test_known_lap_covers_cut_or_whole(counts: Counts, shown: int) -> None:
     assert worst_coverage(mechanism, counts, shown=shown, radius=20) >= 1 - ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(3, 3, 3), (5, 4, 1)])
 def test_known_lap_covers_when_two_of_three_are_shown(counts: Counts) -> None:
     """The threshold of each element is the one that is cut off, wherever ties fall."""
@@ -140,6 +141,7 @@ def test_unk_gumb_covers(counts: Counts, law: CountNoise) -> None:
     assert worst_coverage(mechanism, counts, radius=40) >= 1 - ALPHA
 
 
+@pytest.mark.slow
 def test_plain_intervals_would_not_cover_what_its_noise_selected() -> None:
     """The same enumeration finds plain intervals wrong for UnkLap and for a cut KnownLap."""
     assert worst_coverage(UnkLap(CURRENCY, 1, 2, 1), (1, 0), radius=12, plain=True) < 0.5

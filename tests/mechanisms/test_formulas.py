@@ -19,6 +19,7 @@ RATE = 0.15 / 3
 COUNTS = np.array([900, 700, 700, 40, 2, 0], dtype=np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "noise_scale"),
     [

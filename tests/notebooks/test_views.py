@@ -27,7 +27,8 @@ from pinot_connector.parameters import (
     Sums,
 )
 from pinot_connector.questions import AggregateFunction
-from pinot_connector.results import AggregateValue, Explanation
+from pinot_connector.results import Explanation
+from pinot_connector.shown_values import AggregateValue
 
 mpl.use("agg")
 from matplotlib import pyplot as plt

@@ -67,6 +67,7 @@ def test_a_row_that_does_not_hold_is_told_and_its_table_removed(
     assert before == _tables(pinot_cluster)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """No row is tried, and there is no traceback."""
     nobody = "http://127.0.0.1:1"

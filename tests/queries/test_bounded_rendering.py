@@ -86,6 +86,7 @@ tables:
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("dimensions", [("text",), ("flag", "day", "text")])
 @pytest.mark.parametrize("delta_0", [1, 4, 100])

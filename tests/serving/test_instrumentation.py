@@ -147,7 +147,7 @@ async def test_a_fault_of_the_sight_changes_no_call(caplog: pytest.LogCaptureFix
         echo = EchoStub(channel)
         assert await echo.one("a") == "a"
         assert await code_of(echo.one("refuse")) is grpc.StatusCode.FAILED_PRECONDITION
-    await server.stop(None)
+    await server.stop(10)
     fields = {"rpc": f"{SERVICE}/One", "error": "RuntimeError"}
     assert [("instrumentation.failed", fields)] * 2 == [
         each for each in logged_events(caplog) if each[0] != "rpc.finished"

@@ -69,6 +69,7 @@ def test_a_connection_is_gone_before_the_drain_is_over() -> None:
     assert connection_options(0) == ()
 
 
+@pytest.mark.slow
 def test_a_taken_address_of_metrics_is_named() -> None:
     """In one line that says what it was for."""
     with socket.socket() as taken:

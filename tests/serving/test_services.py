@@ -20,8 +20,10 @@ from budget_service.server.hosting import METHODS as BUDGET_METHODS
 from budget_service.server.process import main as budget_main
 from dp_service.server.process import METHODS as DP_METHODS
 from dp_service.server.process import main as dp_main
+from gris_serving.authorisation import Callers
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
+from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
 from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
 from pinot_connector.channels import open_channel
@@ -57,7 +59,7 @@ certificates:
   "uri:spiffe://example.org/app": [spend, read]
   "dns:reader.example.org": [read]
   "dns:ops.example.org": [admin]
-  "uri:spiffe://example.org/eu": [region]
+  "uri:spiffe://example.org/eu": ["region:eu"]
   "email:nobody@example.org": []
 jwt:
   key_file: {issuer.key_file}
@@ -94,12 +96,14 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         )
 
 
-async def outcome(address: str, credentials: Credentials, method: str) -> tuple[grpc.StatusCode, str]:
-    """Return how an empty call of a method ends."""
+async def outcome(
+    address: str, credentials: Credentials, method: str, request: bytes = b""
+) -> tuple[grpc.StatusCode, str]:
+    """Return how a call of a method ends, by default an empty one."""
     async with open_channel(Endpoint(address, credentials)) as channel:
         call: Any = channel.unary_unary(method)
         try:
-            await call(b"", timeout=5)
+            await call(request, timeout=20)
         except grpc.aio.AioRpcError as error:
             return error.code(), error.details() or ""
         return grpc.StatusCode.OK, ""
@@ -111,7 +115,7 @@ ROLES = {
     "spend, read": uri("spiffe://example.org/app"),
     "read": dns("reader.example.org"),
     "admin": dns("ops.example.org"),
-    "region": uri("spiffe://example.org/eu"),
+    "region:eu": uri("spiffe://example.org/eu"),
     "": email("nobody@example.org"),
 }
 
@@ -123,7 +127,7 @@ async def test_each_method_is_served_exactly_to_its_role(guarded: Guarded, held:
     for method, role in ROLE_OF.items():
         address = guarded.dp if "Dp" in method else guarded.admin if "Admin" in method else guarded.budget
         code, text = await outcome(address, caller, method)
-        if role in held.split(", "):
+        if role in [each.partition(":")[0] for each in held.split(", ")]:
             # Nothing was asked, so the service itself answers, or says what is missing.
             assert code in ANSWERED, (method, text)
         else:
@@ -131,6 +135,45 @@ async def test_each_method_is_served_exactly_to_its_role(guarded: Guarded, held:
                 code,
                 text,
             )
+
+
+REQUESTS = (
+    ("BorrowBudget", regions_pb2.BorrowBudgetRequest),
+    ("ReportCharges", regions_pb2.ReportChargesRequest),
+    ("ReturnBudget", regions_pb2.ReturnBudgetRequest),
+)
+
+
+@pytest.mark.parametrize(("method", "request_type"), REQUESTS)
+async def test_a_region_speaks_for_itself_alone(guarded: Guarded, method: str, request_type: Any) -> None:
+    """Under another name, or with a role that names no region, nothing is lent, recorded or taken back."""
+    region = guarded.authority.client(ROLES["region:eu"], file="region")
+    nobody = guarded.authority.client(ROLES[""], file="nobody")
+    token = guarded.issuer.token_file(AUDIENCE, name="region-token", gris_roles=["region"])
+    unnamed = Credentials(nobody.ca_file, nobody.certificate_file, nobody.key_file, token)
+    for credentials, name, wanted in (
+        (region, "us", "region:us"),
+        (region, "eu", None),
+        (unnamed, "eu", "region"),
+    ):
+        request = request_type(region=name).SerializeToString()
+        code, text = await outcome(
+            guarded.budget, credentials, f"/gris.budget.v1.RegionService/{method}", request
+        )
+        if wanted is None:
+            assert code in ANSWERED, text
+        else:
+            expected = grpc.StatusCode.PERMISSION_DENIED, f"this method asks for the role {wanted}"
+            assert (code, text) == expected
+
+
+def test_a_role_for_every_region_is_refused(tmp_path: Path) -> None:
+    """The file is not used, and says what it should have."""
+    path = tmp_path / "access.yaml"
+    for role in ("region", "region:", "region:EU", "regions:eu", "all"):
+        path.write_text(f'certificates: {{"dns:eu.example.org": [spend, "{role}"]}}')
+        with pytest.raises(SecurityError, match=r"certificates.*region:NAME"):
+            Callers(path)
 
 
 def test_every_method_of_every_service_has_a_role() -> None:
@@ -232,7 +275,8 @@ async def open_to_tokens(
     try:
         yield address
     finally:
-        await server.stop(None)
+        # Not at once: a call is counted a moment after its client has the answer.
+        await server.stop(10)
 
 
 async def test_tokens_alone_open_a_service_that_asks_for_no_certificates(tmp_path: Path) -> None:
@@ -395,6 +439,7 @@ def test_a_wrong_access_file_is_named(
     assert complaint in said
 
 
+@pytest.mark.slow
 async def test_bytes_that_are_no_message_are_no_fault_of_a_service(caplog: pytest.LogCaptureFixture) -> None:
     """Alone, or in a stream that a service reads by itself: refused, and nothing is logged as failed."""
     instrumentation = Instrumentation(metrics=CallMetrics(registry := CollectorRegistry()))

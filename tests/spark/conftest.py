@@ -26,6 +26,9 @@ _HOSTILE = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
 }
 
+# What runs for a minute is compiled once, and not again to run faster.
+QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
 
 @pytest.fixture(scope="package")
 def event_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,20 +47,23 @@ def spark(event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     # Spark's Python is this one, which has what its functions import.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("gris-tests")
-    settings = _HOSTILE | {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.log.level": "OFF",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": event_log.as_uri(),
-        "spark.eventLog.compress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-    }
+    settings = (
+        _HOSTILE
+        | QUICK_JVM
+        | {
+            "spark.ui.enabled": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.log.level": "OFF",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": event_log.as_uri(),
+            "spark.eventLog.compress": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.default.parallelism": "2",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        }
+    )
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from gris_cli.bound.on_spark import copied
 from gris_cli.bound.source import Columns, InputError
 from pinot_connector.engines.bounded_copy import BoundedCopyError, read_bounded_copy
 from pinot_connector.engines.spark.sessions import own_session
+from tests.spark.conftest import QUICK_JVM
 from tests.support.texts import NOT_UTF8, write_rows
 from tests.support.world import copy
 
@@ -88,9 +90,15 @@ def write_odd_rows(path: Path, count: int, seed: int) -> None:
         connection.execute(f"COPY rows TO '{path}' (FORMAT parquet)")
 
 
-@pytest.mark.parametrize("delta_0", [1, 4])
 @pytest.mark.parametrize(
-    "columns", [Columns("who", ("what",)), Columns("who", ("where", "what"), "month")], ids=str
+    ("columns", "delta_0"),
+    [
+        (Columns("who", ("what",)), 1),
+        (Columns("who", ("where", "what"), "month"), 4),
+        pytest.param(Columns("who", ("what",)), 4, marks=pytest.mark.long),
+        pytest.param(Columns("who", ("where", "what"), "month"), 1, marks=pytest.mark.long),
+    ],
+    ids=str,
 )
 def test_both_make_the_same_copy(spark: SparkSession, tmp_path: Path, columns: Columns, delta_0: int) -> None:
     """The same rows of random data with odd texts and missing values, the same counts, the same statement."""
@@ -256,8 +264,14 @@ def test_the_command_starts_a_spark_of_its_own(spark: SparkSession, tmp_path: Pa
         "t",
     ]
     asked = ["--delta0", "3", "--out", str(tmp_path / "copy"), "--engine", "spark", "--spark", "local[1]"]
+    # As an administrator may have set them: the usual 200 partitions would take a minute.
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"} | QUICK_JVM
+    (tmp_path / "spark-defaults.conf").write_text(
+        "".join(f"{name} {value}\n" for name, value in settings.items())
+    )
     done = subprocess.run(
         [sys.executable, "-m", "gris_cli", "bound", *named, *asked, "--json"],
+        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.spark import SparkEngine
+from tests.support.examples import long_rows_but
 from tests.support.queries.bucketing import (
     MICROSECOND,
     NOW,
@@ -36,8 +38,17 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_spark_counts_in_the_buckets_of_the_calendar(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def of_the_day_or_of_timestamps(kind: str, length: BucketLength) -> bool:
+    """Return whether a case is short: a type becomes days in one way, and days become buckets in another."""
+    return length is BucketLength.DAY or kind == "timestamps"
+
+
+@pytest.mark.parametrize(
+    ("kind", "length"), long_rows_but(of_the_day_or_of_timestamps, product(TYPES, BucketLength))
+)
+def test_spark_counts_in_the_buckets_of_the_calendar(
+    spark: SparkSession, tmp_path: Path, kind: str, length: BucketLength
+) -> None:
     """In every type of column, around changes of clocks and ends of months and years."""
     times = [START + 31 * HOUR * step for step in range(-3, 250)]
     times += [
@@ -49,12 +60,9 @@ def test_spark_counts_in_the_buckets_of_the_calendar(spark: SparkSession, tmp_pa
     start, end = (START.replace(hour=0), END.replace(hour=0)) if "days" in kind else (START, END)
     under = policy(kind, "UTC" if "days" in kind else "Europe/Berlin", contributions="")
     engine = SparkEngine(spark, {"t": str(path)})
-    for length in BucketLength:
-        resolution = resolve(asked(length, start, end), under, now=NOW)
-        columns = (ExpectedColumn("gris_bucket", ColumnType.DATE),)
-        query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
-        answer = engine.run(query, engine.data_version("t"))
-        found = {
-            date_of(int(day)): count for day, count in zip(answer.elements[0], answer.counts, strict=True)
-        }
-        assert found == counted(rows, length, (start, end), "Europe/Berlin", kind)
+    resolution = resolve(asked(length, start, end), under, now=NOW)
+    columns = (ExpectedColumn("gris_bucket", ColumnType.DATE),)
+    query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
+    answer = engine.run(query, engine.data_version("t"))
+    found = {date_of(int(day)): count for day, count in zip(answer.elements[0], answer.counts, strict=True)}
+    assert found == counted(rows, length, (start, end), "Europe/Berlin", kind)

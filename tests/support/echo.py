@@ -90,7 +90,8 @@ async def observed_echo(instrumentation: Instrumentation) -> AsyncIterator[EchoS
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield EchoStub(channel)
     finally:
-        await server.stop(None)
+        # Its clients have their answers; what it counts, logs and traces of them comes a moment later.
+        await server.stop(10)
 
 
 def add_echo(server: Any) -> None:

@@ -1,14 +1,32 @@
-"""Policies whose columns have published domains, in a directory with the domains' files."""
+"""Data and a policy of which a command publishes something, and policies that name what was published."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
+
 from dp_service.queries.published import DomainFile, integrity_of, written
 from dp_service.terms import ColumnType
+from gris_cli.__main__ import main
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\n"
+
+
+def write_data(folder: Path, table: str, rows: str, policy: str) -> Path:
+    """Write what a query selects as the data of a table, and a policy beside it; return the folder."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({rows}) TO '{folder / f'{table}.parquet'}'")
+    (folder / "policy.yaml").write_text(policy)
+    return folder
+
+
+def publish(command: str, folder: Path, table: str, column: str, *more: str, out: str) -> int:
+    """Run `gris domain publish` or `gris value publish` on such a folder, into a file there."""
+    data = ["--data", folder / f"{table}.parquet", "--table", table, "--column", column]
+    files = ["--policy", folder / "policy.yaml", "--out", folder / out, "--data-version", "v1"]
+    return main([command, "publish", *map(str, (*data, *files)), *more])
 
 
 def domain_file(column: str, rho: str, delta: str, *, table: str = "t", refresh: int = 1) -> DomainFile:

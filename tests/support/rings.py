@@ -21,12 +21,12 @@ PROCESS = "process"
 RINGS = (PROCESS, "redis", "postgres", "etcd", "pinot", "spark", "containers", "kubernetes")
 STORES = ("redis", "postgres", "etcd")
 # What takes much memory and long to start: the tests of a lane run one after the other in one worker, and share what
-# they start. A folder belongs to the first lane that names it. Pinot has two lanes, for its tests mostly wait.
+# they start. A folder belongs to the first lane that names it. No lane takes longer than what is left to a worker.
 LANES = {
-    "tests/pinot/failures": "failures of pinot",
+    "tests/pinot/failures": "failures of pinot, and containers",
+    "tests/containers": "failures of pinot, and containers",
     "tests/pinot": "pinot",
-    "tests/spark": "spark and containers",
-    "tests/containers": "spark and containers",
+    "tests/spark": "spark",
     "tests/kubernetes": "kubernetes",
 }
 _HEAVY = frozenset({"pinot", "spark", "containers", "kubernetes"})

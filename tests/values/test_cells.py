@@ -107,6 +107,7 @@ def test_one_row_is_chosen_by_a_hash_of_the_member() -> None:
     assert len(set(of.values())) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", MemberValue)
 def test_a_member_without_a_usable_row_has_no_value(rule: MemberValue) -> None:
     """Such a member is in no cell."""

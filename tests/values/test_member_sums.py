@@ -170,6 +170,7 @@ def test_the_limit_of_doubles_is_met_exactly(members: int, rows_of_member: int |
     check(max(members - 1, 1), max(rows - 1, 1))
 
 
+@pytest.mark.slow
 def test_sums_in_doubles_lose_a_member_where_integers_do_not() -> None:
     """What the check is for: beyond 2^53 a sum of ones stays where it is, and its order decides what it is."""
     large, ones = float(2**53), [1.0] * 8

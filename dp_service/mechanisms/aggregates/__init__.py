@@ -19,7 +19,13 @@ Papers, as the modules name them: Berger and Boos 1994; Bun and Steinke 2016 (ar
 """
 
 from dp_service.mechanisms.aggregates.bound_moments import BoundMoments, ColumnSums, SumShare, share_for_sum
-from dp_service.mechanisms.aggregates.drill_down import DrillDown, named_totals, other, total_bound
+from dp_service.mechanisms.aggregates.drill_down import (
+    DrillDown,
+    NoisyTotals,
+    named_totals,
+    other,
+    total_bound,
+)
 from dp_service.mechanisms.aggregates.moments_of_names import MomentsOfNames
 from dp_service.mechanisms.aggregates.quantile_gumb import CellsOfGroups, ExtremeGumb, QuantileGumb
 from dp_service.mechanisms.aggregates.quantiles_of_names import QuantilesOfNames
@@ -36,6 +42,7 @@ __all__ = [
     "ExtremeGumb",
     "Largest",
     "MomentsOfNames",
+    "NoisyTotals",
     "Quantile",
     "QuantileGumb",
     "QuantilesOfNames",

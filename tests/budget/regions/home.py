@@ -109,7 +109,11 @@ class Home:
         settings = LiveSettings(Settings(CONFIGURATION))
         self.limits = LimitCache(store, settings)
         self.lending = RegionService(
-            self.limits, settings, RequestRunner(None, DEFAULTS), elapsed=lambda: self.ledger.now / SECOND
+            self.limits,
+            settings,
+            RequestRunner(None, DEFAULTS),
+            regions_of=lambda _: None,
+            elapsed=lambda: self.ledger.now / SECOND,
         )
         self._services = (
             self.lending,
@@ -129,14 +133,16 @@ class Home:
         service = next(each for each in self._services if hasattr(each, method))
         return await asyncio.wait_for(called(service, method, request), 20)
 
-    async def borrow(self, lease_id: str, wanted: int = 1, region: str = "eu", last: str = "") -> Any:
+    async def borrow(
+        self, lease_id: str, wanted: int = 1, region: str = "eu", last: str = "", unit_id: str = UNIT
+    ) -> Any:
         """Borrow a share of the account's budget."""
         request = regions_pb2.BorrowBudgetRequest(
             account=ANN,
             region=region,
             instance=INSTANCE,
             lease_id=lease_id,
-            wanted=cost(wanted),
+            wanted=cost_pb2.Cost(information=wanted, calls=1, unit_id=unit_id),
             last_lease_id=last,
         )
         return await self.call("BorrowBudget", request)

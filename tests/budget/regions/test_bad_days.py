@@ -223,6 +223,23 @@ async def test_a_clock_that_is_set_while_a_share_is_held_spends_no_more_than_the
     assert await home.counted() == (SHARE, 0)
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_region_whose_clock_is_ahead_forgets_nothing_that_counts(restarts: bool) -> None:
+    """Its book forgets by the home's time: else, once its clock is right again, a question might be paid for twice."""
+    home = Home()
+    eu = await Place(home).start()
+    await eu.charge("one", path=("acme", "daily"))
+    await eu.charge("large", 800, path=("acme", "daily"))
+    eu.skew_seconds = 9 * DAY // SECOND
+    if restarts:
+        await eu.start()
+    known = dict(eu.region.book.paid)
+    await eu.upkeep.once()
+    assert known
+    assert eu.region.book.paid == known
+    assert eu.region.book.own[Account(("acme", "daily"))].window_end
+
+
 async def test_a_book_forgets_what_was_paid_for_in_windows_that_are_over() -> None:
     """Not what counts still; the budget of a new window is borrowed as if nothing had been."""
     home = Home()
@@ -235,6 +252,8 @@ async def test_a_book_forgets_what_was_paid_for_in_windows_that_are_over() -> No
     assert len(book.paid) == 4
     await settled(eu)
     home.ledger.now += 3 * DAY
+    # The home has to be heard of: what its clock shows counts.
+    await eu.charge("later")
     await eu.upkeep.once()
     assert len(book.paid) == 2
     assert set(book.own) == {Account(PATH)}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from gris_api.budget.v1 import admin_pb2, regions_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.windows import SECOND
 from budget_service.server.home_client import HomeStatusError
@@ -78,6 +82,31 @@ async def test_what_was_charged_in_a_region_is_not_refunded() -> None:
         await home.refund("r-aaaa-1")
     assert await home.refund("r") == 7
     assert (await home.counted())[0] == 50
+
+
+async def test_the_first_share_fixes_the_currency_of_its_root(tmp_path: Path) -> None:
+    """In another one nothing is lent or charged, so that no amounts of two currencies are added up."""
+    other, home = "f" * 32, Home(tmp_path / "home.db")
+    # Nothing is lent by a lease that is given back before it was asked for.
+    await home.give_back(OTHER)
+    granted = await home.borrow(LEASE)
+    assert granted.share.information
+    assert (await home.borrow("c" * 32, unit_id=other)).not_lent == regions_pb2.NOT_LENT_REFUSED
+    charge = pb.UpdateBudgetRequest(
+        account=ANN,
+        cost=cost_pb2.Cost(information=7, calls=1, unit_id=other),
+        request_id="other",
+        release_id="r",
+    )
+    with pytest.raises(HomeStatusError, match="another currency"):
+        await home.call("UpdateBudget", charge)
+    assert await home.counted() == (0, granted.share.information)
+    for reported in (0, 1):
+        if reported:
+            assert (await home.report(LEASE, cost(9))).is_known
+        checked = await home.call("VerifyLedger", admin_pb2.VerifyLedgerRequest())
+        assert not checked.different
+    await home.store.close()
 
 
 def test_what_regions_ask_needs_a_role_of_its_own() -> None:

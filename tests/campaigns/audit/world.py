@@ -19,7 +19,8 @@ import duckdb
 from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.results import AggregateValue, PrivateResult
+from pinot_connector.results import PrivateResult
+from pinot_connector.shown_values import AggregateValue
 
 from .estimating import FALSE_ALARM, Event, Finding, proven_delta
 

@@ -23,7 +23,9 @@ from budget_service.regions.messages import HomeUnavailableError
 from budget_service.server.home_client import Answered, HomeStatusError
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.transactions import Changes
 from tests.budget.memory_transactions import MemoryTransactions
+from tests.campaigns.regions.loop import now, sleep
 
 # Noon and a bit less than half a day before midnight, so that some histories see a new day.
 BEGINNING: Microseconds = 1_790_000_000 * SECOND
@@ -42,6 +44,7 @@ class Machine:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     paper: dict[Key, bytes] = field(default_factory=dict)
     disk: MemoryTransactions = field(init=False)
+    committed: Callable[[Changes], None] = lambda _: None
 
     def __post_init__(self) -> None:
         """Switch it on."""
@@ -54,8 +57,9 @@ class Machine:
 
     async def turn(self, generation: int, seconds: float = 0.002) -> None:
         """Take some time; a process that has crashed meanwhile never goes on, and a paused one later."""
-        await asyncio.sleep(self.dice.random() * seconds)
-        await self.running.wait()
+        await sleep(self.dice.random() * seconds)
+        while not self.running.is_set():
+            await self.running.wait()
         if generation != self.generation:
             await asyncio.get_running_loop().create_future()
 
@@ -74,7 +78,7 @@ class Machine:
 
 def true_time() -> Microseconds:
     """Return the time that no machine knows exactly."""
-    return BEGINNING + round(asyncio.get_running_loop().time() * SECOND)
+    return BEGINNING + round(now() * SECOND)
 
 
 class Ledger:
@@ -121,6 +125,13 @@ class _Process(MemoryTransactions):
 
     async def _turn(self) -> None:
         await self._machine.turn(self._generation)
+
+    async def write(self, changes: Changes, revision: int) -> bool:
+        """Write to the disk, and show the machine what is on it now."""
+        is_done = await super().write(changes, revision)
+        if is_done:
+            self._machine.committed(changes)
+        return is_done
 
 
 class MemoryPaper:
@@ -194,7 +205,7 @@ class Network:
                 each.add_done_callback(_FORGOTTEN.discard)
 
     async def _deliver(self, method: str, request: Message, answered: asyncio.Future[Any]) -> None:
-        await asyncio.sleep(self.dice.random() * self.slowest)
+        await sleep(self.dice.random() * self.slowest)
         if self._is_lost():
             return
         result: Message | HomeStatusError
@@ -202,7 +213,7 @@ class Network:
             result = await self.handle(method, request)
         except HomeStatusError as error:
             result = error
-        await asyncio.sleep(self.dice.random() * self.slowest)
+        await sleep(self.dice.random() * self.slowest)
         if self._is_lost() or answered.done():
             return
         if isinstance(result, HomeStatusError):

@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from budget_service.ledger.requests import ReportCharge
-from budget_service.ledger.windows import SECOND
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.requests import ReportCharge, Request, Reserve
+from budget_service.ledger.windows import DAY, SECOND
 from budget_service.regions.messages import Granted, HomeUnavailableError
 from budget_service.regions.upkeep import Upkeep
 from budget_service.server.lending_service import RegionService
@@ -55,6 +56,21 @@ def trusts_every_clock(part: Any) -> None:
         borrowing._terms = replace(part.region.terms, skew=10**6 * SECOND)
 
 
+def reserves_too_late(part: Any) -> None:
+    """A region's ledger reserves from a lease however long it is over, if the process was held up before."""
+    if not isinstance(part, Upkeep):
+        return
+    ledger: Any = part.region.store
+    apply = ledger.apply
+
+    async def without_end(request: Request, limits: AppliedLimits) -> Any:
+        if isinstance(request, Reserve) and limits.lease is not None and limits.lease.ends_at:
+            limits = replace(limits, lease=replace(limits.lease, ends_at=limits.lease.ends_at + DAY))
+        return await apply(request, limits)
+
+    ledger.apply = without_end
+
+
 def forgets_what_is_lost(part: Any) -> None:
     """What a region has not reported when its lease ends returns to the budget."""
     if not isinstance(part, RegionService):
@@ -73,5 +89,6 @@ BUGS: dict[str, tuple[Callable[[Any], None], float]] = {
     "reclaimed-too-early": (reclaims_too_early, 0.5),
     "reported-twice": (reports_twice, 0.5),
     "skew-beyond-margin": (trusts_every_clock, 6.0),
+    "reserved-too-late": (reserves_too_late, 0.5),
     "loss-is-free": (forgets_what_is_lost, 0.5),
 }

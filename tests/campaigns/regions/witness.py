@@ -30,7 +30,8 @@ class GrantedLease:
     share: Cost
     window_start: Microseconds
     ends_at: Microseconds
-    spent: list[Cost] = field(default_factory=list)
+    spent: int = 0
+    last_granted: Microseconds = 0
 
 
 @dataclass
@@ -66,10 +67,9 @@ class Witness:
         if lease is None:
             raise BrokenError(f"{region} has charged from a lease that was never granted")
         self._demand_live(region, lease_id, lease, at_home)
-        lease.spent.append(entry.cost)
-        total = sum(each.information for each in lease.spent)
-        if total > lease.share.information:
-            raise BrokenError(f"{region} has charged {total} from a share of {lease.share.information}")
+        lease.spent += entry.cost.information
+        if lease.spent > lease.share.information:
+            raise BrokenError(f"{region} has charged {lease.spent} from a share of {lease.share.information}")
         self.committed.add(entry.request_id)
         self._count(lease.account, lease.window_start, entry)
 
@@ -82,14 +82,21 @@ class Witness:
     def _demand_live(self, region: str, lease_id: str, lease: GrantedLease, at_home: Microseconds) -> None:
         if at_home >= lease.ends_at:
             raise BrokenError(f"{region} has granted from a lease {at_home - lease.ends_at} us after its end")
-        if at_home > self.reclaimed.get(lease_id, at_home):
-            raise BrokenError(f"{region} has granted from a lease that the home had reclaimed")
+        lease.last_granted = max(lease.last_granted, at_home)
+        self._demand_not_reclaimed(lease_id, lease)
+
+    def _demand_not_reclaimed(self, lease_id: str, lease: GrantedLease) -> None:
+        # Whichever is committed first: it is decided before.
+        if lease.last_granted > self.reclaimed.get(lease_id, lease.last_granted):
+            raise BrokenError(f"{lease_id} was granted from, and the home had reclaimed it")
 
     def home_committed(self, entry: JournalEntry, window_start: Microseconds) -> None:
         """See an entry of the home's journal."""
         if entry.kind is EntryKind.FORFEITED and entry.request_id.startswith("lease:"):
             lease_id = entry.request_id.removeprefix("lease:").rpartition(".")[0]
             self.reclaimed.setdefault(lease_id, entry.time)
+            if lease_id in self.leases:
+                self._demand_not_reclaimed(lease_id, self.leases[lease_id])
         if entry.kind in (EntryKind.SETTLED, EntryKind.DIRECT) and not entry.request_id.startswith("lease:"):
             self.committed.add(entry.request_id)
             self._count(entry.account, window_start, entry)

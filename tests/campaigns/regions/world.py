@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import Message
@@ -27,7 +28,9 @@ from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.service import BudgetService
 from budget_service.server.settings import LiveSettings, Settings
+from budget_service.stores.transactions import Changes
 from budget_service.tuning import DEFAULTS
+from tests.campaigns.regions.loop import now, sleep
 from tests.campaigns.regions.machines import (
     AbortedError,
     Context,
@@ -35,9 +38,8 @@ from tests.campaigns.regions.machines import (
     Machine,
     MemoryPaper,
     Network,
-    true_time,
 )
-from tests.campaigns.regions.witness import Witness
+from tests.campaigns.regions.witness import BrokenError, Witness
 
 UNIT = "0123456789abcdef" * 2
 REGIONS = ("eu", "us", "asia")
@@ -124,7 +126,11 @@ class World:
         self.services: dict[str, RegionalBudgetService] = {}
         self.regions: dict[str, Region] = {}
         self.servicers: tuple[RegionService, BudgetService] | None = None
-        self.seen = dict.fromkeys(names, 0)
+        # The first promise that was broken, which ends the history.
+        self.broken: list[BrokenError] = []
+        self.work: asyncio.Future[Any] | None = None
+        for name, machine in self.machines.items():
+            machine.committed = partial(self.witnessed, name)
 
     def note(self, fault: str) -> None:
         """Note a fault."""
@@ -143,21 +149,24 @@ class World:
             asyncio.ensure_future(self.client(name, number)) for name in REGIONS for number in range(3)
         ]
         faults = asyncio.ensure_future(self.faults())
-        await self.watched(asyncio.gather(faults, *clients))
+        await self.until_broken(asyncio.gather(faults, *clients))
         for network in self.networks.values():
             network.is_cut, network.loss = False, 0.0
-        end = true_time() + SETTLING_SECONDS * SECOND
-        while true_time() < end:
-            await self.watched(asyncio.ensure_future(asyncio.sleep(1.0)))
+        await self.until_broken(sleep(SETTLING_SECONDS))
         await self.demand_settled()
         return self.witness
 
-    async def watched(self, work: asyncio.Future[Any]) -> None:
-        """Wait for work, and look at every ledger whenever one may have changed."""
-        while not work.done():
-            await asyncio.wait((work,), timeout=0.25)
-            self.look()
+    async def until_broken(self, work: asyncio.Future[Any]) -> None:
+        """Wait for work, unless the promise is broken before."""
+        self.work = work
+        await asyncio.wait((work,))
+        self.demand_kept()
         work.result()
+
+    def demand_kept(self) -> None:
+        """Raise what was broken first."""
+        if self.broken:
+            raise self.broken[0]
 
     def start_home(self) -> None:
         """Start the home's process."""
@@ -165,7 +174,7 @@ class World:
         ledger: Any = Ledger(machine)
         limits = LimitCache(ledger, self.settings)
         lending = RegionService(
-            limits, self.settings, RequestRunner(None, DEFAULTS), elapsed=asyncio.get_running_loop().time
+            limits, self.settings, RequestRunner(None, DEFAULTS), regions_of=lambda _: None, elapsed=now
         )
         budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS)
         self.servicers = lending, budget
@@ -207,10 +216,9 @@ class World:
     async def client(self, home: str, number: int) -> None:
         """Ask questions in one region, sometimes in another one, and again if there is no answer."""
         dice = random.Random(self.dice.random())
-        loop = asyncio.get_running_loop()
         account = ("acme", home if number else "shared")
-        while loop.time() < self.seconds:
-            await asyncio.sleep(dice.expovariate(0.7))
+        while now() < self.seconds:
+            await sleep(dice.expovariate(0.7))
             region = home if dice.random() < 0.9 else dice.choice(REGIONS)
             question = dice.randrange(200)
             name = f"{home}-{number}-{dice.getrandbits(64):x}"
@@ -244,7 +252,7 @@ class World:
         )
         reserve.ttl.seconds = dice.choice((2, 20))
         held = await self.persistently(dice, region, "ReserveBudget", reserve)
-        await asyncio.sleep(dice.random() * 4)
+        await sleep(dice.random() * 4)
         fate = dice.random()
         if fate < 0.1:
             return
@@ -284,16 +292,15 @@ class World:
                 if not error.is_transient:
                     raise
                 self.count("retries")
-            await asyncio.sleep(dice.random() * 2)
+            await sleep(dice.random() * 2)
         raise TimeoutError
 
     async def faults(self) -> None:
         """Let things go wrong, one after another and at the same time."""
-        loop = asyncio.get_running_loop()
         running = []
         kinds = (self.cut, self.crash_region, self.crash_home, self.pause)
-        while loop.time() < self.seconds - 60:
-            await asyncio.sleep(self.dice.expovariate(1 / 15.0))
+        while now() < self.seconds - 60:
+            await sleep(self.dice.expovariate(1 / 15.0))
             running.append(asyncio.ensure_future(self.dice.choice(kinds)()))
         await asyncio.gather(*running)
 
@@ -302,7 +309,7 @@ class World:
         network = self.networks[self.dice.choice(REGIONS)]
         self.count("cuts")
         network.is_cut = True
-        await asyncio.sleep(self.dice.choice((3.0, 20.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.dice.choice((3.0, 20.0, 1.5 * LENGTH_SECONDS)))
         network.is_cut = False
 
     async def crash_region(self) -> None:
@@ -312,7 +319,7 @@ class World:
             return
         self.count("crashes of a region")
         self.machines[name].crash()
-        await asyncio.sleep(self.dice.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.dice.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
         await self.machines[name].running.wait()
         await self.start_region(name)
 
@@ -320,7 +327,7 @@ class World:
         """Kill the home's process and start another one."""
         self.count("crashes of the home")
         self.machines["home"].crash()
-        await asyncio.sleep(self.dice.choice((0.5, 10.0)))
+        await sleep(self.dice.choice((0.5, 10.0)))
         self.start_home()
 
     async def pause(self) -> None:
@@ -328,21 +335,36 @@ class World:
         machine = self.machines[self.dice.choice(("home", *REGIONS))]
         self.count("pauses")
         machine.running.clear()
-        await asyncio.sleep(self.dice.choice((1.0, 5.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.dice.choice((1.0, 5.0, 1.5 * LENGTH_SECONDS)))
         machine.running.set()
 
-    def look(self) -> None:
-        """Show the witness what was committed since it looked last."""
-        home = self.machines["home"]
-        for entry in home.disk.journal[self.seen["home"] :]:
+    def witnessed(self, name: str, changes: Changes) -> None:
+        """Show the witness what a machine has committed just now."""
+        try:
+            if name == "home":
+                self.home_committed(changes)
+            else:
+                self.region_committed(name, changes)
+        except BrokenError as error:
+            self.broken.append(error)
+            if self.work is not None:
+                self.work.cancel()
+
+    def home_committed(self, changes: Changes) -> None:
+        """See a commit of the home."""
+        for entry in changes.journal:
             rule = self.witness.limits[entry.account].window
             self.witness.home_committed(entry, rule.around(entry.holds[-1].window_start).window.start)
-        self.seen["home"] = len(home.disk.journal)
-        for name in REGIONS:
-            machine = self.machines[name]
-            for entry in machine.disk.journal[self.seen[name] :]:
-                self.witness.region_committed(name, entry, entry.time - machine.skew + home.skew)
-            self.seen[name] = len(machine.disk.journal)
+
+    def region_committed(self, name: str, changes: Changes) -> None:
+        """See a commit of a region, by the time that the home's clock showed when it was decided."""
+        ahead = self.machines["home"].skew - self.machines[name].skew
+        for entry in changes.journal:
+            self.witness.region_committed(name, entry, entry.time + ahead)
+        for (root, _), reservation in changes.reservations.items():
+            if reservation is not None:
+                decided = changes.roots[root].last_time
+                self.witness.region_reserved(name, reservation.account.path[1], decided + ahead)
 
     async def demand_settled(self) -> None:
         """Check the end of the history."""

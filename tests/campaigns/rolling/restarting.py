@@ -27,6 +27,8 @@ from tests.support.forgetful_store import ForgetfulStore
 
 ASKING = 2
 CALLING = 4
+# Between two calls of one caller, so that a short campaign is not one of throughput; most of the time some call runs.
+PAUSE_SECONDS = 0.004
 # As `minReadySeconds` of a Deployment: clients look for a replica that was away at least twice in this time.
 SETTLED_SECONDS = 1.5
 # What is tried here is not how soon a dead ledger is noticed; a machine that is busy must not look like one.
@@ -121,5 +123,6 @@ async def _repeatedly(workers: int, over: asyncio.Event, totals: Totals, calls: 
         while not over.is_set():
             for kind, call in calls.items():
                 await totals.count(kind, call)
+                await asyncio.sleep(PAUSE_SECONDS)
 
     await asyncio.gather(*(work() for _ in range(workers)))

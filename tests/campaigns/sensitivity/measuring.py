@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames
+from dp_service.mechanisms.aggregates import BoundMoments, DrillDown, MomentsOfNames
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
@@ -313,7 +313,7 @@ def _look_or_mechanism(
     mechanism = mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
     if isinstance(mechanism, TwoLooks):
         return mechanism.names_look if resolution.names is None else mechanism.counts_look
-    assert not isinstance(mechanism, BoundMoments | MomentsOfNames | OfCells)
+    assert not isinstance(mechanism, BoundMoments | MomentsOfNames | DrillDown | OfCells)
     return mechanism
 
 

@@ -113,6 +113,7 @@ def _public(resolution: Resolution) -> Resolution:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", long_but(lambda seed: seed < 3, range(40)))
 def test_one_member_changes_one_count_by_one(tmp_path: Path, seed: int) -> None:
     """However many periods they are active in."""

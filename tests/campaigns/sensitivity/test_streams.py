@@ -83,6 +83,7 @@ def test_a_check_that_is_taken_out_is_found(
     assert fault in stream_faults(world, pinot)
 
 
+@pytest.mark.slow
 def test_a_promise_that_is_not_true_is_found(pinot: FakePinot) -> None:
     """Why the promises are asked for: the same worlds without them are refused, whoever is in them."""
     shared = StreamWorld(_ONE_KEY, Kept(key=("order", "day")), REPLACED + SAME_MEMBER)

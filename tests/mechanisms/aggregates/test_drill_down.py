@@ -11,6 +11,7 @@ import pytest
 
 from dp_service.mechanisms import Cost, Currency
 from dp_service.mechanisms.aggregates import BoundMoments, DrillDown, SumShare, named_totals, total_bound
+from dp_service.mechanisms.aggregates.drill_down import Released
 from dp_service.mechanisms.bounded import ContributionBound, Counted
 from dp_service.values.bounds import Clamp
 from tests.mechanisms.bounded.laws import Grid, worst_rho
@@ -47,8 +48,9 @@ def moved(member: Member) -> list[tuple[int, int]]:
     return [(len(of_a), sum(2 * value - CLAMP.centre for value in of_a)) for of_a in values]
 
 
-def relative_rho(totals: BoundMoments, moves: list[tuple[int, int]]) -> float:
+def relative_rho(totals: Released, moves: list[tuple[int, int]]) -> float:
     """Return the Renyi divergence of all totals over its order, relative to what is promised."""
+    assert isinstance(totals, BoundMoments)
     found = []
     for by, variance in [
         (move[place], variance)

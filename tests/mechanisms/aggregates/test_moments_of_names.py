@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -28,27 +29,33 @@ class SumsOfNames(BothLooks):
     """Names, N and B together; `totals_of` adds up the totals of the members that count within the names."""
 
     totals_of: Callable[[SumsOfNames, DataSet, Names], Counts] | None = None
+    _all_centred: dict[object, Counts] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    @property
+    @cached_property
     def moments(self) -> BoundMoments:
         """The second look as it is served."""
         return MomentsOfNames(self.looks, HALF, (SumShare(CLAMP, HALF),)).moments
+
+    @cached_property
+    def _variances(self) -> tuple[Fraction, Fraction]:
+        return self.moments.count_variance, self.moments.sum_variance(0)
 
     def _seen(self, data: DataSet) -> object:
         return super()._seen(data), *(self._centred(data, names) for names in self._all_names())
 
     def _centred(self, data: DataSet, names: Names) -> Counts:
-        totals = (self.totals_of or within_names)(self, data, names)
-        counts = self._counts(data, names)
-        return tuple(2 * s - CLAMP.centre * n for s, n in zip(totals, counts, strict=True))
+        key = (data, names)
+        if key not in self._all_centred:
+            totals = (self.totals_of or within_names)(self, data, names)
+            counts = self._counts(data, names)
+            self._all_centred[key] = tuple(
+                2 * s - CLAMP.centre * n for s, n in zip(totals, counts, strict=True)
+            )
+        return self._all_centred[key]
 
     def _marginals(self, data: DataSet, names: Names, pair: tuple[DataSet, ...]) -> list[Floats]:
-        moments = self.moments
         laws: list[Floats] = []
-        for variance, of in (
-            (moments.count_variance, self._counts),
-            (moments.sum_variance(0), self._centred),
-        ):
+        for variance, of in zip(self._variances, (self._counts, self._centred), strict=True):
             values = [value for each in pair for value in of(each, names)]
             grid = Grid.of(variance, min(values, default=0), max(values, default=0))
             laws += [grid.law(variance, value) for value in of(data, names)]

@@ -282,6 +282,7 @@ def test_a_cut_list_of_the_shift_has_intervals_of_two_halves() -> None:
     assert interval == (max(-(-lower // b), 0), upper // b)
 
 
+@pytest.mark.slow
 def test_intervals_of_the_shift_cover_when_the_list_is_cut() -> None:
     """Of five equal counts the largest noisy one is shown; 2000 runs of a fixed seed."""
     shift = Shift(CURRENCY, Fraction(100), ContributionBound(5), 5)

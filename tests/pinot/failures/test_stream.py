@@ -50,6 +50,7 @@ class _Wavering:
         """Have nothing to close."""
 
 
+@pytest.mark.slow
 def test_the_stream_notices_a_wrong_answer_and_a_ledger_that_is_off() -> None:
     """What looks for faults finds them."""
     witness = Witness(_Wavering())

@@ -43,7 +43,7 @@ class AskResponse(_message.Message):
     def __init__(self, chunk: _Optional[_Union[_dp_pb2.ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("columns", "count_alias", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "charged", "remaining", "data_version", "release_id", "query_id", "key_id", "replayed", "requested_k", "total")
+    __slots__ = ("columns", "count_alias", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "charged", "remaining", "data_version", "release_id", "query_id", "key_id", "replayed", "requested_k", "total", "totals")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +62,7 @@ class Result(_message.Message):
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
     count_alias: str
     element_count: int
@@ -80,7 +81,8 @@ class Result(_message.Message):
     replayed: bool
     requested_k: int
     total: _dp_pb2.NoisyTotal
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ..., requested_k: _Optional[int] = ..., total: _Optional[_Union[_dp_pb2.NoisyTotal, _Mapping]] = ...) -> None: ...
+    totals: _dp_pb2.ShownTotals
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ..., requested_k: _Optional[int] = ..., total: _Optional[_Union[_dp_pb2.NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[_dp_pb2.ShownTotals, _Mapping]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("question", "account")

@@ -49,6 +49,13 @@ class ValueType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VALUE_TYPE_DECIMAL: _ClassVar[ValueType]
     VALUE_TYPE_DATE: _ClassVar[ValueType]
 
+class TotalOf(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TOTAL_OF_UNSPECIFIED: _ClassVar[TotalOf]
+    TOTAL_OF_CONTRIBUTIONS: _ClassVar[TotalOf]
+    TOTAL_OF_MEMBERS: _ClassVar[TotalOf]
+    TOTAL_OF_ROWS: _ClassVar[TotalOf]
+
 class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ENGINE_FEATURE_UNSPECIFIED: _ClassVar[EngineFeature]
@@ -65,6 +72,7 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
     ENGINE_FEATURE_QUANTILES_OF_NAMES: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_TOTALS: _ClassVar[EngineFeature]
 
 class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -155,6 +163,10 @@ VALUE_TYPE_UNSPECIFIED: ValueType
 VALUE_TYPE_INT64: ValueType
 VALUE_TYPE_DECIMAL: ValueType
 VALUE_TYPE_DATE: ValueType
+TOTAL_OF_UNSPECIFIED: TotalOf
+TOTAL_OF_CONTRIBUTIONS: TotalOf
+TOTAL_OF_MEMBERS: TotalOf
+TOTAL_OF_ROWS: TotalOf
 ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
@@ -169,6 +181,7 @@ ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
 ENGINE_FEATURE_OWN_COUNTS: EngineFeature
 ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
 ENGINE_FEATURE_QUANTILES_OF_NAMES: EngineFeature
+ENGINE_FEATURE_TOTALS: EngineFeature
 COMPLETE_BY_UNSPECIFIED: CompleteBy
 COMPLETE_BY_OFFSETS: CompleteBy
 COMPLETE_BY_DELAY: CompleteBy
@@ -211,7 +224,7 @@ MEMBER_VALUE_LARGEST: MemberValue
 MEMBER_VALUE_ONE_ROW: MemberValue
 
 class Contributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift", "sharpened", "most_sharpening_units")
+    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift", "sharpened", "most_sharpening_units", "totals_share", "one_value")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_0_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
@@ -223,6 +236,8 @@ class Contributions(_message.Message):
     SHIFT_FIELD_NUMBER: _ClassVar[int]
     SHARPENED_FIELD_NUMBER: _ClassVar[int]
     MOST_SHARPENING_UNITS_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_SHARE_FIELD_NUMBER: _ClassVar[int]
+    ONE_VALUE_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
     delta_0: int
     periods: int
@@ -234,7 +249,9 @@ class Contributions(_message.Message):
     shift: Shift
     sharpened: Sharpened
     most_sharpening_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ..., most_sharpening_units: _Optional[int] = ...) -> None: ...
+    totals_share: str
+    one_value: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ..., most_sharpening_units: _Optional[int] = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Sharpened(_message.Message):
     __slots__ = ("units_before", "denominator", "noise_variance", "planned")
@@ -327,7 +344,7 @@ class Sums(_message.Message):
     def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums", "quantiles", "in_element_order", "having")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums", "quantiles", "in_element_order", "having", "totals")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -345,6 +362,7 @@ class MechanismParameters(_message.Message):
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     IN_ELEMENT_ORDER_FIELD_NUMBER: _ClassVar[int]
     HAVING_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
     mechanism: Mechanism
     epsilon_per: str
     delta: str
@@ -362,7 +380,22 @@ class MechanismParameters(_message.Message):
     quantiles: Quantiles
     in_element_order: bool
     having: str
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ..., in_element_order: bool = ..., having: _Optional[str] = ...) -> None: ...
+    totals: TotalsParameters
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ..., in_element_order: bool = ..., having: _Optional[str] = ..., totals: _Optional[_Union[TotalsParameters, _Mapping]] = ...) -> None: ...
+
+class TotalsParameters(_message.Message):
+    __slots__ = ("column", "share", "counted", "noise_variance", "sum_variances")
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    SUM_VARIANCES_FIELD_NUMBER: _ClassVar[int]
+    column: str
+    share: str
+    counted: TotalOf
+    noise_variance: str
+    sum_variances: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, column: _Optional[str] = ..., share: _Optional[str] = ..., counted: _Optional[_Union[TotalOf, str]] = ..., noise_variance: _Optional[str] = ..., sum_variances: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
     __slots__ = ("question", "data_version", "dialect", "before")
@@ -693,7 +726,7 @@ class NoisyTotal(_message.Message):
     def __init__(self, count: _Optional[int] = ..., interval_lower: _Optional[int] = ..., interval_upper: _Optional[int] = ...) -> None: ...
 
 class Release(_message.Message):
-    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count", "total", "shown_rows", "names_tag")
+    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count", "total", "shown_rows", "names_tag", "totals", "kept_totals")
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
@@ -711,6 +744,8 @@ class Release(_message.Message):
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     SHOWN_ROWS_FIELD_NUMBER: _ClassVar[int]
     NAMES_TAG_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    KEPT_TOTALS_FIELD_NUMBER: _ClassVar[int]
     element_count: int
     ended_in_bottom: bool
     bottom: int
@@ -728,7 +763,43 @@ class Release(_message.Message):
     total: NoisyTotal
     shown_rows: _containers.RepeatedScalarFieldContainer[int]
     names_tag: bytes
-    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ..., names_tag: _Optional[bytes] = ...) -> None: ...
+    totals: ShownTotals
+    kept_totals: KeptTotals
+    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ..., names_tag: _Optional[bytes] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., kept_totals: _Optional[_Union[KeptTotals, _Mapping]] = ...) -> None: ...
+
+class ShownTotals(_message.Message):
+    __slots__ = ("column", "noisy_counts", "interval_lower", "interval_upper", "sums", "other_counts", "other_lower", "other_upper", "other_sums")
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
+    OTHER_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    OTHER_LOWER_FIELD_NUMBER: _ClassVar[int]
+    OTHER_UPPER_FIELD_NUMBER: _ClassVar[int]
+    OTHER_SUMS_FIELD_NUMBER: _ClassVar[int]
+    column: _histogram_pb2.ElementColumn
+    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
+    interval_lower: _containers.RepeatedScalarFieldContainer[int]
+    interval_upper: _containers.RepeatedScalarFieldContainer[int]
+    sums: _containers.RepeatedCompositeFieldContainer[AggregateValues]
+    other_counts: _containers.RepeatedScalarFieldContainer[int]
+    other_lower: _containers.RepeatedScalarFieldContainer[int]
+    other_upper: _containers.RepeatedScalarFieldContainer[int]
+    other_sums: _containers.RepeatedCompositeFieldContainer[AggregateValues]
+    def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., other_counts: _Optional[_Iterable[int]] = ..., other_lower: _Optional[_Iterable[int]] = ..., other_upper: _Optional[_Iterable[int]] = ..., other_sums: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
+
+class KeptTotals(_message.Message):
+    __slots__ = ("column", "noisy_counts", "sums", "of_elements")
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
+    OF_ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    column: _histogram_pb2.ElementColumn
+    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
+    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
+    of_elements: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., of_elements: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
     __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums", "before", "cells")

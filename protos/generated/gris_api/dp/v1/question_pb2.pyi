@@ -116,7 +116,7 @@ class HavingCondition(_message.Message):
     def __init__(self, aggregate: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, str]] = ..., bound: _Optional[str] = ...) -> None: ...
 
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "filters", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "bucket", "having")
+    __slots__ = ("table", "dimensions", "measure", "filters", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "bucket", "having", "totals_by")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +129,7 @@ class HistogramQuery(_message.Message):
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     BUCKET_FIELD_NUMBER: _ClassVar[int]
     HAVING_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_BY_FIELD_NUMBER: _ClassVar[int]
     table: str
     dimensions: _containers.RepeatedScalarFieldContainer[str]
     measure: Measure
@@ -141,7 +142,8 @@ class HistogramQuery(_message.Message):
     quantiles: _containers.RepeatedCompositeFieldContainer[Quantile]
     bucket: TimeBucket
     having: _containers.RepeatedCompositeFieldContainer[HavingCondition]
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., bucket: _Optional[_Union[TimeBucket, _Mapping]] = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ...) -> None: ...
+    totals_by: str
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[_Union[Aggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., bucket: _Optional[_Union[TimeBucket, _Mapping]] = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")

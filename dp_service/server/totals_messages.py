@@ -1,0 +1,122 @@
+"""Totals as messages, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2
+
+from dp_service.mechanisms.aggregates import BoundMoments
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.releases.drawn import DrawnTotals
+from dp_service.releases.histogram import HistogramError
+from dp_service.releases.mechanism import drill_down_of
+from dp_service.releases.plan import Plan
+from dp_service.releases.sums import Answer
+from dp_service.releases.totals import ShownTotals
+from dp_service.server.errors import RequestError
+from dp_service.server.messages import column_values, element_columns
+from dp_service.terms import Scalar
+
+
+def totals_parameters(
+    parameters: ReleaseParameters, columns: Sequence[str]
+) -> dp_pb2.TotalsParameters | None:
+    """Return what totals are and how noisy; None: there are none.
+
+    Args:
+        parameters: Those of the release.
+        columns: The names of the question's columns.
+    """
+    stated, mechanism = parameters.totals, drill_down_of(parameters)
+    if stated is None or mechanism is None:
+        return None
+    totals = mechanism.totals
+    variances: list[Fraction] = []
+    if isinstance(totals, BoundMoments):
+        variances = [totals.sum_variance(place) for place in range(len(totals.columns))]
+    return dp_pb2.TotalsParameters(
+        column=columns[stated.place],
+        share=str(stated.share),
+        counted=_counted(parameters),
+        noise_variance=str(mechanism.total_variance),
+        sum_variances=map(str, variances),
+    )
+
+
+def _counted(parameters: ReleaseParameters) -> dp_pb2.TotalOf:
+    stated, bounded = parameters.totals, parameters.contributions
+    if bounded is not None and bounded.of_events:
+        return dp_pb2.TOTAL_OF_ROWS
+    if stated is not None and stated.one_value:
+        return dp_pb2.TOTAL_OF_MEMBERS
+    return dp_pb2.TOTAL_OF_CONTRIBUTIONS
+
+
+def shown_totals_message(plan: Plan, totals: ShownTotals | None) -> dp_pb2.ShownTotals | None:
+    """Return the totals that a question shows; None: it asks for none."""
+    if totals is None:
+        return None
+    counts, others = totals.counts, totals.others
+    return dp_pb2.ShownTotals(
+        column=_column(plan, totals.values),
+        noisy_counts=[each.noisy for each in counts],
+        interval_lower=[each.lower for each in counts],
+        interval_upper=[each.upper for each in counts],
+        sums=map(_values, totals.sums),
+        other_counts=[each.noisy for each in others],
+        other_lower=[each.lower for each in others],
+        other_upper=[each.upper for each in others],
+        other_sums=map(_values, totals.other_sums),
+    )
+
+
+def kept_totals_message(plan: Plan, totals: DrawnTotals | None) -> dp_pb2.KeptTotals | None:
+    """Return all totals of a release; None: it has none."""
+    if totals is None:
+        return None
+    return dp_pb2.KeptTotals(
+        column=_column(plan, totals.values),
+        noisy_counts=totals.counts.tolist(),
+        sums=[histogram_pb2.CentredSums(values=column.tolist()) for column in totals.sums],
+        of_elements=totals.of_elements.tolist(),
+    )
+
+
+def kept_totals(release: dp_pb2.Release) -> DrawnTotals | None:
+    """Return the totals of a kept release; None: it has none.
+
+    Raises:
+        RequestError: Its column has no values.
+    """
+    if not release.HasField("kept_totals"):
+        return None
+    kept = release.kept_totals
+    try:
+        values = column_values(kept.column)
+    except HistogramError:
+        raise RequestError("release.kept_totals.column", "expected values") from None
+    return DrawnTotals(
+        tuple(values),
+        np.array(kept.noisy_counts, dtype=np.int64),
+        tuple(np.array(each.values, dtype=np.int64) for each in kept.sums),
+        np.array(kept.of_elements, dtype=np.int64),
+    )
+
+
+def _column(plan: Plan, values: Sequence[Scalar]) -> histogram_pb2.ElementColumn:
+    stated = plan.parameters.totals
+    if stated is None:
+        raise AssertionError("there are totals where the plan says what of")
+    return element_columns([plan.columns[stated.place]], [(value,) for value in values])[0]
+
+
+def _values(answers: Sequence[Answer]) -> dp_pb2.AggregateValues:
+    return dp_pb2.AggregateValues(
+        values=[str(each.value) for each in answers],
+        lower=[str(each.lower) for each in answers],
+        upper=[str(each.upper) for each in answers],
+    )

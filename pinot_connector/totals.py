@@ -1,0 +1,118 @@
+"""Totals beside a list by two columns, and what the list leaves of each: from messages, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import dp_pb2
+
+from pinot_connector.engines.base import ExpectedColumn
+from pinot_connector.errors import IntegrityError
+from pinot_connector.parameter_messages import exact
+from pinot_connector.parameters import Parameters
+from pinot_connector.releases import column_values
+from pinot_connector.shown_values import AggregateValue, Shown, shown_values
+
+
+@dataclass(frozen=True)
+class TotalRow:
+    """A total with its interval, both ends inclusive, and what the elements that are shown leave of it.
+
+    What it counts says `Parameters.totals`. `sums` are its sums, in the order of `Parameters.aggregates`. `other_count`
+    and `other_sums` are the total less the elements of it that are shown: with the noise of all of them, they may be
+    negative. All intervals hold with the confidence of the result.
+    """
+
+    value: Shown
+    noisy_count: int
+    interval: tuple[int, int]
+    other_count: int
+    other_interval: tuple[int, int]
+    sums: tuple[AggregateValue, ...] = ()
+    other_sums: tuple[AggregateValue, ...] = ()
+
+
+def totals_of(
+    columns: Sequence[ExpectedColumn], message: dp_pb2.Release | app_pb2.Result, parameters: Parameters
+) -> tuple[TotalRow, ...] | None:
+    """Returns the totals that a message shows; None: the question asks for none.
+
+    Raises:
+        IntegrityError: they are others than the parameters say, or do not belong together.
+    """
+    stated = parameters.totals
+    if message.HasField("totals") is (stated is None):
+        raise IntegrityError(
+            "dp_service sent totals where it says that there are none, or none where there are"
+        )
+    if stated is None:
+        return None
+    column = next((each for each in columns if each.name == stated.column), None)
+    if column is None:
+        raise IntegrityError("dp_service sent totals of a column that was not asked for")
+    return tuple(_rows(column, message.totals, len(parameters.aggregates)))
+
+
+def _rows(column: ExpectedColumn, shown: dp_pb2.ShownTotals, sums: int) -> Iterator[TotalRow]:
+    values = shown_values(column.type, column_values(column, shown.column))
+    numbers = (
+        shown.noisy_counts,
+        shown.interval_lower,
+        shown.interval_upper,
+        shown.other_counts,
+        shown.other_lower,
+        shown.other_upper,
+    )
+    sizes = {len(each) for each in numbers}
+    for answers in (*shown.sums, *shown.other_sums):
+        sizes |= {len(answers.values), len(answers.lower), len(answers.upper)}
+    if len(shown.sums) != sums or len(shown.other_sums) != sums:
+        raise IntegrityError("dp_service sent other sums of totals than it says")
+    if sizes != {len(values)}:
+        raise IntegrityError("dp_service sent totals that do not belong together")
+    for place, value in enumerate(values):
+        count, lower, upper, other, other_lower, other_upper = (each[place] for each in numbers)
+        yield TotalRow(
+            value,
+            count,
+            (lower, upper),
+            other,
+            (other_lower, other_upper),
+            tuple(_value(each, place) for each in shown.sums),
+            tuple(_value(each, place) for each in shown.other_sums),
+        )
+
+
+def _value(message: dp_pb2.AggregateValues, place: int) -> AggregateValue:
+    return AggregateValue(
+        exact(message.values[place]), (exact(message.lower[place]), exact(message.upper[place]))
+    )
+
+
+def total_lines(totals: Sequence[TotalRow] | None, parameters: Parameters) -> Iterator[str]:
+    """Yields each total with what the rows leave of it, a line each; none without totals."""
+    stated = parameters.totals
+    if stated is None:
+        return
+    yield f"totals by {stated.column}, of {stated.counted.value}; other is what the rows above leave of a total"
+    names = ["count", *(aggregate.title for aggregate in parameters.aggregates)]
+    for total in totals or ():
+        ends = [
+            (_words(total.noisy_count, total.interval), _words(total.other_count, total.other_interval)),
+            *(
+                (_words(whole.value, whole.interval), _words(other.value, other.interval))
+                for whole, other in zip(total.sums, total.other_sums, strict=True)
+            ),
+        ]
+        said = (f"{name} {whole}, other {other}" for name, (whole, other) in zip(names, ends, strict=True))
+        yield f"total of {total.value}: {'; '.join(said)}"
+
+
+def _words(value: Fraction | int, interval: tuple[Fraction | int, Fraction | int]) -> str:
+    number, lower, upper = (
+        str(each) if isinstance(each, int) else f"{float(each):g}" for each in (value, *interval)
+    )
+    return f"{number} ({lower} to {upper})"

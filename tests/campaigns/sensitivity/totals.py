@@ -1,0 +1,67 @@
+"""What one member moves totals by, through the engine's answer and up to where noise is added."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums
+from dp_service.queries.resolution import Resolution
+from dp_service.releases.histogram import Histogram
+from dp_service.releases.mechanism import drill_down_of
+from dp_service.releases.releasing import counted
+from dp_service.releases.sums import with_own_counts
+from dp_service.releases.totals import drawn_totals
+from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import Scalar
+from tests.dp.identities import KEY
+from tests.support.silent_noise import SilentNoise
+
+Numbers = dict[Scalar, tuple[int, ...]]
+
+
+def true_totals(resolution: Resolution, answer: Histogram) -> Numbers:
+    """Return count, sums and own counts of every total, as they are before noise is added."""
+    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+    mechanism = drill_down_of(plan.parameters)
+    assert mechanism is not None
+    rows = counted(plan, answer)
+    stated = plan.parameters.sums
+    sums = () if stated is None else with_own_counts(stated, rows.sums)
+    found = drawn_totals(
+        plan.parameters,
+        mechanism,
+        rows,
+        sums=tuple(ColumnSums(*each) for each in sums),
+        released=np.arange(len(rows.elements)),
+        noise=SilentNoise(),
+    )
+    columns = [found.counts.tolist(), *(column.tolist() for column in found.sums)]
+    return dict(zip(found.values, zip(*columns, strict=True), strict=True))
+
+
+def relative_loss(resolution: Resolution, whole: Numbers, without: Numbers) -> Fraction:
+    """Return the zCDP of what changed, relative to what is charged for totals."""
+    mechanism = drill_down_of(resolution.parameters)
+    assert mechanism is not None
+    totals, variances = mechanism.totals, [mechanism.total_variance]
+    if isinstance(totals, BoundMoments):
+        places = range(len(totals.columns))
+        own = [totals.own_count_variance(place) for place in places]
+        variances += [totals.sum_variance(place) for place in places]
+        variances += [each for each in own if each is not None]
+    nothing = (0,) * len(variances)
+    changes = [
+        np.subtract(whole.get(value, nothing), without.get(value, nothing)).tolist()
+        for value in whole.keys() | without.keys()
+    ]
+    rho = sum(
+        (
+            Fraction(change**2) / (2 * variance)
+            for each in changes
+            for change, variance in zip(each, variances, strict=True)
+        ),
+        Fraction(0),
+    )
+    return rho / totals.rho
