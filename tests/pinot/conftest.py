@@ -1,5 +1,6 @@
 """One Apache Pinot with two servers for all tests here, with real data and with a nasty table."""
 
+import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from deploy.pinot.cluster import PinotCluster, Ports
+from deploy.pinot.cluster import DEFAULT_VERSION, PinotCluster, Ports
 from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.facts import Facts, facts_of, version_of
@@ -21,12 +22,18 @@ __all__ = ("opened", "pinot", "servers")
 @pytest.fixture(scope="package")
 @needs("pinot")
 def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotCluster]:
-    """A running Apache Pinot with two servers, on ports that nothing else uses."""
+    """A running Apache Pinot with two servers, on ports that nothing else uses.
+
+    GRIS_TEST_PINOT_VERSION names a version other than the one that Maven Central has whole; its jars lie where the
+    cluster looks for them (`~/.cache/gris/pinot/VERSION`).
+    """
     if shutil.which("java") is None or shutil.which("mvn") is None:
         pytest.skip("a real Pinot needs Java 17 and Maven (Debian: openjdk-17-jre-headless and maven)")
     # A test run that is told to end by a time limit stops the cluster as one that is interrupted does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with PinotCluster(directory=tmp_path_factory.mktemp("pinot"), ports=Ports.free(servers=2)) as cluster:
+    version = os.environ.get("GRIS_TEST_PINOT_VERSION", DEFAULT_VERSION)
+    folder, ports = tmp_path_factory.mktemp("pinot"), Ports.free(servers=2)
+    with PinotCluster(directory=folder, ports=ports, version=version) as cluster:
         yield cluster
 
 

@@ -1,4 +1,4 @@
-"""An Apache Kafka beside a Pinot cluster, out of the jars that Pinot brings, for tables that take in a stream."""
+"""An Apache Kafka beside a Pinot cluster, out of the jars of an old Pinot, for tables that take in a stream."""
 
 import json
 import re
@@ -14,7 +14,8 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from deploy.pinot.cluster import FOLDER, PinotCluster, collect_jars
+from deploy.pinot.cluster import DEFAULT_VERSION, FOLDER, PinotCluster, collect_jars
+from tests.pinot.facts import facts_of, version_of
 from tests.pinot.waiting import wait_until
 
 _FLUSH_SECONDS = 60
@@ -25,6 +26,8 @@ class Kafka:
     """A running broker."""
 
     address: str
+    plugin: str
+    """The package of Pinot's consumers for it."""
 
     def send(self, topic: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Put rows into a topic, which is there from then on; return when the broker has them."""
@@ -41,7 +44,7 @@ class Kafka:
             "stream.kafka.consumer.type": "lowlevel",
             "stream.kafka.topic.name": topic,
             "stream.kafka.broker.list": self.address,
-            "stream.kafka.consumer.factory.class.name": f"{plugin}.kafka20.KafkaConsumerFactory",
+            "stream.kafka.consumer.factory.class.name": f"{plugin}.{self.plugin}.KafkaConsumerFactory",
             "stream.kafka.decoder.class.name": f"{plugin}.kafka.KafkaJSONMessageDecoder",
             "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
             "realtime.segment.flush.threshold.rows": "1000000",
@@ -58,7 +61,8 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
                 *("java", "-Xms64M", "-Xmx256M", "-Dpinot.admin.system.exit=true"),
                 f"-Djava.io.tmpdir={folder}",
                 *(f"-Dlog4j2.configurationFile={FOLDER / 'log4j2.xml'}", f"-Dgris.log={log}"),
-                *("-cp", f"{collect_jars(cluster.version)}/*"),
+                # Newer ones start a Kafka in a container.
+                *("-cp", f"{collect_jars(DEFAULT_VERSION)}/*"),
                 *("org.apache.pinot.tools.admin.PinotAdministrator", "StartKafka"),
                 # A place of its own there: one that was just stopped is remembered for a minute under the other.
                 *("-port", str(port), "-zkAddress", f"localhost:{cluster.ports.zookeeper}/kafka-{port}"),
@@ -70,7 +74,8 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
         # It listens before it answers.
         wait_until(lambda: process.poll() is not None or (_listens(port) and _answers(port)), 120)
         assert process.poll() is None, f"Kafka did not start; {folder}/kafka.out says why"
-        yield Kafka(f"localhost:{port}")
+        version = version_of({"pinot-controller": cluster.version})
+        yield Kafka(f"localhost:{port}", facts_of(version).kafka_plugin)
     finally:
         process.kill()
         process.wait()

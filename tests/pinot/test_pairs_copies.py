@@ -18,10 +18,19 @@ from pinot_connector.engines.base import Engine, EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
-from tests.campaigns.sensitivity.test_pairs import MONTHS, questions
 from tests.pinot.loading import upload, wait_for_rows
 from tests.support.engine_queries import engine_query
-from tests.support.pairs_copies import START, make, mixed, policy_text, random_rows, rows_of, write
+from tests.support.pairs_copies import (
+    MONTHS,
+    START,
+    make,
+    mixed,
+    policy_text,
+    questions,
+    random_rows,
+    rows_of,
+    write,
+)
 
 INDEX = "FILTER_STARTREE_INDEX"
 

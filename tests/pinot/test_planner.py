@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import random
 from dataclasses import dataclass
 from itertools import islice
@@ -237,32 +236,9 @@ QUANTILES = tuple(
 
 
 def _summed_table(policy: Policy, table: str) -> Table:
-    """Return the odd rows as Pinot stores them: a number of the policy, or an infinity, where a value is missing."""
-    found = policy.table(table)
-    whole, number = (
-        (found.value(name) if found.values else found.quantile(name)).null_value
-        for name in ("whole", "number")
-    )
-    rows = [
-        (
-            row.member,
-            row.text,
-            int(whole or 0) if row.whole is None else row.whole,
-            _double((-math.inf if number is None else float(number)) if row.number is None else row.number),
-        )
-        for row in summing.odd_rows(500)
-    ]
     types = ("VARCHAR", "VARCHAR", "BIGINT", "DOUBLE")
+    rows = summing.as_in_pinot(policy, table, summing.odd_rows(500))
     return Table(dict(zip(summing.Row._fields, types, strict=True)), rows)
-
-
-def _double(number: float) -> str:
-    """Return a number as Java reads it."""
-    return (
-        str(number)
-        if math.isfinite(number)
-        else {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(number)]
-    )
 
 
 @pytest.fixture(scope="module")

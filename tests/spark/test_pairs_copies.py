@@ -17,9 +17,8 @@ from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineRefused
-from tests.campaigns.sensitivity.test_pairs import MONTHS, questions
 from tests.support.engine_queries import engine_query
-from tests.support.pairs_copies import make, mixed, policy_text, random_rows, write
+from tests.support.pairs_copies import MONTHS, make, mixed, policy_text, questions, random_rows, write
 
 
 def test_spark_counts_a_pairs_copy_that_is_its_manifests(spark: SparkSession, tmp_path: Path) -> None:

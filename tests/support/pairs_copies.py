@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
 from gris_cli.bound.pairs import pairs_copy
 from gris_cli.bound.pairs_folder import PairsMade
 from gris_cli.bound.pairs_source import Copying
@@ -29,6 +30,7 @@ SCHEMA = pa.schema(
 UNTIL = datetime.date(2024, 7, 1)
 START = datetime.date(2024, 1, 1)
 COUNTRIES = {"a": "FR", "b": "DE", "c": "FR"}
+MONTHS = [datetime.datetime(2024, month, 1, tzinfo=datetime.UTC) for month in range(1, 8)]
 
 
 def random_rows(count: int, seed: int, *, members: int = 40, elements: int = 12) -> list[Row]:
@@ -128,3 +130,15 @@ tables:
 def policy_text(manifest: Path | str, *, refresh: str = "", what: str = "") -> str:
     """Return a policy whose table has this copy."""
     return POLICY.format(manifest=manifest, refresh=refresh, what=what)
+
+
+def questions(chosen: Random) -> list[HistogramQuery]:
+    """Return questions of some months, of all before one, and with an attribute."""
+    start, end = sorted(chosen.sample(MONTHS, 2))
+    ranges = [TimeRange(start, end), TimeRange(None, end)]
+    filters = [(), (In("country", ("FR", "US")),)]
+    return [
+        HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, each, time_range, k=3)
+        for each in filters
+        for time_range in ranges
+    ]

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import httpx
@@ -119,6 +119,7 @@ class CheckedCluster:
         replication: int = 1,
         key: Sequence[str] = (),
         kinds: Sequence[str] = ("OFFLINE",),
+        nulls: Mapping[str, object] = MappingProxyType({}),
         **config: Any,
     ) -> str:
         """Make an empty table of these columns and the time column `day`; return the name that it has.
@@ -129,6 +130,7 @@ class CheckedCluster:
             replication: on how many servers each segment is.
             key: the columns of its key.
             kinds: the types of its parts.
+            nulls: what is stored where a value is missing, by column, if it is not Pinot's own default.
             config: what goes into the configuration of the table; by a type, into that of this part alone.
         """
         table = self.name_of(name)
@@ -139,6 +141,7 @@ class CheckedCluster:
                     "name": column,
                     "dataType": kind.removesuffix("[]"),
                     **({"singleValueField": False} if kind.endswith("[]") else {}),
+                    **({"defaultNullValue": nulls[column]} if column in nulls else {}),
                 }
                 for column, kind in dimensions.items()
             ],
@@ -159,12 +162,17 @@ class CheckedCluster:
             "metadata": {},
             **config,
         }
+        self.create_as(
+            table, schema, *({**whole, "tableType": kind, **more} for kind, more in of_parts.items())
+        )
+        return table
+
+    def create_as(self, table: str, schema: Mapping[str, Any], *parts: Mapping[str, Any]) -> None:
+        """Make a table of this schema with parts that are configured so; its name is one of `name_of`."""
         self.tables.append(table)
         self._http.post(f"{self.controller_url}/schemas", json=schema).raise_for_status()
-        for kind, more in of_parts.items():
-            part = {**whole, "tableType": kind, **more}
+        for part in parts:
             self._http.post(f"{self.controller_url}/tables", json=part).raise_for_status()
-        return table
 
     def reconfigure(self, table: str, change: Mapping[str, Any]) -> None:
         """Change the configuration of a table of ours."""

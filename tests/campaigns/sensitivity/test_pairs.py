@@ -15,16 +15,15 @@ from dp_service.queries.pairs import PairsRange
 from dp_service.queries.policy import read_policy
 from dp_service.queries.render.dialects import Dialect
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
+from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import Element
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.engine_queries import engine_query
 from tests.support.examples import long_but
-from tests.support.pairs_copies import START, UNTIL, Row, asked, make, policy_text, write
+from tests.support.pairs_copies import START, UNTIL, Row, asked, make, policy_text, questions, write
 
 DELTA = 4
 DOMAIN = f", domain: [e0, e1, e2, e3, e4, e5], delta: {DELTA}"
-MONTHS = [datetime.datetime(2024, month, 1, tzinfo=datetime.UTC) for month in range(1, 8)]
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,6 @@ class Met:
 
     resolution: Resolution
     counts: dict[Element, int]
-
-
-def questions(chosen: Random) -> list[HistogramQuery]:
-    """Return questions of some months, of all before one, and with an attribute."""
-    start, end = sorted(chosen.sample(MONTHS, 2))
-    ranges = [TimeRange(start, end), TimeRange(None, end)]
-    filters = [(), (In("country", ("FR", "US")),)]
-    return [
-        HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, each, time_range, k=3)
-        for each in filters
-        for time_range in ranges
-    ]
 
 
 def rows_with_gaps(seed: int) -> list[Row]:

@@ -168,6 +168,45 @@ def odd_rows(count: int) -> list[Row]:
     ]
 
 
+def nulls_in_pinot(policy: Policy, table: str) -> dict[str, int | float]:
+    """Return what Pinot's schema has to state for missing values, by column; without it an infinity stands for them."""
+    found = policy.table(table)
+    whole, number = (
+        (found.value(name) if found.values else found.quantile(name)).null_value
+        for name in ("whole", "number")
+    )
+    return {
+        **({} if whole is None else {"whole": int(whole)}),
+        **({} if number is None else {"number": float(number)}),
+    }
+
+
+def as_in_pinot(
+    policy: Policy, table: str, rows: Sequence[Row]
+) -> list[tuple[str | None, str | None, int, str]]:
+    """Return rows as Pinot stores them: a number of the policy, or an infinity, where a value is missing."""
+    nulls = nulls_in_pinot(policy, table)
+    stands = float(nulls.get("number", -math.inf))
+    return [
+        (
+            row.member,
+            row.text,
+            int(nulls.get("whole", 0)) if row.whole is None else row.whole,
+            _double(stands if row.number is None else row.number),
+        )
+        for row in rows
+    ]
+
+
+def _double(number: float) -> str:
+    """Return a number as Java reads it."""
+    return (
+        str(number)
+        if math.isfinite(number)
+        else {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(number)]
+    )
+
+
 def _least(table: Table) -> int:
     is_known = any(column.domain is not None for column in table.columns)
     return 1 if is_known or table.contributions is None else table.contributions.min_count

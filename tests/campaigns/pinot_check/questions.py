@@ -1,0 +1,162 @@
+"""Questions of each kind: Pinot counts what a reference in plain Python counts, or the question is refused."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.elements import days_of
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.structured import Measure
+from dp_service.queries.tables import Policy
+from dp_service.terms import MemberValue
+from pinot_connector.engines.base import EngineAnswer, Feature
+from pinot_connector.errors import EngineRefused
+from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
+from tests.campaigns.pinot_check.connector import FIRST_DAY, answered, refused, require_equal
+from tests.campaigns.pinot_check.rows import row
+from tests.support.engine_queries import engine_query
+from tests.support.queries import bucketing, drawing, lookups, quantiles, summing
+
+_UTC = datetime.UTC
+_START, _END = (
+    datetime.datetime(2023, 12, 20, 5, tzinfo=_UTC),
+    datetime.datetime(2024, 11, 2, 9, tzinfo=_UTC),
+)
+
+Asked = tuple[Resolution, Sequence[tuple[object, ...]]]
+"""A question, and the rows that the reference has for it."""
+
+
+@row
+def sums(cluster: CheckedCluster) -> str:
+    """Sums and averages are those of the reference, of halves, NaN, infinities and numbers beyond 2^53."""
+    _need_multistage(cluster)
+    asked: list[Asked] = []
+    rows = summing.odd_rows(500)
+    for place, (whole, number) in enumerate(zip(summing.WHOLES, summing.NUMBERS, strict=True)):
+        name = cluster.name_of(f"sums_{place}")
+        policy = summing.policy(whole=whole, number=number, table=name)
+        _filled_with_numbers(cluster, f"sums_{place}", policy, rows)
+        questions = [
+            summing.asked("number", "whole", by=by, table=name, measure=measure)
+            for by in ((), ("text",))
+            for measure in Measure
+        ]
+        asked += [(resolve(each, policy, now=0), summing.reference(each, policy, rows)) for each in questions]
+    return _compared(cluster, asked)
+
+
+@row
+def quantiles_of_members(cluster: CheckedCluster) -> str:
+    """Medians and quantiles find the cells of the reference, whichever value of a member counts."""
+    _need_multistage(cluster)
+    asked: list[Asked] = []
+    rows = summing.odd_rows(500)
+    for rule in MemberValue:
+        name = cluster.name_of(f"cells_{rule.value}")
+        policy = quantiles.policy(rule, table=name)
+        _filled_with_numbers(cluster, f"cells_{rule.value}", policy, rows)
+        questions = [
+            quantiles.asked(column, by, table=name)
+            for column in ("whole", "number")
+            for by in ((), ("text",))
+        ]
+        asked += [
+            (resolve(each, policy, now=0), quantiles.reference(each, policy, rows)) for each in questions
+        ]
+    return _compared(cluster, asked)
+
+
+@row
+def buckets(cluster: CheckedCluster) -> str:
+    """Days, weeks, months, quarters and years are those of Python's calendar, across changes of clocks."""
+    times = [_START + datetime.timedelta(hours=31 * step) for step in range(-3, 250)]
+    changes = (datetime.datetime(2024, month, day, 1, tzinfo=_UTC) for month, day in ((3, 31), (10, 27)))
+    times += [each + datetime.timedelta(hours=hours) for each in changes for hours in range(-3, 3)]
+    rows = [bucketing.Row(f"m{place}", at) for place, at in enumerate(times)]
+    table = cluster.create("buckets", {"member": "STRING", "text": "STRING", "at": "LONG"})
+    stored = [(each.member, each.text, bucketing.stored(each.at, "milliseconds")) for each in rows if each.at]
+    _upload(cluster, table, ("member", "text", "at"), stored)
+    policy = _named(bucketing.policy("milliseconds", contributions=""), table)
+    asked: list[Asked] = []
+    for length in BucketLength:
+        question = replace(bucketing.asked(length, _START, _END), table=table)
+        found = bucketing.counted(rows, length, (_START, _END), "Europe/Berlin", "milliseconds")
+        wanted = [(days_of(day), count) for day, count in found.items()]
+        asked.append((resolve(question, policy, now=bucketing.NOW), wanted))
+    return _compared(cluster, asked)
+
+
+@row
+def looked_up(cluster: CheckedCluster) -> str:
+    """Columns that the policy looks up count what the reference counts, with quotes, backslashes and many lengths."""
+    asked: list[Asked] = []
+    table = cluster.name_of("looked_up")
+    for kept in (False, True):
+        for bounded in (False, True):
+            policy, rows, questions = lookups.nasty(kept=kept, bounded=bounded)
+            if not asked:
+                cluster.create("looked_up", {"member": "STRING", "text": "STRING"})
+                _upload(cluster, table, ("member", "text"), [(each.member, each.text) for each in rows])
+            named = _named(policy, table)
+            for each in (replace(question, table=table) for question in questions):
+                wanted = lookups.expected(each, named, rows)
+                asked.append((resolve(each, named, now=drawing.NOW), wanted))
+    return _compared(cluster, asked)
+
+
+def _need_multistage(cluster: CheckedCluster) -> None:
+    if cluster.version < (1, 0):
+        raise CannotTryError("needs the multi-stage engine, and so Pinot 1.0")
+
+
+def _named(policy: Policy, name: str) -> Policy:
+    """Return the policy of one table for a table of this name."""
+    (table,) = policy.tables
+    return replace(policy, tables=(replace(table, name=name),))
+
+
+def _filled_with_numbers(
+    cluster: CheckedCluster, name: str, policy: Policy, rows: Sequence[summing.Row]
+) -> None:
+    kinds = {"member": "STRING", "text": "STRING", "whole": "LONG", "number": "DOUBLE"}
+    nulls = summing.nulls_in_pinot(policy, cluster.name_of(name))
+    table = cluster.create(name, kinds, nulls=nulls)
+    _upload(cluster, table, summing.Row._fields, summing.as_in_pinot(policy, table, rows))
+
+
+def _upload(
+    cluster: CheckedCluster, table: str, names: Sequence[str], rows: Sequence[Sequence[object]]
+) -> None:
+    """Put rows into four segments, so that members are on every server."""
+    stored = [{**dict(zip(names, each, strict=True)), "day": FIRST_DAY} for each in rows]
+    for part in range(4):
+        cluster.upload(table, str(part), stored[part::4])
+    cluster.wait_for_rows(table, len(rows))
+
+
+def _compared(cluster: CheckedCluster, asked: Sequence[Asked]) -> str:
+    """Compare each answer with the reference's rows, and try that an old version is not even asked."""
+    refusals = 0
+    with closing(cluster.engine()) as engine:
+        for resolution, wanted in asked:
+            query = engine_query(resolution, "pinot")
+            if Feature.PINOT_MULTISTAGE in query.requires and cluster.version < (1, 0):
+                with refused(EngineRefused, "a question that needs the multi-stage engine"):
+                    engine.check(query)
+                refusals += 1
+                continue
+            by = ", ".join(each.name for each in resolution.query.dimensions) or "all"
+            require_equal(sorted(wanted, key=repr), _rows_of(answered(engine, query)), f"other rows by {by}")
+    return f"{len(asked) - refusals} questions" + (f", {refusals} refused by name" if refusals else "")
+
+
+def _rows_of(answer: EngineAnswer) -> list[tuple[Any, ...]]:
+    firsts = (answer.first_counts,) if answer.first_counts else ()
+    columns = (*answer.elements, answer.counts, *firsts, *answer.sums)
+    return sorted(zip(*columns, strict=True), key=repr)
