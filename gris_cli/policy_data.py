@@ -19,7 +19,16 @@ from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, TauIs, ValueColumn
 from dp_service.terms import BoundedBy, ColumnType
-from gris_cli.policy_promises import ASSUMED_BOUND, Promise, is_size, largest_keys, names_of, sizes
+from gris_cli.policy_promises import (
+    ASSUMED_BOUND,
+    ONE_VALUE,
+    Promise,
+    is_size,
+    largest_keys,
+    names_of,
+    of_one_value,
+    sizes,
+)
 from gris_cli.policy_rows import parameter_of, rows_of_members, value_of
 from gris_cli.policy_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
 from gris_cli.policy_values import Clamped, clamped, unusable
@@ -270,6 +279,10 @@ def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[P
             (*_most(connection, table, each, elements), names_of(each)) for each in largest_keys(table)
         )
         yield Promise(ASSUMED_BOUND, contributions.delta_0, found, names, members)
+    for column in of_one_value(table):
+        values = _Counted("count(DISTINCT element)", "member", 1)
+        found, members = _most(connection, table, (column,), values)
+        yield Promise(ONE_VALUE, 1, found, column.name, members)
     if contributions is not None and contributions.sums is not None:
         for key, promised, counted in sizes(table, contributions.sums, "duckdb"):
             found = _number(connection, table, counted)

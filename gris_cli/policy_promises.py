@@ -23,6 +23,7 @@ from gris_cli.policy_reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
 ASSUMED_BOUND = "contributions.delta_0"
+ONE_VALUE = "contributions.totals.one_value"
 _SIZES = "contributions.sums."
 
 
@@ -31,8 +32,9 @@ class Promise:
     """A promise of the policy that nothing checks when a question is asked, and what the data hold.
 
     Attributes:
-        key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.delta_0`, or a size of the
-            table, `contributions.sums.max_members` or `contributions.sums.max_rows`.
+        key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.delta_0`,
+            `contributions.totals.one_value`, or a size of the table, `contributions.sums.max_members` or
+            `contributions.sums.max_rows`.
         promised: The most that a member, or the table, may have.
         found: The most that a member has: values of the column, rows in one element of `column`, or elements. Of a
             size, what the table has.
@@ -109,6 +111,8 @@ def _promises(engine: Engine, table: Table, currency: Currency) -> Iterator[Prom
             (_most(engine, table, each, currency, rows=False), names_of(each)) for each in largest_keys(table)
         )
         yield _promise(ASSUMED_BOUND, contributions.delta_0, found, columns)
+    for column in of_one_value(table):
+        yield _promise(ONE_VALUE, 1, _most(engine, table, (column,), currency, rows=False), column.name)
     if contributions is not None and contributions.sums is not None:
         for key, promised, counted in sizes(table, contributions.sums, engine.dialect):
             yield _promise(key, promised, _size(engine, table, counted), "")
@@ -124,6 +128,13 @@ def sizes(table: Table, sums: Sums, dialect: str) -> Iterator[tuple[str, int, st
 def is_size(key: str) -> bool:
     """Return whether a promise is about the size of a table."""
     return key.startswith(_SIZES)
+
+
+def of_one_value(table: Table) -> Iterator[Column]:
+    """Yield the columns of which a member has one value, as totals promise; a kept NULL is a value."""
+    totals = None if table.contributions is None else table.contributions.totals
+    if totals is not None:
+        yield from (column for column in table.columns if column.name in totals.one_value)
 
 
 def largest_keys(table: Table) -> Iterator[tuple[Column, ...]]:

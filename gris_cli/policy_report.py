@@ -34,7 +34,7 @@ from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_count, format_exact
-from gris_cli.policy_promises import is_size
+from gris_cli.policy_promises import ONE_VALUE, is_size
 from gris_cli.printing import console_of_width, print_json, printable, say
 
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ def _format_promise(promise: Promise) -> str:
     what = f"rows in one element of {promise.column}"
     if promise.key.endswith("delta"):
         what = "values"
+    elif promise.key == ONE_VALUE:
+        what = f"values of {promise.column}"
     elif promise.key.startswith("contributions"):
         what = f"elements of {promise.column}"
     held = f"{promise.key} {promise.promised}: no member has more than {promise.found} {what}"

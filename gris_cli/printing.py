@@ -94,6 +94,12 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
         say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
     if (totals := totals_table(result, MAX_ROWS)) is not None:
         console.print(totals)
+        if len(result.totals or ()) > MAX_ROWS:
+            say(
+                console,
+                "",
+                f"the first {MAX_ROWS} of {len(result.totals or ())} totals; --json has all of them",
+            )
     say(console, "", format_ending(result))
     say(console, "shown", format_lowered_k(result))
     say(console, "counts", format_clipping(result.parameters))

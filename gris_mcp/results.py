@@ -94,7 +94,9 @@ class AnswerTotal(BaseModel):
     count: int
     interval: Interval
     values: list[Value] = Field(description="Its sums, in the order of value_names.")
-    other_count: int = Field(description="The total less the rows of it; noisy, so it may be negative.")
+    other_count: int = Field(
+        description="The total less all rows of it in the answer, also those left out here; it may be negative."
+    )
     other_interval: Interval
     other_values: list[Value]
 
@@ -112,6 +114,7 @@ class Answer(BaseModel):
     totals_by: str | None = Field(description="Data: the column that totals are of; null: there are none.")
     totals_count: str | None = Field(description="What totals count: rows, members or contributions.")
     totals: list[AnswerTotal]
+    totals_left_out: int = Field(description="How many further totals the answer has.")
     confidence: float
     intervals_mean: str
     rank_errors: list[float] = Field(description="Of quantiles: within how many members their ranks are.")
@@ -187,6 +190,7 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
         totals_by=None if result.parameters.totals is None else result.parameters.totals.column,
         totals_count=None if result.parameters.totals is None else result.parameters.totals.counted.value,
         totals=[_total(each) for each in (result.totals or ())[:most_rows]],
+        totals_left_out=max(0, len(result.totals or ()) - most_rows),
         confidence=result.confidence,
         intervals_mean=descriptions.INTERVALS[result.interval_kind.value],
         rank_errors=list(map(float, result.rank_errors)),

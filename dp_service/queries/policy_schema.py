@@ -117,7 +117,10 @@ def exact_share(value: object) -> Fraction:
     """Return the number that a decimal text or a fraction such as 7/20 denotes, exactly."""
     if isinstance(value, str) and _RATIO.fullmatch(value):
         return Fraction(value)
-    return exact_decimal(value)
+    try:
+        return exact_decimal(value)
+    except ValueError:
+        raise ValueError("expected a fraction such as 1/4, or a decimal number such as 0.15") from None
 
 
 @cache

@@ -182,7 +182,11 @@ def _check_grouping(node: exp.Expr | None, selection: Selection, scope: Scope) -
 
 
 def _check_totals(totals_by: str | None, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
-    """Refuse to order and cut a list with totals: SQL would mix them with the elements."""
+    """Refuse to order and cut a list with totals, for SQL would mix them with the elements, and to filter it."""
+    if totals_by is not None and exp.Having in clauses:
+        raise QuestionError(
+            "sql", "HAVING is not accepted beside GROUPING SETS: totals are beside a whole list"
+        )
     for kind, name in ((exp.Order, "ORDER BY"), (exp.Limit, "LIMIT")):
         if totals_by is not None and kind in clauses:
             raise QuestionError(

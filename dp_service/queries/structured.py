@@ -380,7 +380,8 @@ class HistogramQuery:
         _require(
             len(self.dimensions) == DRILL_DOWN_DIMENSIONS and self.totals_by in self.dimensions,
             "totals_by",
-            "expected one of exactly two columns to group by: totals add up over the other one",
+            f"expected one of exactly two columns to group by, got {', '.join(self.dimensions) or 'none'}: totals add "
+            "up over the other one",
         )
         _require(
             not self.quantiles, "totals_by", "expected none beside quantiles: those of parts do not add up"

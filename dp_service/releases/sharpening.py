@@ -132,7 +132,7 @@ def sharpened_question(
     if base is None:
         raise _refused(
             "only counts of two looks, or of a known domain with bounded contributions, can be sharpened: not sums, "
-            "and not counts relative to a total"
+            "not counts beside totals, and not counts relative to a total"
         )
     if parameters.listing is not None:
         raise _refused(

@@ -7,7 +7,7 @@ the release names. Everything else here follows from what was released.
 Intervals of a total are plain: nothing selects it, and its noise is independent of what selects the elements. *Other*
 is the total less the counts of the j elements that are shown of it. Its interval has the total at alpha / 2 and each of
 the elements, given that it is shown, at alpha / (2 j): all of them cover together with probability 1 - alpha, and then
-so does the difference of their ends.
+so does the difference of their ends. Where none is shown, what is left is the total, with its interval.
 """
 
 from __future__ import annotations
@@ -214,7 +214,11 @@ class _Parts:
 
     def other_ends(self, of_totals: _Intervals, of_rows: _Intervals) -> Iterator[tuple[int, int]]:
         """Yield the ends of what is left of each total."""
-        totals = of_totals(self.alpha / 2, self.places)
+        halves, wholes = of_totals(self.alpha / 2, self.places), of_totals(self.alpha, self.places)
+        # If nothing of it is shown, a total is left as it is.
+        totals = [
+            half if rows else whole for half, whole, rows in zip(halves, wholes, self.rows, strict=True)
+        ]
         found: dict[int, tuple[int, int]] = {}
         for size in {len(rows) for rows in self.rows if rows}:
             asked = [row for rows in self.rows if len(rows) == size for row in rows]

@@ -263,6 +263,9 @@ def test_over_a_known_domain_all_totals_are_shown(client: PrivateClient) -> None
         "known", ["article", "country"], 2, measure="events", sums=["paid"], totals_by="country"
     )
     assert list(shown_totals(result)) == ["A", "B", "C", "Z"]
+    for each in result.totals or ():
+        is_whole = each.value not in [row.element[1] for row in result.rows]
+        assert is_whole is (each.interval == each.other_interval)
     numbers = counted("events")
     over = {
         str(country): numbers[str(country), str(article)]
@@ -320,6 +323,9 @@ def test_every_surface_says_the_same(client: PrivateClient, capsys: pytest.Captu
     assert f"total of {first.value}: count {first.noisy_count}" in "\n".join(notes(result, len(result.rows)))
     answer = answer_of(result)
     assert (answer.totals_by, answer.totals_count) == ("country", "rows")
+    assert [len(result.totals) - most for most in (1, 2)] == [
+        answer_of(result, most).totals_left_out for most in (1, 2)
+    ]
     assert [(each.value, each.count, each.other_count) for each in answer.totals] == [
         (each.value, each.noisy_count, each.other_count) for each in result.totals
     ]
@@ -372,6 +378,7 @@ def test_tables_without_totals_are_refused(client: PrivateClient, table: str, ex
         ("country, GROUPING SETS ((country, article), (country))", "is not accepted|expected GROUPING SETS"),
         ("GROUPING SETS ((country, article), (country)) ORDER BY COUNT(*) DESC", "ORDER BY is not accepted"),
         ("GROUPING SETS ((country, article), (country)) LIMIT 3", "LIMIT is not accepted"),
+        ("GROUPING SETS ((country, article), (country)) HAVING COUNT(*) > 3", "HAVING is not accepted"),
     ],
 )
 def test_other_groups_of_sql_are_refused_by_name(client: PrivateClient, grouped: str, expected: str) -> None:
