@@ -19,7 +19,7 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery, Measure
 from dp_service.queries.tables import Column, Currency, Nulls, Policy, Sums, Table, TauIs
 from dp_service.terms import BoundedBy
-from gris_cli.policy_reads import reads_of
+from gris_cli.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
 ASSUMED_BOUND = "contributions.delta_0"

@@ -20,7 +20,7 @@ from dp_service.queries.render.sums import conditions_of_use, measures, usable_c
 from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
 from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction, ValueType
-from gris_cli.policy_rows import rows_of_members
+from gris_cli.policy.rows import rows_of_members
 from pinot_connector.engines.parquet import quoted
 
 _DUCKDB = DIALECTS["duckdb"]
