@@ -23,6 +23,7 @@ from fractions import Fraction
 from dp_service.bounding.order import table_salt
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import (
@@ -47,7 +48,7 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
-from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, ValueColumn, ValueNulls
+from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds

@@ -19,8 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dp_service.parameters.release import Listing, ReleaseParameters
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import CanonicalQuery, QueryBucket, canonicalise, summed_columns
+from dp_service.queries.columns import Column, Operator, ValueColumn
 from dp_service.queries.contributions import (
     MAXIMUM_ROWS,
     PreparedCopy,
@@ -48,10 +50,9 @@ from dp_service.queries.structured import (
 )
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
-from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
+from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Stream
 from dp_service.queries.totals import releasing_totals
-from dp_service.release_parameters import Listing, ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 

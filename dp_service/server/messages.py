@@ -14,6 +14,9 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.bounded import Shift
 from dp_service.mechanisms.parameters import Cost
+from dp_service.parameters.aggregates import SummedValue
+from dp_service.parameters.contributions import LooksBefore
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries import structured
 from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import date_of, days_of
@@ -23,7 +26,6 @@ from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.resolution import ClosedStream
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, CompleteBy, TimeUnit
-from dp_service.release_parameters import LooksBefore, ReleaseParameters, SummedValue
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of

@@ -9,8 +9,8 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.resolution import Resolution
-from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.expected_accuracy import expected_accuracy
 from dp_service.releases.identity import keyed_data_version, names_tag

@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.tables import (
-    Column,
-    Contributions,
-    QuantileColumn,
-    Table,
-    ValueColumn,
-)
+from dp_service.queries.table_contributions import Contributions
+from dp_service.queries.tables import Table
 from dp_service.queries.times import Stream, TimeColumn
 from dp_service.values.cells import Grid as PublicGrid
 

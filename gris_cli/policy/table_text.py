@@ -8,21 +8,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.tables import (
-    Choice,
-    Column,
-    Contributions,
-    Names,
-    OfferedMeasure,
-    Policy,
-    QuantileColumn,
-    Table,
-    TauIs,
-    Totals,
-    ValueColumn,
-    ValueNulls,
-)
+from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
+from dp_service.queries.tables import OfferedMeasure, Policy, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy
 from dp_service.values.cells import Grid as PublicGrid
