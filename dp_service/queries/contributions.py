@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from dp_service.bounding import relative_counts
 from dp_service.bounding.order import table_salt
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
-from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_contributions import ONE_PERIOD

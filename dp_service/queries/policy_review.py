@@ -13,7 +13,7 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, QuantileSchema, TableSchema, ValueSchema
-from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
+from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.structured import Value
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table, TauIs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, Restriction
 from dp_service.queries.columns import Column
 from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written
 from dp_service.queries.pairs_manifest import NO_PERIOD, PERIOD_COLUMN, PREVIOUS_COLUMN

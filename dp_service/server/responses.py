@@ -20,7 +20,8 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import IntervalKind, Released, Shown, Total
 from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket
-from dp_service.server.messages import cost_message, element_columns, parameters_message
+from dp_service.server.messages import cost_message, element_columns
+from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.quantile_messages import chosen_cells, quantile_values
 from dp_service.server.totals_messages import kept_totals_message, shown_totals_message, totals_parameters
 

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import duckdb
 
-from dp_service.queries.canonical import CanonicalQuery, canonicalise
+from dp_service.queries.canonical import canonicalise
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS

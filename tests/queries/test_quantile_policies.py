@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy

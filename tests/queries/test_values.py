@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve

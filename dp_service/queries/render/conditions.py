@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from dp_service.queries.canonical import (
+from dp_service.queries.canonical_query import (
     CanonicalQuery,
     OrdinalRestriction,
     QueryBucket,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dp_service.queries.canonical import CanonicalQuery
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.policy_schema import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
