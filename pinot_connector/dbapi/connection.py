@@ -299,10 +299,10 @@ class Cursor:
     def nextset(self) -> bool | None:
         """Goes on to the next result set: of a question for totals, each with what the elements leave of it ("other").
 
-        Rows that were not fetched are dropped. Nothing is asked or charged.
+        Rows of this one that were not fetched are then dropped. Nothing is asked or charged.
 
         Returns:
-            True, or None if there is no other result set.
+            True; None if there is no other result set, and this one stays.
 
         Raises:
             InterfaceError: there is no result, or the cursor is closed.

@@ -61,11 +61,14 @@ async def test_a_form_asks_for_totals_and_its_answer_shows_them_apart(ana: Perso
         assert f"{row['topic']} {row['count']} {numbers}" in answer.text
 
 
-async def test_totals_asked_for_in_sql_are_shown_too(ana: Person) -> None:
-    """The field for SQL takes GROUPING SETS."""
-    answer = await ana.send((await ana.priced(sql=SQL)).form("/answer"))
+async def test_totals_asked_for_in_sql_are_shown_too_and_again_after_a_new_log_in(visitors: Visitors) -> None:
+    """The field for SQL takes GROUPING SETS, and the gateway's list keeps totals."""
+    first = await visitors.analyst("tia")
+    answer = await first.send((await first.priced(sql=SQL)).form("/answer"))
     assert "total of topic contributions" in answer.text
-    assert (await ana.get(f"{answer.response.url.path}/totals.csv")).status == 200
+    file = f"{answer.response.url.path}/totals.csv"
+    again = await (await visitors.analyst("tia")).get(file)
+    assert (again.status, again.html) == (200, (await first.get(file)).html)
 
 
 async def test_wrong_totals_are_named_and_the_form_keeps_them(ana: Person) -> None:
