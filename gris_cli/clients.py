@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.caching import cache_directory
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
-from gris_cli.examples import find_examples, locations_of, require_tables, service_files
+from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
@@ -266,6 +266,7 @@ def _key_of(flags: ConnectionFlags) -> Path:
 # What budget_service says of a ledger that another process has.
 _OWNED_LEDGER = "one process owns a ledger"
 DATA_SUFFIXES = frozenset({".parquet", ".duckdb", ".db"})
+_MANIFEST_SUFFIX = ".json"
 
 
 def duckdb_engine(tables: dict[str, Path]) -> Engine:
@@ -367,20 +368,46 @@ def _engine(flags: ConnectionFlags) -> Engine:
         case EngineName.SPARK:
             return spark_engine(flags.spark, _locations(flags))
         case EngineName.DUCKDB:
-            return duckdb_engine(data_files(_locations(flags)))
+            return duckdb_engine(_files(flags))
 
 
-def data_files(locations: Mapping[str, str]) -> dict[str, Path]:
-    """Return the files of tables.
+def _files(flags: ConnectionFlags) -> dict[str, Path]:
+    """Return the files of tables and copies; a copy is where the policy has its manifest, unless `--data` names it."""
+    locations = _locations(flags)
+    if not flags.embedded:
+        # The services have the policy: which of the names are those of copies is not known here.
+        return data_files(locations, copies=locations)
+    files = service_files(flags.policy, flags.budget_config, flags.examples)
+    return files_and_copies(files.policy, locations)
+
+
+def files_and_copies(policy: Path, locations: Mapping[str, str]) -> dict[str, Path]:
+    """Return the files of tables and, beside each, of the pairs copy that the policy names for it.
+
+    Raises:
+        typer.BadParameter: The policy has faults, a file is not there, or is not of a kind that DuckDB reads.
+    """
+    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+
+    if not locations:
+        return {}
+    found = policy_of(policy)
+    beside = [table.prepared for table in found.tables if table.name in locations and table.prepared]
+    of_policy = {each.table: str(each.path) for each in beside}
+    return data_files({**of_policy, **locations}, copies=copies_of(found))
+
+
+def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) -> dict[str, Path]:
+    """Return the files of tables. Those of `copies` may be manifests of pairs copies.
 
     Raises:
         typer.BadParameter: One is not there, or not of a kind that DuckDB reads.
     """
     files = {table: Path(location) for table, location in locations.items()}
-    for path in files.values():
+    for table, path in files.items():
         if not path.is_file():
             raise typer.BadParameter(f"--data: there is no file {path}")
-        if path.suffix not in DATA_SUFFIXES:
+        if path.suffix not in DATA_SUFFIXES and not (table in copies and path.suffix == _MANIFEST_SUFFIX):
             raise typer.BadParameter(
                 f"--data: {path} must be Parquet (.parquet) or DuckDB (.duckdb, .db); gris policy draft --data {path} "
                 "says how to make Parquet of it"

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from dp_service.queries.tables import Policy, PreparedPairs
 
 COFACTS = "cofacts_feedback"
 ONLINE_RETAIL = "online_retail"
@@ -110,7 +114,7 @@ def locations_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def require_tables(policy: Path, tables: Collection[str]) -> None:
-    """Check that a policy lists the tables of `--data`: without that, no question could be about them.
+    """Check that a policy lists the tables of `--data`, or names them as pairs copies: no question could need others.
 
     Raises:
         typer.BadParameter: The policy has faults, or does not list a table; the message names the table.
@@ -119,10 +123,17 @@ def require_tables(policy: Path, tables: Collection[str]) -> None:
 
     if not tables:
         return
-    listed = [table.name for table in policy_of(policy).tables]
+    found = policy_of(policy)
+    listed = [table.name for table in found.tables]
     for table in tables:
-        if table not in listed:
+        if table not in listed and table not in copies_of(found):
             raise typer.BadParameter(
                 f"--data {table}: the policy {policy} lists no such table, only {', '.join(listed)}; "
                 "--policy FILE names yours"
             )
+
+
+def copies_of(policy: Policy) -> dict[str, PreparedPairs]:
+    """Return the pairs copy of each table that a policy names one for, by the copy's name."""
+    found = (table.prepared for table in policy.tables)
+    return {each.table: each for each in found if each is not None}

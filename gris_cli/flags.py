@@ -269,7 +269,7 @@ class ConnectionFlags:
         list[str],
         typer.Option(
             metavar="TABLE=PATH",
-            help="A file for DuckDB; for Spark a path, or catalog:NAME. Repeatable.",
+            help="A file for DuckDB (of a pairs copy manifest.json); for Spark a path, or catalog:NAME. Repeatable.",
         ),
     ] = field(default_factory=list)
     spark: SparkFlag = DEFAULT_SPARK

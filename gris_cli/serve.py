@@ -16,7 +16,7 @@ from gris_cli.examples import ServiceFiles, locations_of, require_tables, servic
 from gris_cli.flags import DEFAULT_DIRECTORY, JsonFlag
 
 if TYPE_CHECKING:
-    from dp_service.queries.tables import Policy
+    from dp_service.queries.tables import Table
     from pinot_connector.embedded import EmbeddedServices
 
 LOOK_SECONDS = 0.5
@@ -60,13 +60,13 @@ def serve(  # noqa: PLR0917 - typer calls it by name
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
     from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.clients import data_files  # noqa: PLC0415
+    from gris_cli.clients import files_and_copies  # noqa: PLC0415
     from pinot_connector.embedded import EmbeddedServices, Ports  # noqa: PLC0415
 
     files = service_files(policy, budget_config, examples)
     locations = locations_of(data)
     require_tables(files.policy, locations)
-    tables = data_files(locations)
+    tables = files_and_copies(files.policy, locations)
     _require_kept(files.policy, tables)
     _require_free({"--dp-port": dp_port, "--budget-port": budget_port, "--admin-port": admin_port})
     stopped = threading.Event()
@@ -171,7 +171,7 @@ def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str,
         "GRIS_RELEASES": str(services.releases_file),
     }
     policy = policy_of(files.policy)
-    questions = [_question(policy, table, path) for table, path in tables.items()]
+    questions = [first_question(table, tables) for table in policy.tables if table.name in tables]
     return _Commands(
         {name: value for name, value in environment.items() if value}, questions or ["gris catalog"]
     )
@@ -191,11 +191,17 @@ def _some_account(path: Path) -> str:
     return "/".join("ana" if segment == "*" else segment for segment in found.path)
 
 
-def _question(policy: Policy, table: str, path: Path) -> str:
-    """Return the command of a first question: the largest elements of the first column that may be grouped by."""
-    named = policy.table(table)
-    column = next((each.name for each in named.usable_columns if each.group_by), None)
+def first_question(table: Table, files: dict[str, Path]) -> str:
+    """Return the command of a first question: the largest elements of the first column that may be grouped by.
+
+    Args:
+        table: The table of the question.
+        files: The files of tables and copies.
+    """
+    column = next((each.name for each in table.usable_columns if each.group_by), None)
     if column is None:
         return "gris catalog"
-    data = shlex.quote(f"{table}={path.resolve()}")
-    return f"gris ask --data {data} --table {table} --by {column} --k {SHOWN}"
+    # The pairs copy may answer, which only the services know.
+    names = [table.name] if table.prepared is None else [table.name, table.prepared.table]
+    data = " ".join(f"--data {shlex.quote(f'{name}={files[name].resolve()}')}" for name in names)
+    return f"gris ask {data} --table {table.name} --by {column} --k {SHOWN}"

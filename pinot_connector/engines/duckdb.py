@@ -191,7 +191,8 @@ class DuckDBEngine:
             return self._files[table]
         except KeyError:
             raise EngineRefused(
-                f"the engine has no such table: {table}; it has {', '.join(self._files) or 'none'}"
+                f"the engine has no such table: {table}; it has {', '.join(self._files) or 'none'}. If it is a pairs "
+                "copy that the policy names, give it the path of its manifest.json"
             ) from None
 
     def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
