@@ -39,6 +39,8 @@ _MECHANISMS = {
     Mechanism.BOUND_MOMENTS: "Gaussian noise on every count and sum of bounded contributions, in one release",
     Mechanism.QUANTILE_GUMB: "the exponential mechanism over the cells of a public grid, once for each quantile",
 }
+# How dp_service's sentences on pairs copies begin.
+_OF_COPIES = ("The prepared copy ", "Members whose attribute changed ")
 _COUNT_NOISES = {
     CountNoise.NONE: "no noise",
     CountNoise.DISCRETE_LAPLACE: "discrete Laplace noise of scale",
@@ -378,3 +380,8 @@ def format_count(number: int, what: str) -> str:
 
 def _format_number(value: Fraction) -> str:
     return f"{float(value):g}"
+
+
+def format_copy(explanation: Explanation) -> str:
+    """Return that a pairs copy answers in the place of the table, empty if none does."""
+    return " ".join(each for each in explanation.sentences if each.startswith(_OF_COPIES))

@@ -27,6 +27,7 @@ from gris_cli.formatting import (
     format_aggregate,
     format_clipping,
     format_contributions,
+    format_copy,
     format_cut_intervals,
     format_ending,
     format_expected_prices,
@@ -171,6 +172,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
     for share in explanation.shares:
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
+    say(console, "prepared", format_copy(explanation))
     say(console, "shown", format_lowered_k(explanation))
     say(console, "counts", format_clipping(explanation.parameters))
     if explanation.parameters.quantiles is None:

@@ -11,7 +11,7 @@ from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import Table
+from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import Stream, TimeColumn
 from dp_service.values.cells import Grid as PublicGrid
 
@@ -53,9 +53,22 @@ def _plain_table(table: Table) -> dict[str, Any]:
             if table.contributions is None
             else {"contributions": _plain_contributions(table.contributions)}
         ),
+        **({} if table.prepared is None else {"prepared": _plain_prepared(table.prepared)}),
         "columns": [_plain_column(column, table) for column in table.usable_columns],
         **({"values": [_plain_value(value) for value in table.values]} if table.values else {}),
         **({"quantiles": list(map(_plain_quantiles, table.quantiles))} if table.quantiles else {}),
+    }
+
+
+def _plain_prepared(prepared: PreparedPairs) -> dict[str, Any]:
+    held = prepared.manifest
+    return {
+        "table": prepared.table,
+        "elements": list(held.elements),
+        "attributes": list(held.attributes),
+        "first_attributes": held.first_attributes,
+        "calendar": held.calendar,
+        "until": held.end.isoformat(),
     }
 
 
@@ -146,6 +159,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
         "delta": column.delta_within(restricted=True),
         "published": _plain_publication(column),
         "filter": sorted(table.operators(column)),
+        **({"attribute": True} if column.attribute else {}),
         **({} if column.lookup is None else {"looked_up_by": column.lookup.key.name}),
     }
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
-from dp_service.queries.tables import OfferedMeasure, Policy, Table, TauIs
+from dp_service.queries.tables import OfferedMeasure, Policy, PreparedPairs, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy
 from dp_service.values.cells import Grid as PublicGrid
@@ -40,6 +40,7 @@ def print_table(console: Console, table: Table) -> None:
         say(console, "quantiles", _format_quantiles(column))
     say(console, "time", _format_time(table.time) + _format_buckets(table))
     say(console, "asked again", _format_consistency(table))
+    say(console, "prepared", _format_prepared(table.prepared))
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "type", "group by", "filter"):
         grid.add_column(head)
@@ -51,7 +52,7 @@ def print_table(console: Console, table: Table) -> None:
 def _cells(column: Column, table: Table) -> tuple[str, ...]:
     return (
         column.name,
-        column.type,
+        f"{column.type}, attribute" if column.attribute else column.type,
         _format_grouping(column, table),
         ", ".join(sorted(table.operators(column))) or "-",
     )
@@ -209,3 +210,16 @@ def _format_stream(stream: Stream | None) -> str:
 def _format_consistency(table: Table) -> str:
     version = "of the declared version" if table.data_version else "of one version"
     return f"{table.consistency}, on data {version}"
+
+
+def _format_prepared(prepared: PreparedPairs | None) -> str:
+    """Return what the pairs copy holds, empty if there is none."""
+    if prepared is None:
+        return ""
+    held = prepared.manifest
+    first = ", each the first that a member had" if held.first_attributes else ""
+    attributes = f", with {', '.join(held.attributes)}{first}" if held.attributes else ""
+    return (
+        f"{prepared.table} has a row for each member, {', '.join(held.elements)} and {held.calendar} before "
+        f"{held.end.isoformat()}{attributes}; it answers the questions of whole periods that it can"
+    )

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -337,3 +338,38 @@ def test_the_first_question_that_serve_prints_names_the_copy_too(copied: Path) -
     assert first_question(policy_of(policy).table("visits"), files) == (
         f"gris ask --data visits={visits} --data visits_pairs={copy} --table visits --by country --k 5"
     )
+
+
+def test_people_are_told_that_a_copy_answers_and_of_which_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """By `gris explain`, with what a condition on a changed attribute means, and by `gris policy check`."""
+    rows = [*pairs_copies.random_rows(2000, 7), ("m01", "e0", "XX", pairs_copies.START)]
+    visits = pairs_copies.write(tmp_path / "visits.parquet", rows)
+    pairs_copies.make(visits, tmp_path / "copy", replace(pairs_copies.asked(), first_attributes=True))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(pairs_copies.policy_text("copy/manifest.json"))
+    own = ("--embedded", "--policy", str(policy), "--directory", str(tmp_path / "state"))
+    question = (
+        "--sql",
+        "SELECT what, COUNT(DISTINCT who) AS n FROM visits WHERE day < '2024-07-01' {}"
+        "GROUP BY what ORDER BY n DESC LIMIT 2",
+    )
+    first = "Members whose attribute changed are counted by the value that they had first"
+    for condition, is_of_attribute in (("", False), ("AND country = 'FR' ", True)):
+        assert main(["explain", *own, question[0], question[1].format(condition)]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert "The prepared copy visits_pairs answers for visits" in told
+        assert (first in told) is is_of_attribute
+    assert main(["policy", "check", str(policy)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "visits_pairs has a row for each member, what and month before 2024-07-01, with country, each the first"
+        in told
+    )
+    assert "string, attribute" in told
+    assert main(["policy", "check", str(policy), "--json"]) == 0
+    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    assert table["prepared"]["attributes"] == [
+        each["name"] for each in table["columns"] if each.get("attribute")
+    ]
