@@ -12,7 +12,7 @@ import typer
 from dp_service.queries.times import Refresh, first_day
 from gris_cli.bound.pairs import pairs_copy
 from gris_cli.bound.pairs_folder import PairsMade
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import Copying, require_unbounded
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.bound.source import Columns, InputError
 from gris_cli.printing import console_of_width, print_json, say
@@ -78,6 +78,7 @@ def _made(source: str, folder: Path, asked: Copying, spark: str | None) -> Pairs
         from gris_cli.bound.pairs_on_spark import pairs_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    require_unbounded(Path(source))
     return pairs_copy_on_spark(source, folder, asked, spark)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -21,6 +22,7 @@ from dp_service.queries.pairs_manifest import OWN_COLUMNS, PERIOD_COLUMN, LeftOu
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.times import start_of_day
 from gris_cli.bound.source import ELEMENT_TYPES, TIMESTAMP_TYPES, Columns, InputError, open_rows
+from pinot_connector.engines.bounded_copy import states_bound
 from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, literal, quoted
 
 FRESH = "fresh"
@@ -29,6 +31,10 @@ PRESENT = "present"
 """The view of the rows that a copy has already."""
 FIRST_TIME = "first_time"
 """When a member was first seen with an element and attributes, in `FRESH`, if first attributes are kept."""
+_BOUNDED = (
+    "it is a bounded copy, as gris bound --out makes it, and may lack rows of its table: expected the table itself, "
+    "for which the pairs copy will answer"
+)
 # What the tool's own tables call their columns.
 RESERVED = (
     *OWN_COLUMNS,
@@ -108,20 +114,22 @@ def open_pairs(
         held_before: The first day after what the copy holds, None: there is none yet.
 
     Raises:
-        InputError: See `open_rows`; or an attribute cannot be one, or the input is not Parquet.
+        InputError: See `open_rows`; or an attribute cannot be one, or the input is not Parquet, or is a bounded copy.
     """
     if source.suffix.lower() != ".parquet":
         raise InputError("expected a Parquet file: the days of a CSV file are texts")
     columns, attributes, until = asked.columns, asked.attributes, asked.until
     since = held_before if asked.new_only else None
     open_rows(connection, source, columns, lambda types: _since(types, columns, since))
+    require_unbounded(source)
     types = columns_of(connection, source)
     check_columns(types, columns, attributes)
     require_plain_midnights(columns, until)
     missing = null_member(types[columns.member], asked.null_member)
     conditions = _conditions(types, columns, missing, until)
     read = f"read_parquet({literal(escape(str(source)))}, hive_partitioning = false, file_row_number = true)"
-    rows = f"(SELECT rows.* FROM {read} AS rows WHERE {_since(types, columns, since)})"  # noqa: S608
+    chosen = f"SELECT {_columns(types, columns)} FROM {read} AS rows"  # noqa: S608 - names are quoted
+    rows = f"({chosen} WHERE {_since(types, columns, since)})"
     counts = connection.execute(
         f"SELECT count(*), {_left_out(conditions)} FROM {rows} AS given"  # noqa: S608 - names are quoted
     ).fetchone()
@@ -139,18 +147,44 @@ def open_pairs(
     return Opened(statement, types, missing, number, LeftOut(*missing_counts), still_open)
 
 
+def require_unbounded(source: Path) -> None:
+    """Raise InputError if files of this machine say that they are a bounded copy; others are not looked at."""
+    with suppress(duckdb.Error), duckdb.connect() as connection:
+        # What cannot be read is refused by who reads it.
+        if source.exists() and states_bound(connection, source):
+            raise InputError(_BOUNDED)
+
+
+def _columns(types: dict[str, str], columns: Columns) -> str:
+    """Write all columns of `rows`, with times in microseconds.
+
+    A question compares nanoseconds as they are, and a cast would round them up, into the next period.
+    """
+    if types[columns.period] != "TIMESTAMP_NS":
+        return "rows.*"
+    time = quoted(columns.period)
+    number = f"epoch_ns(rows.{time})"
+    floored = f"make_timestamp({number} // 1000 - CASE WHEN {number} % 1000 < 0 THEN 1 ELSE 0 END)"
+    return f"rows.* REPLACE ({floored} AS {time})"
+
+
 def _since(types: dict[str, str], columns: Columns, since: datetime.date | None) -> str:
-    """Write the condition that a row is not before a day, as it can be compared with what a file says of its parts."""
+    """Write the condition that a row is not before a day, as it can be compared with what a file says of its parts.
+
+    Rows without a time meet it: they are of no period, so every run counts them.
+    """
     time, kind = f"rows.{quoted(columns.period)}", types.get(columns.period)
     if since is None or (kind != "DATE" and kind not in TIMESTAMP_TYPES):
         # What is of another type is refused before a row is read.
         return "true"
     if kind == "DATE":
-        return f"{time} >= DATE '{since.isoformat()}'"
-    midnight = start_of_day(since, columns.zone or "UTC").astimezone(datetime.UTC)
-    if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"{time} >= TIMESTAMPTZ '{midnight.isoformat()}'"
-    return f"{time} >= TIMESTAMP '{midnight.replace(tzinfo=None).isoformat()}'"
+        start = f"DATE '{since.isoformat()}'"
+    else:
+        midnight = start_of_day(since, columns.zone or "UTC").astimezone(datetime.UTC)
+        start = f"TIMESTAMP '{midnight.replace(tzinfo=None).isoformat()}'"
+        if kind == "TIMESTAMP WITH TIME ZONE":
+            start = f"TIMESTAMPTZ '{midnight.isoformat()}'"
+    return f"({time} >= {start} OR {time} IS NULL)"
 
 
 def check_columns(

@@ -14,7 +14,8 @@ import pytest
 from dp_service.queries.pairs_manifest import NO_PERIOD, LeftOut, read_manifest
 from gris_cli.__main__ import main
 from gris_cli.bound.pairs_rows import PeriodContent, numbers_of
-from gris_cli.bound.source import InputError
+from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.source import Columns, InputError
 from tests.support.pairs_copies import UNTIL, Row, asked, make, random_rows, rows_of, write
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -221,20 +222,23 @@ def test_members_whose_attribute_changed_may_keep_the_first_one(tmp_path: Path) 
 
 
 def test_older_periods_need_not_be_read(tmp_path: Path) -> None:
-    """The copy is the same; what came late to them is not looked for, and what they lack is no fault."""
+    """The copy is the same; what came late to them is not looked for, and what they lack is no fault.
+
+    Rows without a time are of no period, so each run counts them.
+    """
     rows = random_rows(1500, seed=2)
     make(write(tmp_path / "visits.parquet", rows), tmp_path / "whole")
     june = datetime.date(2024, 6, 1)
     make(tmp_path / "visits.parquet", tmp_path / "quick", asked(until=june))
-    late: list[Row] = [("m00", "late", "FR", day(1)), (None, "x", "FR", day(1))]
+    late: list[Row] = [("m00", "late", "FR", day(1)), (None, "x", "FR", day(1)), ("m00", "late", "FR", None)]
     source = write(tmp_path / "late.parquet", [*rows, *late])
     with pytest.raises(InputError, match="1 pairs are of periods before 2024-06-01"):
         make(source, tmp_path / "quick")
     made = make(source, tmp_path / "quick", replace(asked(), new_only=True))
     assert rows_of(tmp_path / "quick", numbers=True) == rows_of(tmp_path / "whole", numbers=True)
-    assert (made.rows, made.left_out.member) == (
-        sum(row[3] is not None and row[3] >= june for row in rows),
-        0,
+    assert (made.rows, made.left_out) == (
+        sum(row[3] is not None and row[3] >= june for row in rows) + 1,
+        LeftOut(0, 1, 0),
     )
 
 
@@ -258,3 +262,52 @@ def test_the_command_makes_a_copy_and_appends_to_it(
     assert named == {"gris_period", "gris_previous", "gris_build", "gris_check", "country", "what"}
     assert main([*options, "--until", "2024-03-02"]) == 2
     assert "expected the first day of a month" in capsys.readouterr().out
+
+
+def test_a_bounded_copy_is_no_table_to_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The policy would name the copy for the table, whose rows it lacks; whichever engine would make it."""
+    source = write(tmp_path / "visits.parquet", ROWS)
+    made = [
+        "--member",
+        "who",
+        "--elements",
+        "what",
+        "--period",
+        "day",
+        "--calendar",
+        "month",
+        "--table",
+        "visits",
+    ]
+    bounded = str(tmp_path / "bounded.parquet")
+    assert main(["bound", "--input", str(source), *made, "--delta0", "2", "--out", bounded]) == 0
+    for engine in ("duckdb", "spark"):
+        pairs = ["--pairs", str(tmp_path / "copy"), "--engine", engine]
+        assert main(["bound", "--input", bounded, *made, *pairs]) == 2
+        assert "--input: it is a bounded copy" in " ".join(capsys.readouterr().err.split())
+        assert not (tmp_path / "copy" / "manifest.json").exists()
+
+
+def test_nanoseconds_are_of_the_day_that_questions_see_them_in(tmp_path: Path) -> None:
+    """A cast would round the last ones of a month up into the next one, which no question does."""
+    midnight = int(datetime.datetime(2024, 2, 1, tzinfo=datetime.UTC).timestamp()) * 10**9
+    before_1970 = -1
+    times = [midnight - 1, midnight, before_1970, 2**63 - 1, None]
+    at = pa.array(times, pa.int64()).cast(pa.timestamp("ns"))
+    members = [f"m{number}" for number in range(len(times))]
+    pq.write_table(
+        pa.table({"who": members, "what": ["x"] * len(times), "country": ["FR"] * len(times), "at": at}),
+        tmp_path / "visits.parquet",
+    )
+    first = Copying(
+        "visits", Columns("who", ("what",), "at", "month", "UTC"), ("country",), None, day(2).replace(day=1)
+    )
+    made = make(tmp_path / "visits.parquet", tmp_path / "copy", first)
+    assert (made.pairs, made.left_out, made.rows_of_open_periods) == (2, LeftOut(0, 2, 0), 1)
+    more = replace(first, until=UNTIL, new_only=True)
+    assert make(tmp_path / "visits.parquet", tmp_path / "copy", more).left_out == LeftOut(0, 2, 0)
+    assert {row[0]: row[3] for row in rows_of(tmp_path / "copy")} == {
+        "m0": number(datetime.date(2024, 1, 1)),
+        "m1": number(datetime.date(2024, 2, 1)),
+        "m2": number(datetime.date(1969, 12, 1)),
+    }
