@@ -88,13 +88,11 @@ def load_pairs(
 ) -> None:
     """Make the table `table` of a Pinot hold exactly the pairs copy that `gris bound --pairs` wrote to a directory.
 
-    Every period gets so many segments, named after the checksum of its file. Periods that are there stay; a table that
-    holds anything else is made anew. Schema and configuration are those of the directory; without `star_tree`, the
-    index is left out.
+    Periods that are there stay; a table that holds anything else, such as periods in another number of segments, is
+    made anew. Schema and configuration are those of the directory; without `star_tree`, the index is left out.
     """
     periods = json.loads((folder / "manifest.json").read_bytes())["periods"]
-    files = {f"{table}_{each['checksum'][7:23]}": folder / each["file"] for each in periods}
-    wanted = {f"{name}_{i}": (path, i) for name, path in files.items() for i in range(segments)}
+    wanted = segments_of_pairs(folder, table, periods, segments)
     with httpx.Client(timeout=60.0) as http:
         pinot = _Pinot(http, controller.rstrip("/"), broker.rstrip("/"))
         present = set(pinot.segments(table))
@@ -108,6 +106,20 @@ def load_pairs(
             with duckdb.connect() as connection:
                 pinot.upload(table, name, _Rows.of(connection, path).chunk(number, segments))
         pinot.wait_until_whole(table, len(wanted), sum(each["rows"] for each in periods))
+
+
+def segments_of_pairs(
+    folder: Path, table: str, periods: Sequence[Mapping[str, str]], segments: int
+) -> dict[str, tuple[Path, int]]:
+    """Return file and number of each segment of a pairs copy, by its name: one name stands for one content.
+
+    It has the checksum of the period's file, and in how many parts that is.
+    """
+    return {
+        f"{table}_{each['checksum'][7:23]}_{segments}_{i}": (folder / each["file"], i)
+        for each in periods
+        for i in range(segments)
+    }
 
 
 def _definitions(folder: Path, table: str, *, star_tree: bool) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

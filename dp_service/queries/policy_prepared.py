@@ -83,6 +83,9 @@ def _of_table(table: Table) -> _Found:
         yield "", "expected no contributions beside it: a pairs copy bounds nobody"
     if table.time is None:
         yield "", "expected a time column: a pairs copy has periods"
+    elif any(column.name == table.time.name and column.nulls is Nulls.KEEP for column in table.columns):
+        # The table has a day for rows without one, and the copy leaves them out.
+        yield "", f"expected nulls: drop for {table.time.name}: a pairs copy has no rows without a time"
     if table.member_column() is None:
         yield "", f"expected {table.member} among the columns: its null_value says which rows have no member"
     for column in table.columns:

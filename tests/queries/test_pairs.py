@@ -198,6 +198,11 @@ TABLES = {
         "filter: [in, not_in], nulls: keep}\n      country",
         "expected nulls: drop",
     ),
+    "days for rows without one": (
+        "day: {type: date,",
+        "day: {type: date, nulls: keep, null_value: 2024-02-03,",
+        "expected nulls: drop for day",
+    ),
     "no member column": ("      who: {type: string}\n", "", "expected who among the columns"),
     "no distinct members": ("distinct_members: true", "distinct_members: false", "expected distinct_members"),
     "the name of a table": ("table: visits_pairs", "table: Visits", "expected a name that no other table"),
