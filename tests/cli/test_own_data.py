@@ -358,16 +358,16 @@ def test_people_are_told_that_a_copy_answers_and_of_which_values(
     first = "Members whose attribute changed are counted by the value that they had first"
     for condition, is_of_attribute in (("", False), ("AND country = 'FR' ", True)):
         assert main(["explain", *own, question[0], question[1].format(condition)]) == 0
-        told = " ".join(capsys.readouterr().out.split())
-        assert "The prepared copy visits_pairs answers for visits" in told
-        assert (first in told) is is_of_attribute
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "The prepared copy visits_pairs answers for visits" in printed
+        assert (first in printed) is is_of_attribute
     assert main(["policy", "check", str(policy)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     assert (
         "visits_pairs has a row for each member, what and month before 2024-07-01, with country, each the first"
-        in told
+        in printed
     )
-    assert "string, attribute" in told
+    assert "string, attribute" in printed
     assert main(["policy", "check", str(policy), "--json"]) == 0
     (table,) = json.loads(capsys.readouterr().out)["tables"]
     assert table["prepared"]["attributes"] == [
