@@ -137,7 +137,10 @@ class RegionalBudgetService(BudgetService):
         except HomeUnavailableError:
             raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
         except HomeStatusError as error:
-            raise rpc_errors.RefusalError(error.status) from None
+            # A home without its store states nothing either.
+            is_away = rpc_errors.is_store_unavailable(error.status)
+            status = rpc_errors.no_balances() if is_away else error.status
+            raise rpc_errors.RefusalError(status) from None
 
     async def _passed_on(
         self, method: str, message: Message, answer: type[Answered], request: Request

@@ -262,6 +262,12 @@ def store_unavailable() -> Status:
     )
 
 
+def is_store_unavailable(status: Status) -> bool:
+    """Return whether a service reports that its store is down."""
+    info = ErrorInfo()
+    return any(each.Unpack(info) and info.reason == "STORE_UNAVAILABLE" for each in status.details)
+
+
 def overloaded() -> Status:
     """Report that too many calls are running; nothing was changed."""
     message = "too many calls at once; nothing was changed"

@@ -11,6 +11,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import DAY, SECOND
+from budget_service.stores.interface import StoreUnavailableError
 from tests.budget.regions.home import ANN, PATH, Home, cost
 from tests.budget.regions.place import Place
 
@@ -278,6 +279,21 @@ async def test_a_book_forgets_what_was_paid_for_in_windows_that_are_over() -> No
     assert set(again.region.book.own) == {Account(PATH)}
     assert (await eu.charge("next", 5, path=("acme", "daily"))).charged.information == 5
     assert (await eu.charge("repeat", 800, "large-ann")).already_paid
+
+
+async def test_a_region_whose_home_lacks_its_store_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own store is there, and it goes on."""
+    home = Home()
+    eu = await Place(home).start()
+    await eu.charge("one")
+    await eu.upkeep.once()
+
+    async def fail(*_: object) -> None:
+        raise StoreUnavailableError("the database is down")
+
+    monkeypatch.setattr(home.ledger, "read", fail)
+    assert await eu.asked("GetBudget", pb.GetBudgetRequest(account=ANN)) == "HOME_UNAVAILABLE"
+    assert (await eu.charge("two")).charged.information == 5
 
 
 async def test_a_region_without_its_home_says_that_nobody_states_balances() -> None:
