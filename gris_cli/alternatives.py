@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from gris_cli.budget_formatting import format_cost
 from gris_cli.expectations import expectation_of
-from gris_cli.formatting import format_cost
 from pinot_connector.parameters import Parameters
 from pinot_connector.results import Alternative, Explanation
 

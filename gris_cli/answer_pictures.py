@@ -42,7 +42,7 @@ def require_drawable(path: Path | None, *, counts: bool) -> None:
 
 
 def draw_answer(result: PrivateResult, path: Path) -> None:
-    """Draw an answer and write the picture.
+    """Draw an answer and write the picture: its elements, and below them its totals, if it has any.
 
     Raises:
         InvalidQuestion: The answer has no counts, as SQL can ask for.
@@ -51,15 +51,26 @@ def draw_answer(result: PrivateResult, path: Path) -> None:
     import matplotlib  # noqa: PLC0415 - an extra of its own
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    from pinot_connector.notebooks.plots import MAX_BARS, is_series  # noqa: PLC0415
-
-    bars = 0 if is_series(result) else min(len(result.rows), MAX_BARS)
+    heights = _heights(result)
     # Neither the date nor a random salt: the same answer gives the same file.
     with matplotlib.rc_context({"svg.hashsalt": "gris", "font.size": 9}):
-        figure = Figure(figsize=(_WIDTH, max(_HEIGHT, bars * _BAR)), layout="constrained")
-        result.plot(axes=figure.subplots())
+        figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+        panels = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+        for totals, axes in enumerate(panels):
+            result.plot(totals=bool(totals), axes=axes)
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         try:
             figure.savefig(path, dpi=150, metadata=metadata)
         except OSError as error:
             raise typer.BadParameter(f"--plot: {path}: {error.strerror}") from None
+
+
+def _heights(result: PrivateResult) -> list[float]:
+    """Return how high the picture of the elements is, and below it that of totals, in inches."""
+    from pinot_connector.notebooks.plots import MAX_BARS, MAX_TOTALS, is_series  # noqa: PLC0415 - an extra
+
+    bars = 0 if is_series(result) else min(len(result.rows), MAX_BARS)
+    elements = max(_HEIGHT, bars * _BAR)
+    if not result.totals:
+        return [elements]
+    return [elements, max(_HEIGHT / 2, 2 * min(len(result.totals), MAX_TOTALS) * _BAR)]

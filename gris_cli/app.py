@@ -18,7 +18,6 @@ from gris_cli import (
     explain,
     guarantee,
     history,
-    policy,
     remaining,
     serve,
     shell,
@@ -28,6 +27,7 @@ from gris_cli.bound import command as bound
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
+from gris_cli.policy import commands as policy
 from gris_cli.value import commands as value
 
 EXIT_CODES = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gris_cli.budget_formatting import format_cost, format_shortfall
 from gris_cli.demo_script import ANALYST, SMALL_ANALYST, DemoQuestion, NoiseKey
 from gris_cli.failures import failure_of
-from gris_cli.formatting import format_cost, format_shortfall
 from gris_cli.printing import console_of_width, print_json, print_result, say, say_guarantee
 from pinot_connector.budgets import questions_left
 from pinot_connector.errors import BudgetExhausted

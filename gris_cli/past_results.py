@@ -10,9 +10,9 @@ from gris_api.dp.v1 import question_pb2
 from rich.table import Table
 from rich.text import Text
 
+from gris_cli.budget_formatting import format_cost
 from gris_cli.clients import gateway_of
 from gris_cli.flags import ConnectionFlags
-from gris_cli.formatting import format_cost
 from gris_cli.printing import console_of_width, print_json, printable, say
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult

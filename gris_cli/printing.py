@@ -13,30 +13,32 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gris_cli.budget_formatting import (
+    format_cost,
+    format_guarantee,
+    format_level,
+    format_more_questions,
+    format_own_guarantee,
+    format_questions_left,
+    format_share,
+)
 from gris_cli.failures import Failure
 from gris_cli.formatting import (
     format_aggregate,
     format_clipping,
     format_contributions,
-    format_cost,
     format_cut_intervals,
     format_ending,
     format_expected_prices,
-    format_guarantee,
     format_interval_kind,
-    format_level,
     format_lowered_k,
     format_mechanism,
     format_missing_averages,
-    format_more_questions,
     format_order,
-    format_own_guarantee,
     format_parameters,
     format_quantiles,
-    format_questions_left,
     format_rank_error,
     format_rounded,
-    format_share,
     format_sharpened,
     format_sums,
     format_threshold,

@@ -91,7 +91,7 @@ def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
     from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
 
     try:
-        from gris_cli.policy_data import DataError, require_kept  # noqa: PLC0415 - duckdb is an extra
+        from gris_cli.policy.data import DataError, require_kept  # noqa: PLC0415 - duckdb is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
     for table in policy_of(policy).tables:

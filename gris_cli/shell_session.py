@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from gris_cli.budget_formatting import format_cost, format_share
 from gris_cli.clients import left_after
 from gris_cli.expectations import expectation_of
 from gris_cli.failures import failure_of
-from gris_cli.formatting import format_cost, format_share
 from gris_cli.printing import (
     print_check,
     print_explanation,

@@ -85,7 +85,7 @@ class RecentAnswers:
 
 def _size(answer: Answer) -> int:
     # Even an answer without a row takes some room.
-    return len(answer.result.rows) + 10
+    return len(answer.result.rows) + len(answer.result.totals or ()) + 10
 
 
 class Asking:

@@ -54,6 +54,7 @@ def _routes() -> list[BaseRoute]:
         _sent("/answer", asking.answer),
         _seen("/answers/{name}", reading.answer),
         _seen("/answers/{name}/answer.csv", reading.table),
+        _seen("/answers/{name}/totals.csv", reading.totals),
         _seen("/history", reading.history),
         _seen("/budget", reading.budget),
         *_owners("/owner/accounts", owning.accounts),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from pinot_connector.dbapi.tables import described, tabulated
+from pinot_connector.dbapi.tables import Column, Values, described, listed, totals_described, totals_tabulated
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.results import PrivateResult
 
@@ -18,16 +18,29 @@ _LATER_FORMULA = re.compile(r"([;\t]\s*)(?=[=+\-@|%\uff1d\uff0b\uff0d\uff20])")
 
 
 def csv_text(result: PrivateResult) -> str:
-    """Return an answer as CSV: the elements' columns, the count, and both ends of its interval."""
+    """Return the elements of an answer as CSV: their columns, the count, and both ends of its interval."""
+    return _csv(described(result, intervals=True), listed(result, intervals=True))
+
+
+def totals_csv_text(result: PrivateResult) -> str:
+    """Return totals as CSV, each with what the elements leave of it.
+
+    They are a file of their own: in one file an empty cell would stand for the column that a total adds up over, and
+    for a text without letters too.
+    """
+    return _csv(totals_described(result, intervals=True), totals_tabulated(result, intervals=True))
+
+
+def _csv(columns: Iterable[Column], rows: Iterable[Values]) -> str:
     lines = io.StringIO(newline="")
     writer = csv.writer(lines)
-    writer.writerow([_cell(column[0]) for column in described(result, intervals=True)])
-    writer.writerows(_rows(result))
+    writer.writerow([_cell(column[0]) for column in columns])
+    writer.writerows(_cells(rows))
     return lines.getvalue()
 
 
-def _rows(result: PrivateResult) -> Iterator[list[object]]:
-    for row in tabulated(result, intervals=True):
+def _cells(rows: Iterable[Values]) -> Iterator[list[object]]:
+    for row in rows:
         yield [_cell(value) if isinstance(value, str) else value for value in row]
 
 

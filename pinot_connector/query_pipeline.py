@@ -32,7 +32,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
@@ -43,12 +43,7 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
 from pinot_connector.engine_queries import engine_query, expected_columns, second_query
-from pinot_connector.engines.base import (
-    Engine,
-    EngineAnswer,
-    EngineQuery,
-    ExpectedColumn,
-)
+from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
@@ -70,6 +65,7 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpening import KnownLooks, questions_before
 from pinot_connector.shown_releases import Shown, ShownReleases, kept_release
+from pinot_connector.side_by_side import both_of
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
 
@@ -78,8 +74,6 @@ PAUSE_SECONDS = 0.2
 
 Paid: TypeAlias = Callable[[PrivateResult], None]
 Admission: TypeAlias = Callable[[], Awaitable[None]]
-_Answer = TypeVar("_Answer")
-_Other = TypeVar("_Other")
 
 
 class _KeptMeanwhileError(Exception):
@@ -374,7 +368,7 @@ class QueryPipeline:
         if translation.reserve_first or self._reserve_first:
             await _reserved(reservation, waits=turn is None)
         running = self._engine.run(query, asked.data_version)
-        answer, _ = await _together(running, _reserved(reservation, waits=turn is None))
+        answer, _ = await both_of(running, _reserved(reservation, waits=turn is None))
         answer, plan = checked(query, answer), translation.plan
         if translation.HasField("unfinished"):
             await self._engine.confirm(query, answer)
@@ -456,7 +450,7 @@ class QueryPipeline:
     ) -> Noisy:
         """Returns the release of an answer that turned out to be whole meanwhile."""
         confirming = self._engine.confirm(query, answer)
-        noisy, _ = await _together(self._add_noise(asked, plan, query, answer), confirming)
+        noisy, _ = await both_of(self._add_noise(asked, plan, query, answer), confirming)
         if not isinstance(noisy, Noisy):
             raise IntegrityError("dp_service asks for one look more than there are")
         return noisy
@@ -496,39 +490,6 @@ async def _reserved(reservation: Reservation, *, waits: bool) -> None:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:
-    """Waits for both; the first failure, or a cancellation, ends both."""
-    beside = asyncio.ensure_future(other)
-    # The first one needs no task of its own: a failure of the other one interrupts it.
-    interrupted, is_over = asyncio.timeout(None), False
-
-    def interrupt_after_failure(ended: asyncio.Future[_Other]) -> None:
-        if not is_over and (ended.cancelled() or ended.exception() is not None):
-            interrupted.reschedule(_now())
-
-    beside.add_done_callback(interrupt_after_failure)
-    try:
-        async with interrupted:
-            try:
-                answer = await one
-            finally:
-                is_over = True
-        return answer, await beside
-    except TimeoutError:
-        if not interrupted.expired():
-            raise
-        # It has failed.
-        await beside
-        raise
-    finally:
-        if not beside.done():
-            beside.cancel()
-            await asyncio.wait((beside,))
-        if not beside.cancelled():
-            # If both failed, nobody else retrieves this error, and asyncio would log that.
-            beside.exception()
 
 
 def _is_everyones(error: BaseException) -> bool:

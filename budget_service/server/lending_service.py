@@ -22,6 +22,7 @@ from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
+from gris_serving.tokens import TokenError
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["RegionService"].full_name
 MAX_REPORTED = 500
@@ -48,7 +49,8 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         limits: The home ledger by the limits in force.
         settings: The configuration in force.
         calls: Runs the calls.
-        regions_of: Returns the names of the regions for which a caller may speak; None: for all.
+        regions_of: Returns the names of the regions for which a caller may speak; None: for all. It may raise a
+            `TokenError`.
         counts: Where to count what is lent.
         elapsed: Seconds of a clock that never goes back.
     """
@@ -170,7 +172,10 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         """Return the name of a region, if the caller may speak for it."""
         if not _NAME.fullmatch(name):
             raise InvalidFieldError("region", "must have 1 to 32 lower-case letters, digits and hyphens")
-        allowed = self._regions_of(context)
+        try:
+            allowed = self._regions_of(context)
+        except TokenError as error:
+            raise rpc_errors.RefusalError(rpc_errors.token_refused(str(error))) from None
         if allowed is not None and name not in allowed:
             raise rpc_errors.RefusalError(rpc_errors.not_of_region(name))
         return name

@@ -164,6 +164,11 @@ def not_of_region(name: str) -> Status:
     return _status(code_pb2.PERMISSION_DENIED, message, _info("ROLE_MISSING"))
 
 
+def token_refused(why: str) -> Status:
+    """Report that the caller's token, which was accepted when the call came, is not any more."""
+    return _status(code_pb2.UNAUTHENTICATED, why, _info("TOKEN_REFUSED"))
+
+
 def region_taken(name: str) -> Status:
     """Report that another region has the same name."""
     message = f"another region is called {name}: give each region's ledger a name of its own"

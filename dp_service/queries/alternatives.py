@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.queries.tables import Choice, ExpectedCounts, Policy, Table
+from dp_service.queries.table_contributions import Choice, ExpectedCounts
+from dp_service.queries.tables import Policy, Table
 from dp_service.terms import Answering
 
 

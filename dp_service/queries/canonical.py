@@ -17,197 +17,38 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
 
 from dp_service.bounding.order import table_salt
-from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.canonical_bytes import _ROWS_OF_A_MEMBER
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    OrdinalRestriction,
+    QueryBucket,
+    QueryColumn,
+    QueryLookup,
+    QueryQuantiles,
+    QueryValue,
+    Restriction,
+    TextRestriction,
+)
+from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.intervals import (
-    Interval,
-    Intervals,
-    complement,
-    intersection,
-    ordinal,
-    points,
-    universe_of,
-)
-from dp_service.queries.lookups import Entries
+from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
 from dp_service.queries.structured import (
     VALUES_OF,
     Bound,
     Filter,
     HistogramQuery,
     In,
-    Measure,
     NotIn,
     Range,
     TimeRange,
     Value,
 )
-from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, ValueColumn, ValueNulls
-from dp_service.queries.times import TimeColumn, Timestamps, TimeUnit
-from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
-from dp_service.values.bounds import ValueBounds
-
-_ROWS_OF_A_MEMBER = "rows of a member"
-"""What the salt is of by which one row of a member is chosen: not of its elements."""
-
-
-@dataclass(frozen=True)
-class QueryLookup:
-    """How a column's values follow from another column of the table: its `key`, whose values have the texts `entries`.
-
-    `hash` names the file that says so, and so the entries.
-    """
-
-    key: QueryColumn
-    entries: Entries = field(compare=False, repr=False)
-    hash: str
-
-
-@dataclass(frozen=True)
-class QueryColumn:
-    """A column that the question groups by or restricts.
-
-    `null_value` stands for NULL; None: rows with NULL are left out. `stored` is the unit of timestamps that are stored
-    as integers; None: the column holds none. `lookup` None: the table has the column; otherwise NULL is a key that has
-    no text, and a row whose key is left out is left out, too.
-    """
-
-    name: str
-    type: ColumnType
-    null_value: Value | None
-    stored: TimeUnit | None = None
-    lookup: QueryLookup | None = None
-
-    @property
-    def of_table(self) -> QueryColumn:
-        """The column of the table that its values are read from."""
-        return self if self.lookup is None else self.lookup.key
-
-    @property
-    def universe(self) -> Interval:
-        """The integers that stand for the column's values, if it holds no texts."""
-        return universe_of(self.type, counted=self.stored is not None)
-
-
-@dataclass(frozen=True)
-class TextRestriction:
-    """The text is one of `values` - or none of them, if `excluded` - which are sorted and distinct."""
-
-    column: QueryColumn
-    values: tuple[str, ...]
-    excluded: bool
-
-
-@dataclass(frozen=True)
-class OrdinalRestriction:
-    """The integer, day, timestamp or truth value lies in `intervals`."""
-
-    column: QueryColumn
-    intervals: Intervals
-
-
-Restriction = TextRestriction | OrdinalRestriction
-
-
-@dataclass(frozen=True)
-class QueryBucket:
-    """The buckets of a column of times that the question groups by.
-
-    `zone` is the IANA name of the zone whose calendar it is; for values in days it is always UTC. `unit` is what the
-    column's values count, microseconds where it has the engine's own type for timestamps.
-    """
-
-    column: QueryColumn
-    length: BucketLength
-    zone: str
-    unit: TimeUnit
-
-
-@dataclass(frozen=True)
-class QueryValue:
-    """A column that the question sums.
-
-    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
-    `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    keeps_nulls: bool
-    null_value: Fraction | None
-    has_own_count: bool = False
-
-
-@dataclass(frozen=True)
-class QueryQuantiles:
-    """The column that quantiles are of: which value of a member counts, and the grid that it is chosen from.
-
-    `salt` is public; by it one row of a member is chosen, if that is the rule, and else it is empty.
-    """
-
-    value: QueryValue
-    rule: MemberValue
-    grid: GridSpec
-    salt: bytes
-
-
-@dataclass(frozen=True)
-class CanonicalQuery:
-    """What a question means: complete, so that an engine's query can be written from it without the policy.
-
-    `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
-    events are counted and there are `values`, sums are over rows, and there is a clip.
-    `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
-    are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
-    column whose quantiles are asked for, None: none is. `bucket` is what stands for the dimension `gris_bucket`; None:
-    there is no such dimension.
-    """
-
-    table: str
-    member: str
-    dimensions: tuple[QueryColumn, ...]
-    measure: Measure
-    clip: int | None
-    restrictions: tuple[Restriction, ...]
-    values: tuple[QueryValue, ...] = ()
-    quantiles: QueryQuantiles | None = None
-    bucket: QueryBucket | None = None
-
-    @property
-    def used_values(self) -> tuple[QueryValue, ...]:
-        """The columns whose values a row must have to count: those that are summed, or that quantiles are of."""
-        return self.values if self.quantiles is None else (*self.values, self.quantiles.value)
-
-    @property
-    def own_counts(self) -> tuple[int, ...]:
-        """The places in `values` of the columns that have a count of their own."""
-        return tuple(place for place, value in enumerate(self.values) if value.has_own_count)
-
-    @property
-    def rows_summed(self) -> int | None:
-        """As how many rows a member counts at most in sums over rows; None: there are none, or they are of totals."""
-        return self.clip if self.values and self.measure is Measure.EVENTS else None
-
-    def end_of(self, column: str) -> int:
-        """Return the first integer above all that an ordinal column, which is restricted, may have."""
-        return self._intervals_of(column)[-1].end
-
-    def start_of(self, column: str) -> int:
-        """Return the smallest integer that an ordinal column, which is restricted, may have."""
-        return self._intervals_of(column)[0].start
-
-    def _intervals_of(self, column: str) -> Intervals:
-        return next(
-            each.intervals
-            for each in self.restrictions
-            if isinstance(each, OrdinalRestriction) and each.column.name == column
-        )
+from dp_service.queries.tables import Table
+from dp_service.queries.times import TimeColumn, Timestamps
+from dp_service.terms import ColumnType, MemberValue
 
 
 def canonicalise(
@@ -438,91 +279,3 @@ def _closed(allowed: Intervals, closed_before: int | None, universe: Interval) -
 def _clamped(start: int, end: int, universe: Interval) -> Intervals:
     clamped = Interval(max(start, universe.start), min(end, universe.end))
     return (clamped,) if clamped.start < clamped.end else ()
-
-
-def canonical_bytes(query: CanonicalQuery) -> bytes:
-    """Return the bytes that identify a question's meaning: typed, length-prefixed, equal only for equal questions."""
-    return length_prefixed(
-        b"gris/question/v1",
-        query.table.encode(),
-        query.member.encode(),
-        _measure_bytes(query.measure, query.clip),
-        length_prefixed(*map(_column_bytes, query.dimensions)),
-        length_prefixed(*map(_restriction_bytes, query.restrictions)),
-        # Nothing more without sums: such questions keep the fingerprints that they have.
-        *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
-        *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
-        *([] if query.bucket is None else [_bucket_bytes(query.bucket)]),
-    )
-
-
-def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:
-    grid = quantiles.grid
-    return length_prefixed(
-        b"gris/quantiles/v1",
-        _summed_bytes(quantiles.value),
-        quantiles.rule.encode(),
-        grid.scale.encode(),
-        *(str(number).encode() for number in (grid.low, grid.high, grid.cells)),
-        quantiles.salt,
-    )
-
-
-def _bucket_bytes(bucket: QueryBucket) -> bytes:
-    return length_prefixed(
-        b"bucket",
-        _column_bytes(bucket.column),
-        bucket.length.encode(),
-        bucket.zone.encode(),
-        bucket.unit.name.lower().encode(),
-    )
-
-
-def _summed_bytes(value: QueryValue) -> bytes:
-    bounds = value.bounds
-    ends = (bounds.rows.low, bounds.rows.high, bounds.totals.low, bounds.totals.high)
-    null_value = b"" if value.null_value is None else str(value.null_value).encode()
-    return length_prefixed(
-        value.name.encode(),
-        value.type.encode(),
-        str(bounds.quantum.size).encode(),
-        *(str(end).encode() for end in ends),
-        b"own count" if value.has_own_count else b"keep" if value.keeps_nulls else b"drop",
-        null_value,
-    )
-
-
-def _measure_bytes(measure: Measure, clip: int | None) -> bytes:
-    return measure.encode() if clip is None else length_prefixed(measure.encode(), str(clip).encode())
-
-
-def _column_bytes(column: QueryColumn) -> bytes:
-    null_value = b"drop" if column.null_value is None else length_prefixed(b"keep", _value(column.null_value))
-    # Nothing more for a column of another type: its questions keep the fingerprints that they have.
-    stored = () if column.stored is None else (column.stored.name.lower().encode(),)
-    return length_prefixed(
-        column.name.encode(), column.type.encode(), null_value, *stored, *_lookup_bytes(column.lookup)
-    )
-
-
-def _lookup_bytes(lookup: QueryLookup | None) -> tuple[bytes, ...]:
-    """Encode a lookup; the label tells it from the unit of timestamps, which no looked-up column has."""
-    if lookup is None:
-        return ()
-    return (length_prefixed(b"lookup", _column_bytes(lookup.key), lookup.hash.encode()),)
-
-
-def _value(value: Value) -> bytes:
-    """Encode a value; the type of its column is encoded separately."""
-    return value.encode() if isinstance(value, str) else str(ordinal(value)).encode()
-
-
-def _restriction_bytes(restriction: Restriction) -> bytes:
-    column = _column_bytes(restriction.column)
-    match restriction:
-        case TextRestriction():
-            tag = b"none of" if restriction.excluded else b"one of"
-            return length_prefixed(column, tag, *(text.encode() for text in restriction.values))
-        case OrdinalRestriction():
-            ends = (end for interval in restriction.intervals for end in (interval.start, interval.end))
-            return length_prefixed(column, b"within", *(str(end).encode() for end in ends))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical import (
+from dp_service.queries.canonical_query import (
     CanonicalQuery,
     OrdinalRestriction,
     QueryBucket,

@@ -13,15 +13,16 @@ from zoneinfo import ZoneInfo
 
 from dp_service.bounding import relative_counts
 from dp_service.bounding.order import table_salt
-from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction
+from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_contributions import ONE_PERIOD
 from dp_service.queries.policy_schema import MAXIMUM_NAMES
 from dp_service.queries.structured import Measure
-from dp_service.queries.tables import Contributions, Names, Table
+from dp_service.queries.table_contributions import Contributions, Names
+from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
-from dp_service.release_parameters import BoundedContributions, NamesLook
 from dp_service.terms import BoundedBy, ColumnType
 
 MAXIMUM_ROWS = 100_000_000

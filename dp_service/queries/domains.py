@@ -13,9 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import Value
-from dp_service.queries.tables import Column
 
 MAXIMUM_ELEMENTS = 100_000
 """How many elements a known domain may have, and how many values of domains a query carries."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction
 from dp_service.queries.elements import date_of, days_of, timestamp_of
 from dp_service.queries.intervals import Interval
 from dp_service.queries.pairs_manifest import CopiedPeriod, PairsManifest

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from dp_service.queries.columns import Column, Nulls, Operator
 from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_buckets import check_buckets, offered_buckets
@@ -41,7 +42,7 @@ from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
 from dp_service.queries.shape_faults import shape_fault
 from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
-from dp_service.queries.tables import Column, Currency, Events, Nulls, Operator, Policy, Table
+from dp_service.queries.tables import Currency, Events, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import (
     BUCKET_COLUMN,
@@ -17,7 +18,7 @@ from dp_service.queries.policy_schema import (
     TableSchema,
     TimeSchema,
 )
-from dp_service.queries.tables import Nulls, Policy, Table
+from dp_service.queries.tables import Policy, Table
 from dp_service.terms import BoundedBy
 
 _Fault = Callable[[KeyPath, str], None]

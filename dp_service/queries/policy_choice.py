@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from dp_service.queries.policy_schema import ChooseSchema, ContributionsSchema, ExpectedCountSchema
-from dp_service.queries.tables import Choice, ExpectedCounts, Table
+from dp_service.queries.table_contributions import Choice, ExpectedCounts
+from dp_service.queries.tables import Table
 from dp_service.terms import Answering, BoundedBy
 
 _Found = Iterator[tuple[str, str]]

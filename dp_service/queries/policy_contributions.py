@@ -23,7 +23,8 @@ from dp_service.queries.policy_schema import (
     TotalsSchema,
 )
 from dp_service.queries.policy_totals import faults_of_totals
-from dp_service.queries.tables import Contributions, Names, Policy, Sums, Table, TauIs, Totals
+from dp_service.queries.table_contributions import Contributions, Names, Sums, Totals
+from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 
 ONE_PERIOD = "all"

@@ -10,10 +10,10 @@ import datetime
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+from dp_service.queries.columns import Nulls, QuantileColumn
 from dp_service.queries.elements import days_of
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import GridSchema, QuantileSchema
-from dp_service.queries.tables import Nulls, QuantileColumn
 from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.cells import MAX_CELLS

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.lookups import (
     KEY_TYPES,
     LARGEST_LOOKUP_BYTES,
@@ -22,7 +23,6 @@ from dp_service.queries.lookups import (
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_schema import LOOKUP_COLUMNS, ColumnSchema, LookupSchema, PublishedSchema
-from dp_service.queries.tables import Column, Lookup, Nulls
 from dp_service.terms import ColumnType
 
 _Fault = Callable[[KeyPath, str], None]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.pairs_manifest import (
     LARGEST_MANIFEST_BYTES,
     OWN_COLUMNS,
@@ -16,7 +17,7 @@ from dp_service.queries.pairs_manifest import (
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_schema import PolicySchema
-from dp_service.queries.tables import Column, Nulls, PreparedPairs, Table
+from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import TimeUnit
 
 _Fault = Callable[[KeyPath, str], None]

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
+from dp_service.queries.columns import Nulls, QuantileColumn
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
 from dp_service.queries.policy_date_grids import date_column, is_of_dates
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import CELL_COLUMN, GridSchema, PolicySchema, QuantileSchema
 from dp_service.queries.policy_values import LARGEST_BOUND
 from dp_service.queries.structured import INT64_MINIMUM
-from dp_service.queries.tables import Nulls, Policy, QuantileColumn, Table
+from dp_service.queries.tables import Policy, Table
 from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds
 from dp_service.values.cells import Grid

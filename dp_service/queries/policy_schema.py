@@ -24,7 +24,8 @@ from pydantic import (
 )
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.tables import DEFAULT_MAX_K, Nulls, Operator, TauIs, ValueNulls
+from dp_service.queries.columns import Nulls, Operator, ValueNulls
+from dp_service.queries.tables import DEFAULT_MAX_K, TauIs
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.terms import (
     Answering,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
-from dp_service.queries.tables import Contributions, Policy, Table
+from dp_service.queries.table_contributions import Contributions
+from dp_service.queries.tables import Policy, Table
 
 
 def faults_of_totals(policy: Policy, table: Table, block: Contributions) -> Iterator[tuple[str, str]]:

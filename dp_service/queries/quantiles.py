@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.tables import Column, Table
-from dp_service.release_parameters import QuantilesReleased, ReleaseParameters, ShownQuantile
+from dp_service.queries.tables import Table
 from dp_service.terms import CountNoise, MechanismName
 from dp_service.values.cells import Grid
 

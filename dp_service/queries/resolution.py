@@ -19,47 +19,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dp_service.parameters.release import Listing, ReleaseParameters
+from dp_service.queries.allowed_columns import check_filter, check_shown, groupable
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
-from dp_service.queries.canonical import CanonicalQuery, QueryBucket, canonicalise, summed_columns
-from dp_service.queries.contributions import (
-    MAXIMUM_ROWS,
-    PreparedCopy,
-    bounded_contributions,
-    most_names,
-    prepared_copy,
-)
-from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains, restricted_values
+from dp_service.queries.canonical import canonicalise, summed_columns
+from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
+from dp_service.queries.columns import Column, ValueColumn
+from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
+from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
-from dp_service.queries.structured import (
-    VALUES_OF,
-    Filter,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    Value,
-    type_of,
-)
+from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
+from dp_service.queries.structured import Filter, HistogramQuery, Measure, Value
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import shown_with_sums, sums_released
-from dp_service.queries.tables import Column, Operator, Policy, Table, ValueColumn
+from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Stream
 from dp_service.queries.totals import releasing_totals
-from dp_service.release_parameters import Listing, ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
 NAMES_TO_COME: tuple[Element, ...] = ()
 """No names. A second look without names needs no query, so this one stands for names that are not found yet."""
-
-DEFAULT_D_BAR = 1000
-D_BAR_PER_K = 10
 
 
 @dataclass(frozen=True)
@@ -159,13 +144,13 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     bucket = _buckets(query, table, closed_before)
     bucketed = "" if bucket is None else bucket[0].column.name
     dimensions = [
-        bucket[1] if bucket is not None and name == bucketed else _groupable(table, name)
+        bucket[1] if bucket is not None and name == bucketed else groupable(table, name)
         for name in query.dimensions
     ]
     restricted = restricted_values(dimensions)
     for condition in _by_column(query.filters):
-        _check_filter(table, condition)
-        _check_shown(condition, restricted)
+        check_filter(table, condition)
+        check_shown(condition, restricted)
     if query.time_range is not None:
         table.time_column()
     summed = summed_columns(query, table)
@@ -186,7 +171,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
         member_type=None if member is None else member.type,
-        requested_k=_requested_k(query, parameters),
+        requested_k=requested_k_of(query, parameters),
         copy=prepared_copy(table),
         stream=_stream(table, canonical),
     )
@@ -227,7 +212,7 @@ def _buckets(
         return None
     # Which buckets there are follows from the conditions, so these come first.
     for condition in _by_column(query.filters):
-        _check_filter(table, condition)
+        check_filter(table, condition)
     return bucket, bucket_column(bucket, query, table, closed_before)
 
 
@@ -286,9 +271,9 @@ def _parameters(
     domains = grouped_domains(dimensions)
     mechanism = mechanism_for(table, dimensions)
     # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
-    k = _shown(query, table, mechanism, domains.known)
+    k = shown_at_most(query, table, mechanism, domains.known)
     is_cut = domains.known is None and mechanism is not MechanismName.BOUND_GAUSS
-    d_bar = _d_bar(table, mechanism, k) if is_cut else None
+    d_bar = fetched_at_most(table, mechanism, k) if is_cut else None
     return ReleaseParameters(
         mechanism=mechanism,
         epsilon_per=policy.currency.epsilon_per,
@@ -385,96 +370,6 @@ def _window(table: Table, closed_before: int | None) -> str | None:
     return f"{table.time.name} before {table.time.format_value(closed_before)}"
 
 
-def _groupable(table: Table, name: str) -> Column:
-    column = table.column(name)
-    if column.type is ColumnType.TIMESTAMP:
-        raise RefusedByPolicyError(
-            Rule.GROUP_BY, f"{name}: a column of timestamps can be restricted to a range, and not grouped by"
-        )
-    if not column.group_by:
-        allowed = [each.name for each in table.usable_columns if each.group_by]
-        raise RefusedByPolicyError(
-            Rule.GROUP_BY,
-            f"{name}: the policy does not allow grouping by this column; it allows {listed(allowed)}",
-        )
-    return column
-
-
-def _check_filter(table: Table, condition: Filter) -> None:
-    column = table.column(condition.column)
-    allowed = table.operators(column)
-    if _operator(condition) not in allowed:
-        others = [_SPELLING[each] for each in Operator if each in allowed]
-        raise RefusedByPolicyError(
-            Rule.FILTER,
-            f"{column.name}: the policy does not allow {_SPELLING[_operator(condition)]} on this column; "
-            f"it allows {'; '.join(others) or 'no conditions'}",
-        )
-    # A day among timestamps stands for its beginning.
-    types = {column.type, ColumnType.DATE} if column.type is ColumnType.TIMESTAMP else {column.type}
-    if any(type_of(value) not in types for value in _values(condition)):
-        raise QuestionError("filters", f"{column.name}: expected {VALUES_OF[column.type]}")
-    if isinstance(condition, In):
-        _check_listed(column, condition.values)
-
-
-_SPELLING = {
-    Operator.IN: "= and IN",
-    Operator.NOT_IN: "<> and NOT IN",
-    Operator.RANGE: "<, <=, >, >= and BETWEEN",
-}
-
-
-def _check_listed(column: Column, values: Sequence[Value]) -> None:
-    """Refuse a list of which a listed domain has nothing: most likely a slip, for which nobody should pay.
-
-    A domain that was published from the data leaves values out that the data have, so it says nothing of them.
-    """
-    if column.domain is None or column.publication is not None:
-        return
-    if not {*column.domain, column.value_for_null}.isdisjoint(values):
-        return
-    raise QuestionError(
-        "filters",
-        f"{column.name}: expected a value of the column's domain, which has {listed(column.domain)}",
-    )
-
-
-def _check_shown(condition: Filter, restricted: Mapping[str, tuple[Value, ...]]) -> None:
-    """Refuse values that are asked for by name and that the answer could not show, whatever the data have of them.
-
-    Only elements of the domain are counted. An answer without a value that was asked for would be read as a count of 0.
-    """
-    domain = restricted.get(condition.column)
-    if domain is None or not isinstance(condition, In):
-        return
-    asked = set(condition.values)
-    if outside := len(asked.difference(domain)):
-        raise QuestionError(
-            "filters",
-            f"{condition.column}: {outside} of {len(asked)} values are not in the column's domain, so no answer could "
-            f"show them: leave them out; the domain has {listed(domain)}",
-        )
-
-
-def _operator(condition: Filter) -> Operator:
-    match condition:
-        case In():
-            return Operator.IN
-        case NotIn():
-            return Operator.NOT_IN
-        case Range():
-            return Operator.RANGE
-
-
-def _values(condition: Filter) -> tuple[Value, ...]:
-    match condition:
-        case In() | NotIn():
-            return condition.values
-        case Range():
-            return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
-
-
 def mechanism_for(table: Table, dimensions: Sequence[Column]) -> MechanismName:
     """Return the mechanism that follows from what the policy states about a table and the group-by columns."""
     if table.contributions is not None:
@@ -483,63 +378,3 @@ def mechanism_for(table: Table, dimensions: Sequence[Column]) -> MechanismName:
     if all(column.domain is not None for column in dimensions):
         return MechanismName.KNOWN_LAP if restricted else MechanismName.KNOWN_GUMB
     return MechanismName.UNK_LAP if restricted else MechanismName.UNK_GUMB
-
-
-def _d_bar(table: Table, mechanism: MechanismName, k: int | None) -> int:
-    """Return how many elements are fetched from an unknown domain.
-
-    If the policy declares none, it grows with k for UNK_GUMB, whose price does too. For UNK_LAP it must not: there
-    every k shows a part of the same release, and a d_bar that depended on k would make it another one.
-    """
-    if table.d_bar is not None:
-        return table.d_bar
-    if mechanism is MechanismName.UNK_LAP or k is None:
-        return DEFAULT_D_BAR
-    return min(max(D_BAR_PER_K * k, DEFAULT_D_BAR), MAXIMUM_ELEMENTS)
-
-
-def _shown(
-    query: HistogramQuery, table: Table, mechanism: MechanismName, domain: Sequence[object] | None
-) -> int | None:
-    """Return how many elements are shown at most.
-
-    The question's k is an upper bound. Where the price grows with k, the policy's `max_k` is another one, and so is the
-    number of elements that are fetched; the answer states where they apply. A known domain has no more than its
-    elements, so a larger k asks for all of them. Elsewhere k only cuts one list, and one that is longer than what is
-    fetched is refused: a shorter answer would be mistaken for a complete one.
-    """
-    k = query.k
-    if k is None and mechanism.is_gumbel:
-        raise _wrong_k(query, "how many elements to show, because the price grows with it")
-    if k is None:
-        return None
-    if domain is not None:
-        k = min(k, len(domain))
-    if domain is None and table.contributions is not None and table.contributions.names is not None:
-        return min(k, most_names(table.contributions.names, _texts(query, table)))
-    if mechanism.is_gumbel:
-        fetched = table.d_bar if domain is None and table.d_bar is not None else k
-        return min(k, table.max_k, fetched)
-    if mechanism is MechanismName.BOUND_GAUSS or domain is not None:
-        return k
-    if k > (fetched := _d_bar(table, mechanism, k)):
-        raise _wrong_k(query, f"at most {fetched} elements for this question, as many as the policy fetches")
-    return k
-
-
-def _texts(query: HistogramQuery, table: Table) -> int:
-    return sum(table.column(name).type is ColumnType.STRING for name in query.dimensions)
-
-
-def _requested_k(query: HistogramQuery, parameters: ReleaseParameters) -> int | None:
-    """Return the question's k if the policy shows fewer elements than that and than the domain has."""
-    if query.k is None or parameters.k is None:
-        return None
-    possible = query.k if parameters.domain is None else min(query.k, len(parameters.domain))
-    return query.k if possible > parameters.k else None
-
-
-def _wrong_k(query: HistogramQuery, expected: str) -> QuestionError:
-    if query.in_sql:
-        return QuestionError("sql", f"add ORDER BY .. DESC LIMIT n: expected {expected}")
-    return QuestionError("k", f"expected {expected}")

@@ -33,6 +33,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from dp_service.parameters.release import HavingCondition
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_aliases import alias_name
 from dp_service.queries.sql_conditions import parse_conditions
@@ -45,7 +46,6 @@ from dp_service.queries.sql_tokens import Token, check_tokens, refuse
 from dp_service.queries.sql_totals import totals_of
 from dp_service.queries.structured import Bucket, Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
-from dp_service.release_parameters import HavingCondition
 
 _CLAUSES = (exp.From, exp.Where, exp.Group, exp.Having, exp.Order, exp.Limit)
 _NO_TABLE = (

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dp_service.parameters.release import HavingCondition
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_nodes import only, strip_parentheses, whole_number
-from dp_service.release_parameters import HavingCondition
 from dp_service.terms import Comparison
 
 _COMPARISONS: dict[type, Comparison] = {

@@ -13,9 +13,9 @@ from enum import StrEnum
 from fractions import Fraction
 from math import lcm
 
+from dp_service.parameters.release import HavingCondition
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import QuestionError
-from dp_service.release_parameters import HavingCondition
 from dp_service.terms import AggregateFunction, ColumnType, RankFunction
 
 MAXIMUM_DIMENSIONS = 4

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
+from dp_service.queries.columns import ValueColumn, ValueNulls
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.tables import Sums, ValueColumn, ValueNulls
-from dp_service.release_parameters import AskedAggregate, SummedValue, SumsReleased
+from dp_service.queries.table_contributions import Sums
 from dp_service.values.bounds import Clamp
 
 MAXIMUM_VALUES_SHOWN = 1_000

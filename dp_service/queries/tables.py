@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -11,55 +11,19 @@ from pathlib import Path
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn
 from dp_service.queries.errors import RefusedByPolicyError, Rule
-from dp_service.queries.lookups import Entries
 from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import HistogramQuery, Measure, Value
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
-from dp_service.queries.times import Refresh, TimeColumn, Timestamps
-from dp_service.terms import (
-    Answering,
-    BoundedBy,
-    ColumnType,
-    Consistency,
-    CountNoise,
-    GridSpec,
-    MemberValue,
-    ValueType,
-)
-from dp_service.values.bounds import ValueBounds
+from dp_service.queries.table_contributions import Choice, Contributions
+from dp_service.queries.times import TimeColumn
+from dp_service.terms import Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
 DEFAULT_MAX_K = 100
 """The largest k of questions whose price grows with k, where the policy states none."""
-
-
-class Operator(StrEnum):
-    """A kind of filter; `=` is IN with one value and `<>` is NOT_IN with one."""
-
-    IN = "in"
-    NOT_IN = "not_in"
-    RANGE = "range"
-
-
-class Nulls(StrEnum):
-    """What happens to a row whose value is NULL: it is left out, or it counts with the column's null value."""
-
-    DROP = "drop"
-    KEEP = "keep"
-
-
-class ValueNulls(StrEnum):
-    """What happens to a row whose value is not usable, in questions that sum the column.
-
-    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
-    sums and averages leave it out, which have a count of their own for that.
-    """
-
-    DROP = "drop"
-    KEEP = "keep"
-    OWN_COUNT = "own_count"
 
 
 class TauIs(StrEnum):
@@ -107,253 +71,12 @@ def _ratio(number: Fraction) -> bytes:
 
 
 @dataclass(frozen=True)
-class Lookup:
-    """A public function from the values of another column to texts.
-
-    Attributes:
-        key: The column whose values are looked up.
-        entries: Each key with its text, ascending by key.
-        hash: Names the file that says so, by its content.
-    """
-
-    key: Column
-    entries: Entries = field(compare=False, repr=False)
-    hash: str
-
-    @property
-    def values(self) -> frozenset[str]:
-        """The texts that some key has."""
-        return frozenset(value for _, value in self.entries)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column that the policy lists.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        group_by: Whether questions may group by it.
-        operators: Which conditions questions may set on it.
-        domain: The values that may be shown, in element order; None: unknown.
-        delta: With how many of the column's values one member can appear, including those outside the domain and a kept
-            NULL; None: any number.
-        nulls: What happens to rows whose value is NULL.
-        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped. For timestamps that are
-            stored as integers it is such an integer.
-        publication: What the domain cost everyone who may see it; None: it was not published from the data.
-        timestamps: What a column of timestamps holds; None: it is of another type.
-        attribute: Whether every member has one value of the column, in all rows.
-        lookup: How its values follow from those of another column; a key without a text then stands for NULL. None: the
-            table has the column.
-    """
-
-    name: str
-    type: ColumnType
-    group_by: bool
-    operators: frozenset[Operator]
-    domain: tuple[Value, ...] | None
-    delta: int | None
-    nulls: Nulls
-    null_value: Value | None
-    publication: Publication | None = None
-    timestamps: Timestamps | None = None
-    attribute: bool = False
-    lookup: Lookup | None = None
-
-    @property
-    def value_for_null(self) -> Value | None:
-        """What stands for NULL in answers; None: rows with NULL are left out."""
-        return self.null_value if self.nulls is Nulls.KEEP else None
-
-    def delta_within(self, restricted: bool) -> int | None:
-        """Return with how many counted values one member can appear; None: any number.
-
-        If `restricted`, only values of the domain are counted, so its size is a bound too.
-        """
-        if self.delta is None or self.domain is None or not restricted:
-            return self.delta
-        return min(self.delta, len(self.domain))
-
-
-@dataclass(frozen=True)
 class OfferedMeasure:
     """What may be counted, by how much a member changes a count, and why (None: each member counts once)."""
 
     measure: Measure
     tau: int
     tau_is: TauIs | None
-
-
-@dataclass(frozen=True)
-class Names:
-    """The first of two looks at an unknown domain, which names the elements that the second one counts.
-
-    Attributes:
-        delta_1: In how many elements a member counts at most in the first look.
-        share: The part of the units that the first look takes, between 0 and 1.
-        max_names: How many elements it names at most.
-    """
-
-    delta_1: int
-    share: Fraction
-    max_names: int
-
-
-@dataclass(frozen=True)
-class ExpectedCounts:
-    """What the policy's author expects of the counts of one column, in questions without conditions.
-
-    `by_rank` has pairs of a rank and the count of distinct members of the element at this rank, before bounding, by
-    ascending rank and falling count. They come from another period or from elsewhere, never from the data that
-    questions are about; if they are wrong, less is found than expected, and nothing else changes.
-    """
-
-    column: str
-    by_rank: tuple[tuple[int, int], ...]
-
-    def at_least(self, rank: int) -> int:
-        """Return the count that the elements up to this rank reach: that of the next rank that is stated, else 0."""
-        return next((count for stated, count in self.by_rank if stated >= rank), 0)
-
-    def at_most(self, rank: int) -> int | None:
-        """Return the count that the elements from this rank on do not exceed; None: nothing is stated of them."""
-        return next((count for stated, count in reversed(self.by_rank) if stated <= rank), None)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Between which ways of answering the service chooses the cheapest that is expected to find all k elements.
-
-    Attributes:
-        among: The ways; of equal prices the first is chosen.
-        units: How many information units a question of bounded contributions may cost, ascending.
-        kept: The part of a count that bounding to `delta_0` is expected to leave.
-        kept_names: The same of the first of two looks; None: it has the bound of the second, or there is none.
-        expected: What is expected of counts, for each column of which something is.
-    """
-
-    among: tuple[Answering, ...]
-    units: tuple[int, ...]
-    kept: Fraction
-    kept_names: Fraction | None
-    expected: tuple[ExpectedCounts, ...]
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """A column whose values are summed.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        bounds: How rows and members' totals are rounded and clamped.
-        weight: Its part of what the sums of a question pay, beside those of the other columns.
-        nulls: What happens to rows whose value is not usable: NULL, NaN or infinite.
-        null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
-            kept. None: the engine stores an infinity or no number.
-        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    weight: int
-    nulls: ValueNulls
-    null_value: Fraction | None
-    publication: Publication | None = None
-
-
-@dataclass(frozen=True)
-class QuantileColumn:
-    """A column whose quantiles may be asked for.
-
-    Attributes:
-        name: The name of the column.
-        type: The type of its values.
-        bounds: How rows and members' values are rounded and clamped; the latter to the grid.
-        grid: The public grid that a value is chosen from.
-        rule: Which value of a member counts.
-        max_rows: How many rows the table has at most, where they are added up; None: they are not.
-        nulls: As for a `ValueColumn`.
-        null_value: As for a `ValueColumn`.
-    """
-
-    name: str
-    type: ValueType
-    bounds: ValueBounds
-    grid: GridSpec
-    rule: MemberValue
-    nulls: Nulls
-    null_value: Fraction | None
-    max_rows: int | None
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What questions for sums rest on, besides the bound of contributions.
-
-    Attributes:
-        max_members: How many members the table has at most.
-        max_rows: How many rows it has at most.
-        share: The part of the units that counts take.
-    """
-
-    max_members: int
-    max_rows: int
-    share: Fraction
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What totals beside a list by two columns rest on, besides the bound of contributions.
-
-    Attributes:
-        share: The part of the units that totals take.
-        one_value: The columns of which a member has one value, as the author of the policy promises.
-    """
-
-    share: Fraction
-    one_value: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Contributions:
-    """In how many elements a member counts, and what a release of such counts costs.
-
-    Attributes:
-        bounded_by: Why a member counts in no more elements.
-        delta_0: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
-        units: How many information units a question costs.
-        min_count: The smallest count that is considered over an unknown domain.
-        elements: By which columns a prepared copy is bounded; empty: it is no such copy.
-        period: The column of a prepared copy with the periods in each of which members are bounded; None: there is one
-            period.
-        periods: How many periods the data have; with a calendar, how long a period is. A question's range then decides
-            how many there are.
-        names: The first of two looks; `delta_0` then bounds the second, within the names. None: there is one look.
-        shift: Whether counts of small known domains are released relative to their total, where that helps.
-        choice: What the service may choose instead; None: everything is answered as stated here.
-        sums: What sums rest on; None: there are none.
-        sharpening: How many units a sharpening of counts may take at most; None: there is none.
-        buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `delta_0`.
-        totals: What totals rest on; None: there are none.
-    """
-
-    bounded_by: BoundedBy
-    delta_0: int
-    units: int
-    min_count: int = 1
-    elements: tuple[str, ...] = ()
-    period: str | None = None
-    periods: int | Refresh = 1
-    names: Names | None = None
-    shift: bool = False
-    choice: Choice | None = None
-    sums: Sums | None = None
-    sharpening: int | None = None
-    buckets: int | None = None
-    totals: Totals | None = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dp_service.parameters.aggregates import TotalsReleased
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.queries.tables import Table
-from dp_service.release_parameters import ReleaseParameters, TotalsReleased
 
 
 def releasing_totals(parameters: ReleaseParameters, query: HistogramQuery, table: Table) -> ReleaseParameters:

@@ -20,13 +20,13 @@ from dp_service.accounting.accuracy import GumbelThreshold, found_of_equals
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
 from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.parameters import Cost
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.alternatives import alternatives, as_stated, choice_for, expected_counts
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.tables import Choice, ExpectedCounts
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.mechanism import mechanism_of
 from dp_service.terms import Answering, MechanismName
 

@@ -20,14 +20,8 @@ from dp_service.mechanisms import KnownGumb, UnkGumb, UnkLap
 from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.mechanisms.unk_lap import threshold_shift
-from dp_service.release_parameters import ReleaseParameters
-from dp_service.releases.mechanism import (
-    count_noise_scale,
-    look_of,
-    mechanism_of,
-    shift_of,
-    two_looks_of,
-)
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.releases.mechanism import count_noise_scale, look_of, mechanism_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of
 from dp_service.terms import CountNoise
 

@@ -24,7 +24,7 @@ import hmac
 from collections.abc import Iterable
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.terms import Element
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from dp_service.mechanisms.selection import Selection
-from dp_service.release_parameters import HavingCondition, ReleaseParameters
+from dp_service.parameters.release import HavingCondition, ReleaseParameters
 from dp_service.releases.drawn import Drawn
 from dp_service.releases.mechanism import IncompleteParametersError, shift_of
 from dp_service.releases.sums import asked_values, rows_in_order

@@ -26,16 +26,11 @@ from dp_service.mechanisms.parameters import Currency
 from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import SAMPLER_VERSION
+from dp_service.parameters.aggregates import QuantilesReleased, SumsReleased, TotalsReleased
+from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.policy import Policy
 from dp_service.queries.time_buckets import MAX_BUCKETS
-from dp_service.release_parameters import (
-    BoundedContributions,
-    NamesLook,
-    QuantilesReleased,
-    ReleaseParameters,
-    SumsReleased,
-    TotalsReleased,
-)
 from dp_service.terms import CountNoise, MechanismName
 from dp_service.values.bounds import Clamp
 from dp_service.values.cells import Grid

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dp_service.queries.canonical import CanonicalQuery
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_json import query_from_json, query_to_json
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
 from dp_service.terms import ColumnType, Element

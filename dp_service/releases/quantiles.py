@@ -17,7 +17,8 @@ from dp_service.mechanisms.aggregates import RankedValues
 from dp_service.mechanisms.aggregates.rank_scores import MAX_MEMBERS
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
-from dp_service.release_parameters import QuantilesReleased, ReleaseParameters
+from dp_service.parameters.aggregates import QuantilesReleased
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.drawn import Drawn
 from dp_service.releases.histogram import Histogram, HistogramError
 from dp_service.releases.mechanism import IncompleteParametersError, OfCells, ranked_of

@@ -14,12 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.aggregates import (
-    BoundMoments,
-    ColumnSums,
-    DrillDown,
-    MomentsOfNames,
-)
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, DrillDown, MomentsOfNames
 from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoLooks
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval
@@ -35,7 +30,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.drawn import Drawn, DrawnTotals
 from dp_service.releases.histogram import Histogram, HistogramError, over_domain, within
 from dp_service.releases.identity import look_specification, release_id, release_seed
@@ -51,13 +46,7 @@ from dp_service.releases.mechanism import (
 )
 from dp_service.releases.plan import Plan
 from dp_service.releases.quantiles import ShownCells, cells_only, drawn_cells, shown_cells
-from dp_service.releases.sums import (
-    AnsweredAggregate,
-    InOrder,
-    answered,
-    drawn_moments,
-    with_own_counts,
-)
+from dp_service.releases.sums import AnsweredAggregate, InOrder, answered, drawn_moments, with_own_counts
 from dp_service.releases.totals import (
     ShownTotals,
     drawn_with_totals,

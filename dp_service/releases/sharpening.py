@@ -31,9 +31,10 @@ from dp_service.mechanisms.bounded import BoundGauss, Sharpened, TwoLooks, sharp
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval, WeightedNoise, common_weights
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
+from dp_service.parameters.contributions import LooksBefore
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
-from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.mechanism import (
     IncompleteParametersError,
     UnusableParametersError,

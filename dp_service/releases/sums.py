@@ -26,7 +26,8 @@ from dp_service.mechanisms.aggregates.intervals import (
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.selection import Selection
-from dp_service.release_parameters import AskedAggregate, ReleaseParameters, SumsReleased
+from dp_service.parameters.aggregates import AskedAggregate, SumsReleased
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.drawn import Drawn
 from dp_service.releases.mechanism import IncompleteParametersError, moments_of
 from dp_service.terms import AggregateFunction

@@ -29,7 +29,7 @@ from dp_service.mechanisms.histogram import Histogram as Counts
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise, NoiseSource
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.drawn import Drawn, DrawnTotals
 from dp_service.releases.histogram import Histogram, HistogramError
 from dp_service.releases.mechanism import IncompleteParametersError, drill_down_of

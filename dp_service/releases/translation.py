@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.identity import query_id, release_specification
 from dp_service.releases.keys import NoiseKey

@@ -21,8 +21,9 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
-from dp_service.server.messages import engine_features, structured_question
+from dp_service.server.messages import engine_features
 from dp_service.server.parsed_texts import ParsedTexts
+from dp_service.server.question_messages import structured_question
 from dp_service.server.sharpening import SharpeningRequest
 
 MAX_KEPT = 256

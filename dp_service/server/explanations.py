@@ -9,10 +9,11 @@ from fractions import Fraction
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
+from dp_service.parameters.contributions import LooksBefore
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
-from dp_service.release_parameters import LooksBefore, ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.mechanism import drill_down_of, look_of, moments_of, shift_of, two_looks_of
 from dp_service.releases.sharpening import law_of

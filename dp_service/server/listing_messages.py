@@ -9,11 +9,11 @@ from fractions import Fraction
 
 from gris_api.dp.v1 import question_pb2
 
+from dp_service.parameters.release import HavingCondition
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.structured import Bucket, HistogramQuery
-from dp_service.release_parameters import HavingCondition
 from dp_service.terms import Comparison
 
 BUCKET_LENGTHS = {

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import assert_never
 
 from google.protobuf import timestamp_pb2
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from dp_service.mechanisms.bounded import Shift
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
 from dp_service.queries.contributions import PreparedCopy
-from dp_service.queries.elements import date_of, days_of
-from dp_service.queries.errors import QuestionError
+from dp_service.queries.elements import days_of
 from dp_service.queries.pairs import PairsRange
 from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.resolution import ClosedStream
-from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, CompleteBy, TimeUnit
-from dp_service.release_parameters import LooksBefore, ReleaseParameters, SummedValue
+from dp_service.queries.times import CompleteBy, TimeUnit
 from dp_service.releases.histogram import HistogramError
-from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
-from dp_service.releases.sharpening import law_of
-from dp_service.server.listing_messages import bucket_of, having_of, name_of_conditions
-from dp_service.server.quantile_messages import RANK_FUNCTIONS, quantiles_message
 from dp_service.terms import (
     AggregateFunction,
     Answering,
@@ -106,121 +97,6 @@ _COMPLETE_BY = {
     CompleteBy.OFFSETS: dp_pb2.COMPLETE_BY_OFFSETS,
     CompleteBy.DELAY: dp_pb2.COMPLETE_BY_DELAY,
 }
-
-
-def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
-    """Return the structured question of a message.
-
-    Raises:
-        QuestionError: A part of the message is missing or out of range; `field` names it.
-    """
-    measures = {number: measure for measure, number in MEASURES.items()}
-    if message.measure not in measures:
-        raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
-    return structured.HistogramQuery(
-        table=message.table,
-        dimensions=tuple(message.dimensions),
-        measure=measures[message.measure],
-        filters=tuple(_filter(each) for each in message.filters),
-        time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
-        k=message.k if message.HasField("k") else None,
-        omit_counts=message.omit_counts,
-        aggregates=tuple(map(_aggregate, message.aggregates)),
-        ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
-        quantiles=tuple(map(_quantile, message.quantiles)),
-        bucket=bucket_of(message.bucket) if message.HasField("bucket") else None,
-        having=tuple(map(having_of, message.having)),
-        totals_by=message.totals_by or None,
-    )
-
-
-# As many digits as a quantile can need; a text of a million digits is no number to anybody.
-_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12}|/[1-9][0-9]{0,11})?")
-
-
-def _quantile(message: question_pb2.Quantile) -> structured.AskedQuantile:
-    functions = {number: function for function, number in RANK_FUNCTIONS.items()}
-    if message.function not in functions:
-        raise QuestionError(
-            "quantiles",
-            "expected RANK_FUNCTION_QUANTILE, RANK_FUNCTION_SMALLEST or RANK_FUNCTION_LARGEST, and a column",
-        )
-    if message.q and not _NUMBER.fullmatch(message.q):
-        raise QuestionError("quantiles", "expected a number between 0 and 1, such as 0.25 or 1/3")
-    q = Fraction(message.q) if message.q else None
-    return structured.AskedQuantile(functions[message.function], message.column, q)
-
-
-def _aggregate(message: question_pb2.Aggregate) -> structured.Aggregate:
-    functions = {number: function for function, number in AGGREGATE_FUNCTIONS.items()}
-    if message.function not in functions:
-        raise QuestionError(
-            "aggregates", "expected AGGREGATE_FUNCTION_SUM or AGGREGATE_FUNCTION_AVERAGE, and a column"
-        )
-    return structured.Aggregate(functions[message.function], message.column)
-
-
-def _filter(message: question_pb2.Filter) -> structured.Filter:
-    match message.WhichOneof("predicate"):
-        case "in":
-            return structured.In(message.column, _values(getattr(message, "in")))
-        case "not_in":
-            return structured.NotIn(message.column, _values(message.not_in))
-        case "range":
-            return structured.Range(
-                message.column, _bound(message.range, "lower"), _bound(message.range, "upper")
-            )
-        case _:
-            raise QuestionError("filters.predicate", "expected one of in, not_in, range")
-
-
-def _values(message: question_pb2.ValueSet) -> tuple[structured.Value, ...]:
-    return tuple(_value(value) for value in message.values)
-
-
-def _value(message: question_pb2.Value) -> structured.Value:
-    match message.WhichOneof("kind"):
-        case "string":
-            return message.string
-        case "int64":
-            return message.int64
-        case "bool":
-            return message.bool
-        case "date":
-            return _date(message.date)
-        case "timestamp":
-            return _timestamp(message.timestamp, "filters.value.timestamp")
-        case _:
-            raise QuestionError("filters.value", "expected one of string, int64, bool, date, timestamp")
-
-
-def _date(days: int) -> datetime.date:
-    try:
-        return date_of(days)
-    except (ValueError, OverflowError):
-        raise QuestionError("filters.value.date", "expected a day between the years 1 and 9999") from None
-
-
-def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | None:
-    if not message.HasField("lower" if end == "lower" else "upper"):
-        return None
-    bound = message.lower if end == "lower" else message.upper
-    return structured.Bound(_value(bound.value), exclusive=bound.exclusive)
-
-
-def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
-    start = _timestamp(getattr(message, "from"), "time_range") if message.HasField("from") else None
-    end = _timestamp(message.to, "time_range") if message.HasField("to") else None
-    return structured.TimeRange(start, end)
-
-
-def _timestamp(message: timestamp_pb2.Timestamp, field: str) -> datetime.datetime:
-    if message.nanos % 1000:
-        raise QuestionError(field, "expected timestamps of whole microseconds")
-    try:
-        return message.ToDatetime(tzinfo=datetime.UTC)
-    except (ValueError, OverflowError):
-        raise QuestionError(field, BEYOND_ALL_TIMESTAMPS) from None
 
 
 def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:
@@ -390,126 +266,3 @@ def value_message(value: structured.Value) -> question_pb2.Value:
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
     """Return a cost in its currency."""
     return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
-
-
-def parameters_message(
-    parameters: ReleaseParameters, noise_scale: Fraction | None
-) -> dp_pb2.MechanismParameters:
-    """Return the parameters in the form in which people read them.
-
-    Args:
-        parameters: The parameters of the release.
-        noise_scale: The scale of the noise in the counts; None: the release has no counts.
-    """
-    known = parameters.domain is not None
-    return dp_pb2.MechanismParameters(
-        mechanism=MECHANISMS[parameters.mechanism],
-        epsilon_per=str(parameters.epsilon_per),
-        delta="" if known else str(parameters.delta),
-        tau=parameters.tau,
-        delta_l0=parameters.delta_l0 or 0,
-        d_bar=parameters.d_bar or 0,
-        k=parameters.k or 0,
-        domain_size=len(parameters.domain or ()),
-        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else COUNT_NOISES[parameters.count_noise],
-        noise_scale="" if noise_scale is None else str(noise_scale),
-        consistency=CONSISTENCIES[parameters.consistency],
-        contributions=_contributions(parameters),
-        clipped=parameters.clips,
-        sums=_sums(parameters),
-        quantiles=quantiles_message(parameters),
-        in_element_order=parameters.listing is not None and parameters.listing.in_element_order,
-        having="" if parameters.listing is None else name_of_conditions(parameters.listing.having),
-    )
-
-
-def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
-    stated, mechanism = parameters.sums, moments_of(parameters)
-    if stated is None or mechanism is None:
-        return None
-    return dp_pb2.Sums(
-        share=str(stated.share),
-        columns=[
-            _summed_column(column, mechanism.sum_variance(place), mechanism.own_count_variance(place))
-            for place, column in enumerate(stated.columns)
-        ],
-        aggregates=[
-            dp_pb2.ShownAggregate(
-                function=AGGREGATE_FUNCTIONS[each.function],
-                column=stated.columns[each.place].name,
-                alias=each.alias,
-            )
-            for each in stated.asked
-        ],
-        ordered_by=stated.ordered_by,
-        over_rows=parameters.sums_rows,
-    )
-
-
-def _summed_column(
-    column: SummedValue, variance: Fraction, of_own_count: Fraction | None
-) -> dp_pb2.SummedColumn:
-    return dp_pb2.SummedColumn(
-        name=column.name,
-        quantum=str(column.quantum),
-        lower=str(column.low * column.quantum),
-        upper=str(column.high * column.quantum),
-        share=str(column.share),
-        noise_variance=str(variance),
-        has_own_count=column.count_share is not None,
-        count_share="" if column.count_share is None else str(column.count_share),
-        count_variance="" if of_own_count is None else str(of_own_count),
-    )
-
-
-def _contributions(parameters: ReleaseParameters) -> dp_pb2.Contributions | None:
-    stated, look, shift = parameters.contributions, look_of(parameters), shift_of(parameters)
-    if stated is None:
-        return None
-    variance = shift.error_variance if shift is not None else look.variance if look is not None else None
-    return dp_pb2.Contributions(
-        bounded_by=BOUNDED_BY[stated.bounded_by],
-        delta_0=stated.delta_0,
-        periods=stated.periods,
-        units=stated.units,
-        min_count=stated.min_count or 0,
-        threshold=None if look is None else look.threshold,
-        noise_variance="" if variance is None else str(variance),
-        names=_names_look(parameters),
-        shift=None if shift is None else _shift(shift),
-        sharpened=None if stated.before is None else _sharpened(parameters, stated.before),
-    )
-
-
-def _sharpened(parameters: ReleaseParameters, before: LooksBefore) -> dp_pb2.Sharpened:
-    law = law_of(parameters)
-    return dp_pb2.Sharpened(
-        units_before=map(str, before.units),
-        denominator=law.denominator,
-        noise_variance=str(law.variance),
-        planned=before.planned,
-    )
-
-
-def _shift(shift: Shift) -> dp_pb2.Shift:
-    factor, denominator = shift.factors
-    return dp_pb2.Shift(
-        factor=factor,
-        denominator=denominator,
-        count_variance=str(shift.count_variance),
-        total_variance=str(shift.total_variance),
-    )
-
-
-def _names_look(parameters: ReleaseParameters) -> dp_pb2.NamesLook | None:
-    mechanism = two_looks_of(parameters)
-    if mechanism is None:
-        return None
-    look = mechanism.names_look
-    return dp_pb2.NamesLook(
-        delta_1=look.bound.delta_0,
-        units=str(look.units),
-        max_names=mechanism.most_names,
-        threshold=look.threshold,
-        noise_variance=str(look.variance),
-    )

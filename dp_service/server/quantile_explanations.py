@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from dp_service.mechanisms.aggregates import RankedValues
 from dp_service.mechanisms.bounded import TwoLooks
+from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.queries.resolution import Resolution
-from dp_service.release_parameters import QuantilesReleased, ShownQuantile
 from dp_service.releases.mechanism import ranked_of, two_looks_of
 from dp_service.server.quantile_messages import quantiles_message
 from dp_service.terms import BoundedBy, Consistency, GridScale, MemberValue, RankFunction

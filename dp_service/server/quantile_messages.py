@@ -10,9 +10,10 @@ import numpy as np
 from gris_api.dp.v1 import dp_pb2, question_pb2
 from numpy.typing import NDArray
 
+from dp_service.parameters.aggregates import ShownQuantile
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.columns import QuantileColumn
 from dp_service.queries.elements import date_of
-from dp_service.queries.tables import QuantileColumn
-from dp_service.release_parameters import ReleaseParameters, ShownQuantile
 from dp_service.releases.mechanism import ranked_of
 from dp_service.releases.quantiles import ShownCells, shown_cells
 from dp_service.terms import GridScale, GridSpec, MemberValue, RankFunction

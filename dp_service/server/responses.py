@@ -9,8 +9,8 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.resolution import Resolution
-from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.expected_accuracy import expected_accuracy
 from dp_service.releases.identity import keyed_data_version, names_tag
@@ -20,7 +20,8 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import IntervalKind, Released, Shown, Total
 from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket
-from dp_service.server.messages import cost_message, element_columns, parameters_message
+from dp_service.server.messages import cost_message, element_columns
+from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.quantile_messages import chosen_cells, quantile_values
 from dp_service.server.totals_messages import kept_totals_message, shown_totals_message, totals_parameters
 

@@ -12,8 +12,8 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from dp_service.parameters.aggregates import SummedValue
 from dp_service.queries.policy_schema import CELL_COLUMN
-from dp_service.release_parameters import SummedValue
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan

@@ -10,7 +10,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.aggregates import BoundMoments
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.drawn import DrawnTotals
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import drill_down_of

@@ -40,8 +40,9 @@ var (
 	key         = flag.String("key", "", "its private key (PEM)")
 	token       = flag.String("token", "", "a file with a token")
 	table       = flag.String("table", "cofacts_feedback", "a table of the policy")
-	by          = flag.String("by", "article_id", "the column to group by")
+	by          = flag.String("by", "article_id", "the columns to group by, with commas between them; empty: one total")
 	k           = flag.Int64("k", 10, "how many elements")
+	totals      = flag.String("totals", "", "one of two columns of -by: also its totals, and what the elements leave of them")
 	account     = flag.String("account", "", "whose budget is asked for, such as app/acme/ana")
 )
 
@@ -104,7 +105,7 @@ func ask(ctx context.Context, line grpc.DialOption) error {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+strings.TrimSpace(string(content)))
 	}
 	question := &dp.Question{Form: &dp.Question_Structured{Structured: &dp.HistogramQuery{
-		Table: *table, Dimensions: []string{*by}, Measure: dp.Measure_MEASURE_DISTINCT_MEMBERS, K: k,
+		Table: *table, Dimensions: columns(), Measure: dp.Measure_MEASURE_DISTINCT_MEMBERS, K: k, TotalsBy: *totals,
 	}}}
 	stream, err := app.NewPrivateQueryServiceClient(connection).Ask(ctx, &app.AskRequest{Question: question})
 	if err != nil {
@@ -119,13 +120,43 @@ func ask(ctx context.Context, line grpc.DialOption) error {
 			return err
 		}
 		if end := response.GetEnd(); end != nil {
-			if end.RequestedK > 0 {
-				fmt.Printf("at most %d elements of the %d asked for, as the policy says\n", end.Parameters.K, end.RequestedK)
-			}
-			fmt.Printf("cost %d information, %d calls\n", end.Cost.Information, end.Cost.Calls)
-			return nil
+			return finish(end)
 		}
 		show(response.GetChunk())
+	}
+}
+
+// columns returns what -by names. The service says which of them is wrong.
+func columns() []string {
+	if *by == "" {
+		return nil
+	}
+	return strings.Split(*by, ",")
+}
+
+// finish prints what there is to know of the elements, their totals, and what all of it cost.
+func finish(end *app.Result) error {
+	if *totals != "" && end.Totals == nil {
+		return errors.New("-totals: the gateway is too old for them, and has answered without")
+	}
+	if end.RequestedK > 0 {
+		fmt.Printf("at most %d elements of the %d asked for, as the policy says\n", end.Parameters.K, end.RequestedK)
+	}
+	if end.Totals != nil {
+		showTotals(end.Totals, end.Parameters.Totals)
+	}
+	fmt.Printf("cost %d information, %d calls\n", end.Cost.Information, end.Cost.Calls)
+	return nil
+}
+
+// A total is of all elements, also of those that are not shown; other is what the shown ones leave of it.
+func showTotals(shown *dp.ShownTotals, stated *dp.TotalsParameters) {
+	of := strings.ToLower(strings.TrimPrefix(stated.Counted.String(), "TOTAL_OF_"))
+	fmt.Printf("totals by %s, of %s\n", stated.Column, of)
+	for row, count := range shown.NoisyCounts {
+		fmt.Printf("total of %s\t%d\t%d to %d\tother %d\t%d to %d\n", value(shown.Column, row),
+			count, shown.IntervalLower[row], shown.IntervalUpper[row],
+			shown.OtherCounts[row], shown.OtherLower[row], shown.OtherUpper[row])
 	}
 }
 

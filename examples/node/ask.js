@@ -25,6 +25,7 @@ const { values: options } = parseArgs({
     table: { type: "string", default: "cofacts_feedback" },
     by: { type: "string", default: "article_id" },
     k: { type: "string", default: "10" },
+    totals: { type: "string", default: "" }, // one of two columns of --by
     sql: { type: "string" }, // the question in SQL instead of table, by and k
     protos: { type: "string", default: join(dirname(fileURLToPath(import.meta.url)), "..", "..", "protos") },
   },
@@ -71,9 +72,10 @@ function question() {
   return {
     structured: {
       table: options.table,
-      dimensions: [options.by],
+      dimensions: options.by === "" ? [] : options.by.split(","),
       measure: "MEASURE_DISTINCT_MEMBERS",
       k: options.k,
+      totals_by: options.totals,
     },
   };
 }
@@ -93,6 +95,9 @@ async function ask(client) {
   if (end === null) {
     throw new Error("the gateway stopped before the end of the result");
   }
+  if (options.totals !== "" && end.totals === null) {
+    throw new Error("--totals: the gateway is too old for them, and has answered without");
+  }
   return { chunks, end };
 }
 
@@ -109,6 +114,17 @@ function counts({ noisy_counts: whole, noisy_numerators: numerators, noisy_denom
   return numerators.length > 0 ? numerators.map((each) => Number(each) / Number(denominator)) : whole;
 }
 
+// A total is of all elements, also of those that are not shown; other is what the shown ones leave of it.
+function printTotals({ column, ...numbers }, { column: name, counted }) {
+  console.log(`totals by ${name}, of ${counted.replace("TOTAL_OF_", "").toLowerCase()}`);
+  const { noisy_counts: counts, interval_lower: lower, interval_upper: upper } = numbers;
+  const { other_counts: others, other_lower: least, other_upper: most } = numbers;
+  counts.forEach((count, row) => {
+    const total = `total of ${shown(column, row)}\t${count}\t${lower[row]} to ${upper[row]}`;
+    console.log(`${total}\tother ${others[row]}\t${least[row]} to ${most[row]}`);
+  });
+}
+
 function print({ chunks, end }) {
   for (const chunk of chunks) {
     const { columns, interval_lower: lower, interval_upper: upper } = chunk;
@@ -119,6 +135,9 @@ function print({ chunks, end }) {
   }
   if (end.requested_k !== "0") {
     console.log(`at most ${end.parameters.k} elements of the ${end.requested_k} asked for, as the policy says`);
+  }
+  if (end.totals !== null) {
+    printTotals(end.totals, end.parameters.totals);
   }
   console.log(`cost ${end.cost.information} information, ${end.cost.calls} calls`);
   for (const { path, remaining, limit } of end.remaining) {

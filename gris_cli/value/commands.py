@@ -79,7 +79,8 @@ def inspect(
 
 def _print(bound: Any, content: bytes, price: Any, *, as_json: bool) -> None:
     from dp_service.queries.published import integrity_of  # noqa: PLC0415
-    from gris_cli.formatting import format_cost, format_exact  # noqa: PLC0415
+    from gris_cli.budget_formatting import format_cost  # noqa: PLC0415
+    from gris_cli.formatting import format_exact  # noqa: PLC0415
     from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
     from pinot_connector.json_values import to_json  # noqa: PLC0415
 

@@ -35,7 +35,7 @@ from gris_cli.domain.ledger_entry import LedgerAccount, record
 from gris_cli.domain.price import price_of
 from gris_cli.domain.publishing import write_paid
 from gris_cli.plan.flags import policy_of
-from gris_cli.policy_reads import reads_of
+from gris_cli.policy.reads import reads_of
 from pinot_connector.budgets import Cost
 from pinot_connector.engines.base import (
     CELL_COLUMN,

@@ -8,13 +8,13 @@ from starlette.responses import Response
 
 from gris_console.answers import Answer, listed, past_answer
 from gris_console.charts import bar_chart
-from gris_console.exports import csv_text
+from gris_console.exports import csv_text, totals_csv_text
 from gris_console.formatting import interval_text
 from gris_console.forms import encoded_question
 from gris_console.problems import Problem, ends_log_in
 from gris_console.visits import Visit
 from pinot_connector.errors import GrisError
-from pinot_connector.notebooks.cells import cells, heads, notes
+from pinot_connector.notebooks.cells import cells, heads, notes, total_cells, total_heads
 from pinot_connector.results import PrivateResult
 
 PAGE_ROWS = 100
@@ -27,7 +27,7 @@ _NOTHING = Problem(
 
 
 async def answer(visit: Visit) -> Response:
-    """Show an answer: bars with intervals, the same as a table, and what there is to know of it."""
+    """Show an answer: bars with intervals, the same as a table, its totals, and what there is to know of it."""
     found = await _answer(visit)
     if found is None:
         return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
@@ -47,19 +47,33 @@ async def answer(visit: Visit) -> Response:
         pages=pages,
         chart=bar_chart(result),
         intervals=interval_text(result),
-        notes=list(notes(result, len(result.rows))),
+        total_heads=total_heads(result),
+        totals=[total_cells(each) for each in (result.totals or ())[:PAGE_ROWS]],
+        notes=list(notes(result, len(result.rows), totals=False)),
         encoded=encoded_question(found.question),
         most_units=await _most_units(visit, found),
     )
 
 
 async def table(visit: Visit) -> Response:
-    """Return an answer as CSV."""
+    """Return an answer's elements as CSV."""
     found = await _answer(visit)
     if found is None or found.is_omitted:
         return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
-    headers = {"content-disposition": 'attachment; filename="answer.csv"'}
-    return Response(csv_text(found.result), media_type="text/csv; charset=utf-8", headers=headers)
+    return _file("answer.csv", csv_text(found.result))
+
+
+async def totals(visit: Visit) -> Response:
+    """Return an answer's totals as CSV, with what its elements leave of them."""
+    found = await _answer(visit)
+    if found is None or found.result.totals is None:
+        return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
+    return _file("totals.csv", totals_csv_text(found.result))
+
+
+def _file(name: str, text: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 async def history(visit: Visit) -> Response:

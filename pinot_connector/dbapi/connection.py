@@ -28,7 +28,16 @@ from pinot_connector.dbapi.errors import (
 )
 from pinot_connector.dbapi.explaining import EXPLANATION_DESCRIBED, explained_question
 from pinot_connector.dbapi.parameters import Parameters, bound
-from pinot_connector.dbapi.tables import ONE_DESCRIBED, Column, Values, described, row_count, tabulated
+from pinot_connector.dbapi.tables import (
+    ONE_DESCRIBED,
+    Column,
+    Values,
+    described,
+    row_count,
+    tabulated,
+    totals_described,
+    totals_tabulated,
+)
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.questions import is_liveness_check
 from pinot_connector.results import Explanation, PrivateResult
@@ -178,12 +187,16 @@ class Connection:
 
 @dataclass(frozen=True)
 class _Result:
-    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: no data were asked."""
+    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: no data were asked.
+
+    `has_next`: the totals of the release are still to come, as a result set of their own.
+    """
 
     release: PrivateResult | None
     description: tuple[Column, ...]
     rows: Iterator[Values]
     row_count: int
+    has_next: bool = False
 
 
 class Cursor:
@@ -191,8 +204,8 @@ class Cursor:
 
     `arraysize` is how many rows `fetchmany` returns by default. `messages` has what there is to know about the result,
     as PEP 249's extension does: pairs of `Warning` and the warning; so far that the policy shows fewer elements than
-    its LIMIT, and what counts leave out: rows beyond tau, and elements beyond a bound. After an `execute` that failed
-    there is nothing to fetch: neither its own rows nor those of the question before.
+    its LIMIT, what counts leave out (rows beyond tau, and elements beyond a bound), and which rows are totals. After an
+    `execute` that failed there is nothing to fetch: neither its own rows nor those of the question before.
     """
 
     def __init__(self, connection: Connection, *, intervals: bool) -> None:
@@ -215,7 +228,7 @@ class Cursor:
 
     @property
     def description(self) -> tuple[Column, ...] | None:
-        """Name, type, four times None, and False (never NULL) for each column; None before a result."""
+        """Name, type, four times None, and whether it can be NULL, for each column; None before a result."""
         return None if self._result is None else self._result.description
 
     @property
@@ -273,12 +286,38 @@ class Cursor:
             shown = f"the policy shows at most {release.parameters.k} elements; LIMIT {release.requested_k} was lowered"
             self.messages.append((Warning, Warning(shown)))
         self.messages.extend((Warning, Warning(said)) for said in release.parameters.left_out)
+        if release.totals is not None:
+            self.messages.append((Warning, Warning(_about_totals(release))))
         return _Result(
             release,
             description=described(release, intervals=self._intervals),
             rows=tabulated(release, intervals=self._intervals),
             row_count=row_count(release),
+            has_next=release.totals is not None,
         )
+
+    def nextset(self) -> bool | None:
+        """Goes on to the next result set: of a question for totals, each with what the elements leave of it ("other").
+
+        Rows of this one that were not fetched are then dropped. Nothing is asked or charged.
+
+        Returns:
+            True; None if there is no other result set, and this one stays.
+
+        Raises:
+            InterfaceError: there is no result, or the cursor is closed.
+        """
+        self._remaining()
+        if self._result is None or self._result.release is None or not self._result.has_next:
+            return None
+        release = self._result.release
+        self._result = _Result(
+            release,
+            description=totals_described(release, intervals=self._intervals),
+            rows=totals_tabulated(release, intervals=self._intervals),
+            row_count=len(release.totals or ()),
+        )
+        return True
 
     def executemany(self, operation: str, seq_of_parameters: object) -> NoReturn:
         """Always refuses: each question is paid for, so each needs its own `execute`.
@@ -349,6 +388,19 @@ class Cursor:
     def _require_open(self) -> None:
         if self.closed:
             raise InterfaceError("the cursor or its connection is closed")
+
+
+def _about_totals(release: PrivateResult) -> str:
+    """Returns which rows are totals, and where the rest of them is."""
+    stated = release.parameters.totals
+    if stated is None:
+        return ""
+    titles = {column.name: column.title for column in release.columns}
+    of = titles.pop(stated.column)
+    return (
+        f"rows with NULL in {', '.join(titles.values())} are totals by {of}, of {stated.counted.value}; "
+        "nextset() leads to the totals with what the other rows leave of them"
+    )
 
 
 def _rows_wanted(size: object) -> int:

@@ -1,9 +1,14 @@
-"""A release in the form of PEP 249: rows, and a description of their columns."""
+"""A release in the form of PEP 249: rows, and a description of their columns.
+
+With totals there are two tables: of elements (`listed`), and of totals with what the elements leave of them
+(`totals_tabulated`). SQL has one (`tabulated`): elements, and behind them totals with NULL in the column that they add
+up over. No element has NULL, since a NULL that the policy keeps has a value, so none is taken for a total.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -13,6 +18,7 @@ from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
+from pinot_connector.totals import TotalRow
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
 Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
@@ -20,6 +26,8 @@ Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
 Values: TypeAlias = tuple[Any, ...]
 
 COUNT_NAME = "count"
+OTHER = "other_"
+"""Before the names of what elements leave of a total."""
 ONE_DESCRIBED: tuple[Column, ...] = (("1", NUMBER, None, None, None, None, False),)
 """The description of the one column of SELECT 1."""
 
@@ -32,22 +40,55 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     `<column>_p<percent>`, `min_<column>` or `max_<column>`; an interval is
     `<name>_lower` and `<name>_upper`. A name that another column has already gets underscores at its end.
     """
-    totals = release.parameters.totals
+    has_totals = release.parameters.totals is not None
     columns = {
         # A total has a value of its own column alone.
-        column.title: (TYPE_OF_COLUMN[column.type], totals is not None and column.name != totals.column)
+        column.title: (TYPE_OF_COLUMN[column.type], has_totals and not _is_of_totals(release, column.name))
         for column in release.columns
     }
-    numbers = (
-        [] if release.interval_kind is IntervalKind.NONE else [(release.count_alias or COUNT_NAME, False)]
-    )
-    for aggregate in release.parameters.values:
-        numbers.append((aggregate.title, aggregate.function is AggregateFunction.AVERAGE))
     kind = TYPE_OF_COLUMN[ColumnType.DATE] if release.parameters.has_days else NUMBER
-    for title, may_be_null in numbers:
-        for name in (title, f"{title}_lower", f"{title}_upper") if intervals else (title,):
+    for title, may_be_null in _numbers_named(release):
+        for name in _with_ends(title, intervals=intervals):
             columns[_free(name, columns)] = (kind, may_be_null)
+    return _descriptions(columns)
+
+
+def totals_described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
+    """Returns the columns of `totals_tabulated`: those of `described`, without the column that totals add up over.
+
+    Behind the count and the sums of a total come what the elements that are shown leave of them, named with `other_`.
+    """
+    columns = {
+        column.title: (TYPE_OF_COLUMN[column.type], False)
+        for column in release.columns
+        if _is_of_totals(release, column.name)
+    }
+    for prefix in ("", OTHER):
+        for title, _ in _numbers_named(release):
+            for name in _with_ends(f"{prefix}{title}", intervals=intervals):
+                columns[_free(name, columns)] = (NUMBER, False)
+    return _descriptions(columns)
+
+
+def _descriptions(columns: dict[str, tuple[Type, bool]]) -> tuple[Column, ...]:
     return tuple((name, kind, None, None, None, None, null) for name, (kind, null) in columns.items())
+
+
+def _numbers_named(release: PrivateResult) -> Iterator[tuple[str, bool]]:
+    """Yields the name of the count and of each value, and whether it can be NULL."""
+    if release.interval_kind is not IntervalKind.NONE:
+        yield release.count_alias or COUNT_NAME, False
+    for aggregate in release.parameters.values:
+        yield aggregate.title, aggregate.function is AggregateFunction.AVERAGE
+
+
+def _with_ends(name: str, *, intervals: bool) -> tuple[str, ...]:
+    return (name, f"{name}_lower", f"{name}_upper") if intervals else (name,)
+
+
+def listed(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
+    """Returns the elements, ranked, in the columns that `described` returns."""
+    return (_values(row, intervals=intervals) for row in release.rows)
 
 
 def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
@@ -63,28 +104,43 @@ def row_count(release: PrivateResult) -> int:
     return len(release.rows) + len(release.totals or ())
 
 
+def totals_tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
+    """Returns totals and what the elements leave of them, in the columns that `totals_described` returns."""
+    for total in release.totals or ():
+        whole = _counted(total.noisy_count, total.interval, total.sums, intervals=intervals)
+        other = _counted(total.other_count, total.other_interval, total.other_sums, intervals=intervals)
+        yield (total.value, *whole, *other)
+
+
+def _is_of_totals(release: PrivateResult, column: str) -> bool:
+    totals = release.parameters.totals
+    return totals is not None and column == totals.column
+
+
 def _totals(release: PrivateResult) -> Iterator[Row]:
     """Yields totals as rows."""
-    stated = release.parameters.totals
-    for total in (release.totals or ()) if stated is not None else ():
-        element: tuple[Any, ...] = tuple(
-            total.value if stated is not None and column.name == stated.column else None
-            for column in release.columns
-        )
-        yield Row(element, total.noisy_count, total.interval, total.sums)
+    for total in release.totals or ():
+        yield Row(_element(release, total), total.noisy_count, total.interval, total.sums)
+
+
+def _element(release: PrivateResult, total: TotalRow) -> tuple[Any, ...]:
+    return tuple(total.value if _is_of_totals(release, column.name) else None for column in release.columns)
 
 
 def _values(row: Row, *, intervals: bool) -> Values:
-    if row.noisy_count is None and not row.values:
-        return row.element
-    # Quantiles come without counts.
-    counted = () if row.noisy_count is None else (row.noisy_count,)
-    numbers = (*counted, *((row.interval or ()) if intervals else ()))
-    return (
-        *row.element,
-        *numbers,
-        *(each for value in row.values for each in _numbers(value, intervals=intervals)),
-    )
+    return (*row.element, *_counted(row.noisy_count, row.interval, row.values, intervals=intervals))
+
+
+def _counted(
+    count: float | None,
+    interval: tuple[int, int] | None,
+    values: Iterable[ShownValue | None],
+    *,
+    intervals: bool,
+) -> Values:
+    # Quantiles come without counts, and a ranking alone without any number.
+    counts = () if count is None else (count, *((interval or ()) if intervals else ()))
+    return (*counts, *(each for value in values for each in _numbers(value, intervals=intervals)))
 
 
 def _numbers(value: ShownValue | None, *, intervals: bool) -> tuple[float | datetime.date | None, ...]:

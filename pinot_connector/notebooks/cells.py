@@ -10,7 +10,7 @@ from fractions import Fraction
 from pinot_connector.budgets import Cost, Level
 from pinot_connector.results import PrivateResult, Row, rank_error_lines
 from pinot_connector.shown_values import ShownValue
-from pinot_connector.totals import total_lines
+from pinot_connector.totals import TotalRow, total_lines
 
 MAX_ROWS = 100
 # One long name would push the counts of all others off the screen.
@@ -44,8 +44,38 @@ def cells(row: Row) -> Sequence[str]:
     return [*names, *counted, *(cell for value in row.values for cell in _value_cells(value))]
 
 
-def notes(result: PrivateResult, shown: int) -> Iterable[str]:
-    """Yields what to know of a result of which so many rows are shown: where it ended, what is left out, the cost."""
+def total_heads(result: PrivateResult) -> list[str]:
+    """Returns the heads of the columns of totals; none without them."""
+    stated = result.parameters.totals
+    if stated is None:
+        return []
+    of = next(column.title for column in result.columns if column.name == stated.column)
+    interval = f"{100 * result.confidence:g} % interval"
+    named = [stated.counted.value, *(aggregate.title for aggregate in result.parameters.aggregates)]
+    return [f"total of {of}", *(head for name in named for head in (name, interval, "other", interval))]
+
+
+def total_cells(total: TotalRow) -> list[str]:
+    """Returns a total: its value, and for the count and each sum the number and what the elements leave of it."""
+    (lower, upper), (least, most) = total.interval, total.other_interval
+    counted = [str(total.noisy_count), f"{lower} to {upper}", str(total.other_count), f"{least} to {most}"]
+    sums = [
+        cell
+        for pair in zip(total.sums, total.other_sums, strict=True)
+        for each in pair
+        for cell in _value_cells(each)
+    ]
+    return [_shortened(str(total.value)), *counted, *sums]
+
+
+def notes(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable[str]:
+    """Yields what to know of a result of which so many rows are shown: where it ended, what is left out, the cost.
+
+    Args:
+        result: The result.
+        shown: How many rows are shown above.
+        totals: Whether totals are said, a line each; a page that has a table of them does without.
+    """
     if shown < len(result.rows):
         yield f"the first {shown} of {len(result.rows)} elements"
     if result.ended_in_bottom:
@@ -58,7 +88,8 @@ def notes(result: PrivateResult, shown: int) -> Iterable[str]:
         yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
     yield from result.parameters.left_out
     yield from rank_error_lines(result)
-    yield from (visible(line) for line in total_lines(result.totals, result.parameters))
+    if totals:
+        yield from (visible(line) for line in total_lines(result.totals, result.parameters))
     yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"
     yield from (f"left of {'/'.join(level.path)}: {_left(level)}" for level in result.remaining)
 

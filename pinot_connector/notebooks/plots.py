@@ -7,28 +7,34 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from pinot_connector.errors import InvalidQuestion
+from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.results import PrivateResult, Row
 
-# More bars cannot be read.
+# More bars cannot be read. A total has a second one: what the elements leave of it.
 MAX_BARS = 50
+MAX_TOTALS = MAX_BARS // 2
 # Longer labels would leave no room for the picture.
 MAX_LABEL = 40
-_COLOUR, _BOTTOM_COLOUR = "#0072B2", "#D55E00"
+_COLOUR, _BOTTOM_COLOUR, _OTHER_COLOUR = "#0072B2", "#D55E00", "#999999"
 
 
-def plotted(result: PrivateResult, *, series: bool | None, axes: Any) -> Any:
+def plotted(result: PrivateResult, *, series: bool | None, totals: bool, axes: Any) -> Any:
     """Draws a result; see `PrivateResult.plot`."""
     counted = [row for row in result.rows if row.interval is not None]
     if len(counted) != len(result.rows):
         raise InvalidQuestion("plot", "expected a result with counts")
+    if totals and (result.totals is None or series):
+        raise InvalidQuestion("totals", "expected the result of a question for totals, and no series")
     if series is None:
         series = is_series(result)
     if series and len(result.columns) != 1:
         raise InvalidQuestion("plot", "expected elements of one column for a series")
     axes = plt.subplots(layout="constrained")[1] if axes is None else axes
-    draw = _draw_series if series else _draw_bars
-    draw(axes, result, counted)
+    if totals:
+        _draw_totals(axes, result)
+    else:
+        draw = _draw_series if series else _draw_bars
+        draw(axes, result, counted)
     return axes
 
 
@@ -46,15 +52,51 @@ def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     places, counts = range(len(rows)), [row.noisy_count for row in rows]
     axes.barh(places, counts, color=_COLOUR)
     for place, row in zip(places, rows, strict=True):
-        # A count can lie outside of its interval, so this is no error bar around it.
-        axes.hlines(place, *_ends(row), color="black", linewidth=1.5)
-        axes.plot(_ends(row), (place, place), linestyle="", marker="|", markersize=8, color="black")
+        _draw_interval(axes, place, _ends(row))
     axes.set_yticks(places, [_label(row) for row in rows], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(result.count_alias or "members", parse_math=False)
     if result.bottom is not None:
         _mark_bottom(axes.axvline, result.bottom)
         axes.legend()
+
+
+def _draw_totals(axes: Any, result: PrivateResult) -> None:
+    """Draws a pair of bars for each total, with a scale of their own: totals are much larger than elements."""
+    stated, shown = result.parameters.totals, (result.totals or ())[:MAX_TOTALS]
+    if stated is None:
+        raise IntegrityError("there are totals without parameters")
+    places = range(len(shown))
+    bars = (
+        ("total", _COLOUR, -0.2, [(each.noisy_count, each.interval) for each in shown]),
+        (
+            "other: not in the list",
+            _OTHER_COLOUR,
+            0.2,
+            [(each.other_count, each.other_interval) for each in shown],
+        ),
+    )
+    for label, colour, shift, numbers in bars:
+        shifted = [place + shift for place in places]
+        axes.barh(shifted, [count for count, _ in numbers], height=0.4, color=colour, label=label)
+        for place, (_, interval) in zip(shifted, numbers, strict=True):
+            _draw_interval(axes, place, interval)
+    axes.set_yticks(places, [_shown(str(each.value)) for each in shown], parse_math=False)
+    axes.invert_yaxis()
+    of = next(column.title for column in result.columns if column.name == stated.column)
+    cut = (
+        f", the first {len(shown)} of {len(result.totals or ())}"
+        if len(shown) < len(result.totals or ())
+        else ""
+    )
+    axes.set_xlabel(_shown(f"{stated.counted.value}, totals by {of}") + cut, parse_math=False)
+    axes.legend()
+
+
+def _draw_interval(axes: Any, place: float, ends: tuple[int, int]) -> None:
+    # A count can lie outside of its interval, so this is no error bar around it.
+    axes.hlines(place, *ends, color="black", linewidth=1.5)
+    axes.plot(ends, (place, place), linestyle="", marker="|", markersize=8, color="black")
 
 
 def _draw_series(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
@@ -87,7 +129,10 @@ def _ends(row: Row) -> tuple[int, int]:
 
 
 def _label(row: Row) -> str:
-    text = ", ".join(map(str, row.element))
+    return _shown(", ".join(map(str, row.element)))
+
+
+def _shown(text: str) -> str:
     if len(text) > MAX_LABEL:
         text = text[: MAX_LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types
@@ -56,7 +57,12 @@ def table_comment(table: TableEntry) -> str:
     """Returns what may be counted in a table, in a sentence."""
     sums = table_sums(table)
     beside = f", beside COUNT(DISTINCT {table.member}) also {', '.join(sums)}" if sums else ""
-    return f"private answers: {' and '.join(table_counts(table))}, by up to four columns{beside}"
+    totals = "" if _share_of_totals(table) is None else "; by two columns also GROUPING SETS ((a, b), (a))"
+    return f"private answers: {' and '.join(table_counts(table))}, by up to four columns{beside}{totals}"
+
+
+def _share_of_totals(table: TableEntry) -> Fraction | None:
+    return None if table.contributions is None else table.contributions.totals_share
 
 
 def _column(name: str, kind: TypeEngine[Any], comment: str) -> dict[str, Any]:
@@ -73,7 +79,8 @@ def _column(name: str, kind: TypeEngine[Any], comment: str) -> dict[str, Any]:
 def _uses(column: ColumnEntry) -> tuple[str, ...]:
     grouped = () if column.mechanism is None else (f"GROUP BY ({column.mechanism.value})",)
     filtered = (f"filter: {', '.join(each.value for each in column.filters)}",) if column.filters else ()
-    return (*grouped, *filtered)
+    looked_up = () if column.looked_up_by is None else (f"looked up by {column.looked_up_by}",)
+    return (*grouped, *filtered, *looked_up)
 
 
 def _aggregates(column: str) -> tuple[str, ...]:

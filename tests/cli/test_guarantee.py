@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.formatting import format_guarantee, format_own_guarantee
+from gris_cli.budget_formatting import format_guarantee, format_own_guarantee
 from pinot_connector.budgets import Cost
 from pinot_connector.guarantees import AccountGuarantee, Bound, BudgetGuarantee, Guarantee, Sharing
 from tests.support.world import World

@@ -17,7 +17,7 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.mechanisms import Currency, Histogram
 from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.noise import KeyedNoise, KeyedStream
-from dp_service.queries import tables
+from dp_service.queries import table_contributions
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.choosing import chosen
@@ -280,7 +280,7 @@ def test_a_choice_of_one_look_has_no_second_look(capsys: pytest.CaptureFixture[s
     assert choice.expected[0].by_rank[-1][0] == 500
 
 
-def contributions_of(block: str) -> tables.Contributions:
+def contributions_of(block: str) -> table_contributions.Contributions:
     """Return what the block of a policy says."""
     found = parse_policy(policy_of(block)).tables[0].contributions
     assert found is not None

@@ -13,8 +13,8 @@ import pytest
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
-from gris_cli.policy_data import DataError, require_kept
-from gris_cli.policy_promises import counted
+from gris_cli.policy.data import DataError, require_kept
+from gris_cli.policy.promises import counted
 from pinot_connector.engines.duckdb import DuckDBEngine
 
 POLICY = """

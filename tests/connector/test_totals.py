@@ -21,7 +21,13 @@ from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.results import answer_of
 from pinot_connector import PrivateClient, Timeouts
-from pinot_connector.dbapi.tables import described, row_count, tabulated
+from pinot_connector.dbapi.tables import (
+    described,
+    row_count,
+    tabulated,
+    totals_described,
+    totals_tabulated,
+)
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy
@@ -303,6 +309,26 @@ def test_sql_asks_the_same_by_grouping_sets(client: PrivateClient) -> None:
     assert asked.totals is not None
     assert [(row[:3], row[3]) for row in found[-3:]] == [
         ((each.value, None, each.noisy_count), float(each.sums[0].value)) for each in asked.totals
+    ]
+    assert [each[0] for each in totals_described(asked, intervals=False)] == [
+        "country",
+        "lines",
+        "sum_paid_of_rows",
+        "other_lines",
+        "other_sum_paid_of_rows",
+    ]
+    assert list(totals_tabulated(asked, intervals=False)) == [
+        (
+            each.value,
+            each.noisy_count,
+            float(each.sums[0].value),
+            each.other_count,
+            float(each.other_sums[0].value),
+        )
+        for each in asked.totals
+    ]
+    assert asked.to_arrow(totals=True).select(["other_sum_paid_of_rows_lower"]).to_pylist() == [
+        {"other_sum_paid_of_rows_lower": float(each.other_sums[0].interval[0])} for each in asked.totals
     ]
 
 

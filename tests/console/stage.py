@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,6 +106,7 @@ class Stage:
     gateway: str
     authority: Authority
     issuer: Issuer
+    tables: Mapping[str, Path]
 
     def token(self, name: str = "", *, org: str = "acme", owner: bool = False, **claims: Any) -> str:
         """Return a token of a person; of somebody new unless named."""
@@ -156,12 +157,15 @@ class Stage:
 
 
 @contextmanager
-def running_stage(folder: Path) -> Iterator[Stage]:
-    """Run services and gateway."""
+def running_stage(
+    folder: Path, policy: str = POLICY, tables: Mapping[str, Path] | None = None
+) -> Iterator[Stage]:
+    """Run services and gateway, by default with the tables of this module."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "policy.yaml").write_text(policy)
     (folder / "budget.yaml").write_text(BUDGET)
-    write_tables(folder)
+    if tables is None:
+        tables = write_tables(folder)
     authority, issuer = Authority.new(folder), Issuer(folder)
     with EmbeddedServices(
         policy=folder / "policy.yaml",
@@ -177,13 +181,14 @@ def running_stage(folder: Path) -> Iterator[Stage]:
             "",
             authority,
             issuer,
+            tables,
         )
         with _gateway(folder, "gateway", made) as address:
             yield replace(made, gateway=address)
 
 
-def write_tables(folder: Path) -> None:
-    """Write the tables that are these tests' own."""
+def write_tables(folder: Path) -> Mapping[str, Path]:
+    """Write the tables that are these tests' own; return where each table of `POLICY` is."""
     names = " UNION ALL ".join(
         f"SELECT range + {10_000 * place} AS member_id, '{_quoted(name)}' AS name FROM range({900 - 70 * place})"
         for place, name in enumerate(HOSTILE)
@@ -191,6 +196,13 @@ def write_tables(folder: Path) -> None:
     copy(names, folder / "hostile.parquet")
     wide = f"range AS member_id, 'element number ' || range % {WIDE_ELEMENTS} AS element"
     copy(f"SELECT {wide} FROM range({200 * WIDE_ELEMENTS})", folder / "wide.parquet")
+    return {
+        "feedback": COFACTS,
+        "articles": COFACTS,
+        "hostile": folder / "hostile.parquet",
+        "fresh": folder / "hostile.parquet",
+        "wide": folder / "wide.parquet",
+    }
 
 
 def _quoted(text: str) -> str:
@@ -200,13 +212,6 @@ def _quoted(text: str) -> str:
 @contextmanager
 def _gateway(folder: Path, name: str, stage: Stage) -> Iterator[str]:
     certificate, key = stage.authority.server(name)
-    tables = {
-        "feedback": str(COFACTS),
-        "articles": str(COFACTS),
-        "hostile": str(folder / "hostile.parquet"),
-        "fresh": str(folder / "hostile.parquet"),
-        "wide": str(folder / "wide.parquet"),
-    }
     people = {
         "key_file": str(stage.issuer.key_file),
         "algorithms": ["ES256"],
@@ -222,7 +227,7 @@ def _gateway(folder: Path, name: str, stage: Stage) -> Iterator[str]:
         "tls": {"certificate": str(certificate), "key": str(key)},
         "dp": {"address": stage.dp},
         "budget": {"address": stage.budget},
-        "engine": {"duckdb": tables},
+        "engine": {"duckdb": {table: str(path) for table, path in stage.tables.items()}},
         "identity": {"jwt": people},
         "timeouts": {"budget_silence": 10, "budget_attempt": 6},
     }

@@ -16,7 +16,7 @@ from dp_service.mechanisms.intervals import gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.release_parameters import BoundedContributions
+from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import UnusableParametersError, mechanism_of, versions

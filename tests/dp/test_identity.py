@@ -9,13 +9,9 @@ from typing import Any
 
 import pytest
 
-from dp_service.release_parameters import (
-    BoundedContributions,
-    NamesLook,
-    ReleaseParameters,
-    SummedValue,
-    SumsReleased,
-)
+from dp_service.parameters.aggregates import SummedValue, SumsReleased
+from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.identity import (
     keyed_data_version,
     query_id,

@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms.aggregates import BoundMoments
-from dp_service.release_parameters import (
-    AskedAggregate,
-    BoundedContributions,
-    SummedValue,
-    SumsReleased,
-    TotalsReleased,
-)
+from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased, TotalsReleased
+from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import drill_down_of, versions

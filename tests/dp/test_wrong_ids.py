@@ -14,7 +14,7 @@ import pytest
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.release_parameters import ReleaseParameters
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases import identity, keys, releasing, translation
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.server import responses, service, stream_assembler

@@ -8,7 +8,7 @@ import datetime
 import pytest
 
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy

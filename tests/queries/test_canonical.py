@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.canonical import OrdinalRestriction, TextRestriction, canonical_bytes, canonicalise
+from dp_service.queries.canonical import canonicalise
+from dp_service.queries.canonical_bytes import canonical_bytes
+from dp_service.queries.canonical_query import OrdinalRestriction, TextRestriction
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dp_service.bounding.order import table_salt
+from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy
 from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.policy import Policy, parse_policy, read_policy
@@ -16,7 +17,6 @@ from dp_service.queries.policy_review import review
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
-from dp_service.release_parameters import BoundedContributions, NamesLook
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of
 from dp_service.terms import BoundedBy, CountNoise, MechanismName
 

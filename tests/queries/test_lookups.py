@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dp_service.bounding.order import table_salt
 from dp_service.mechanisms.parameters import Cost
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.lookups import LARGEST_LOOKUP_BYTES, MAXIMUM_LOOKUP_ENTRIES, hash_of

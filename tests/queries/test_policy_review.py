@@ -7,7 +7,7 @@ import pytest
 from dp_service.queries.domains import MAXIMUM_ELEMENTS
 from dp_service.queries.policy import read_policy
 from dp_service.queries.policy_review import Review, review
-from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
+from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
 from tests.support.pages import rows, section
 
 SOUND = """\

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dp_service.queries.columns import Column
 from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.policy import read_policy
 from dp_service.queries.publications import publication_of
@@ -25,7 +26,6 @@ from dp_service.queries.published import (
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, In, Measure, Value
-from dp_service.queries.tables import Column
 from dp_service.terms import ColumnType, MechanismName
 from tests.support import publishing
 

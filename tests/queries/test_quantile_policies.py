@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import AskedQuantile, HistogramQuery
-from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of, ranked_of, versions
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction

@@ -4,13 +4,13 @@ import datetime
 
 import pytest
 
+from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.policy import Currency, Policy, parse_policy
 from dp_service.queries.render import UnknownDialectError, render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range, TimeRange
-from dp_service.release_parameters import ReleaseParameters
 from dp_service.terms import ColumnType, Consistency, CountNoise, MechanismName
 from tests.support.queries.policies import POLICY, POLICY_TEXT, resolved
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
 from tests.support.queries.accepted import ACCEPTED, Accepted

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from dp_service.mechanisms.parameters import Cost
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render

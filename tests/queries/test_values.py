@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from dp_service.queries.canonical import canonical_bytes
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import moments_of, versions
 from dp_service.terms import AggregateFunction, MechanismName

@@ -14,7 +14,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryColumn
+from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction, QueryBucket, QueryColumn
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal
 from dp_service.queries.times import TimeUnit

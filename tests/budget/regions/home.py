@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,7 +103,9 @@ class MemoryLedger:
 class Home:
     """The services of a home ledger: in memory, or in a file if there is a path."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(
+        self, path: Path | None = None, regions_of: Callable[[Any], frozenset[str] | None] = lambda _: None
+    ) -> None:
         self.ledger = MemoryLedger()
         store: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
         self.store = store
@@ -112,7 +115,7 @@ class Home:
             self.limits,
             settings,
             RequestRunner(None, DEFAULTS),
-            regions_of=lambda _: None,
+            regions_of=regions_of,
             elapsed=lambda: self.ledger.now / SECOND,
         )
         self._services = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from google.rpc import code_pb2
 from gris_api.budget.v1 import admin_pb2, regions_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
@@ -14,6 +15,7 @@ from budget_service.server.home_client import HomeStatusError
 from budget_service.server.hosting import METHODS
 from budget_service.server.lending_service import SERVICE_NAME
 from gris_serving.authorisation import Role
+from gris_serving.tokens import TokenError
 from tests.budget.regions.home import ANN, Home, cost
 
 LEASE, OTHER = "a" * 32, "b" * 32
@@ -44,6 +46,19 @@ async def test_only_its_own_region_reports_a_lease_or_gives_it_back() -> None:
     assert (await home.report(LEASE, cost(90))).is_known
     returned = await home.give_back(LEASE, reported=1)
     assert (returned.was_held, returned.returned.information) == (True, share - 90)
+
+
+async def test_a_token_may_end_while_its_call_is_served() -> None:
+    """The region is refused as any caller is whose token has ended, and nothing is lent to it."""
+
+    def ended(_: object) -> frozenset[str]:
+        raise TokenError("the token has expired")
+
+    home = Home(regions_of=ended)
+    with pytest.raises(HomeStatusError, match="expired") as refused:
+        await home.borrow(LEASE)
+    assert refused.value.status.code == code_pb2.UNAUTHENTICATED
+    assert await home.counted() == (0, 0)
 
 
 async def test_a_lease_that_never_arrived_is_given_back_and_granted_no_more() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 
 import pytest
 
 from tests.campaigns.regions.__main__ import main, simulated
-from tests.campaigns.regions.loop import run
+from tests.campaigns.regions.loop import StuckError, run, sleep
 from tests.campaigns.regions.world import World
 from tests.support.examples import long_but
 
@@ -49,6 +50,30 @@ def test_a_history_is_the_same_again() -> None:
         run(world.history())
         journals.append([machine.disk.journal for machine in world.machines.values()])
     assert journals[0] == journals[1]
+
+
+def test_a_region_may_crash_while_it_starts() -> None:
+    """Nothing then waits for it: its next start follows from the crash."""
+
+    async def crashed_at_once(world: World) -> None:
+        starting = asyncio.ensure_future(world.start_region("eu"))
+        await sleep(0)
+        world.machines["eu"].crash()
+        await starting
+        assert "eu" not in world.services
+
+    run(crashed_at_once(World(1)))
+
+
+def test_a_history_that_does_not_end_is_found() -> None:
+    """Its processes look after themselves for ever, so some time is always to come."""
+
+    async def waited_for_ever() -> None:
+        while True:
+            await sleep(60)
+
+    with pytest.raises(StuckError):
+        run(waited_for_ever())
 
 
 def test_a_lease_that_is_reclaimed_too_early_is_found() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import duckdb
 
-from dp_service.queries.canonical import canonical_bytes, canonicalise
+from dp_service.queries.canonical import canonicalise
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.render import render

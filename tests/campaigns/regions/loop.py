@@ -19,8 +19,15 @@ from budget_service.stores import group_commit
 Arguments = TypeVarTuple("Arguments")
 
 
-class StuckError(Exception):
-    """Everything waits, and no time will change that."""
+LONGEST_SECONDS = 86_400.0
+"""No history takes a day. One that does waits for something that never comes, while others look after themselves."""
+
+
+class StuckError(AssertionError):
+    """The history waits, and no time will change that."""
+
+    def __init__(self) -> None:
+        super().__init__("the history does not end")
 
 
 class Call(asyncio.TimerHandle):
@@ -156,6 +163,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if call.callback is None:
                 return
             self._now = max(self._now, when)
+            if self._now > LONGEST_SECONDS:
+                raise StuckError
             due.append(call)
         while due:
             call = due.popleft()

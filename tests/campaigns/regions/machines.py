@@ -63,11 +63,12 @@ class Machine:
         if generation != self.generation:
             await asyncio.get_running_loop().create_future()
 
-    def begin(self, work: Any) -> None:
-        """Run work of the present process."""
+    def begin(self, work: Any) -> asyncio.Task[Any]:
+        """Run work of the present process; a crash cancels it."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+        return task
 
     def crash(self) -> None:
         """End the process as by kill -9."""

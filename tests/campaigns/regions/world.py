@@ -181,7 +181,14 @@ class World:
         self.sabotage(lending)
 
     async def start_region(self, name: str) -> None:
-        """Start a region's process."""
+        """Start a region's process, and wait until it serves, or has crashed before that."""
+        starting = self.machines[name].begin(self.serve_region(name))
+        await asyncio.wait((starting,))
+        if not starting.cancelled():
+            starting.result()
+
+    async def serve_region(self, name: str) -> None:
+        """Open a region's book, and serve."""
         machine = self.machines[name]
         dice = random.Random(self.dice.random())
         ledger: Any = Ledger(machine)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dp_service.queries.canonical import OrdinalRestriction, Restriction, TextRestriction
+from dp_service.queries.canonical_query import OrdinalRestriction, Restriction, TextRestriction
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import HistogramQuery, Measure

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.canonical import CanonicalQuery, QueryValue
+from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier

@@ -1,6 +1,7 @@
 """A policy to ask against, and shorthands to bring a question through the whole package."""
 
-from dp_service.queries.canonical import canonical_bytes, canonicalise
+from dp_service.queries.canonical import canonicalise
+from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql

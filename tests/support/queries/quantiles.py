@@ -9,9 +9,10 @@ from fractions import Fraction
 
 from dp_service.bounding.order import kept, table_salt
 from dp_service.queries.canonical import canonicalise
+from dp_service.queries.columns import Nulls, QuantileColumn
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import AskedQuantile, HistogramQuery, Measure
-from dp_service.queries.tables import Nulls, Policy, QuantileColumn
+from dp_service.queries.tables import Policy
 from dp_service.terms import MemberValue, RankFunction, ValueType
 from dp_service.values.cells import Grid
 from dp_service.values.member_value import member_value

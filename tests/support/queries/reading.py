@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
+from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.structured import (
@@ -25,7 +26,7 @@ from dp_service.queries.structured import (
     Range,
     Value,
 )
-from dp_service.queries.tables import Column, Table
+from dp_service.queries.tables import Table
 from dp_service.terms import ColumnType
 
 _SIGNS: dict[type, str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}

@@ -5,10 +5,11 @@ from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
+from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.render.member_bounds import InQueryBound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
-from dp_service.queries.tables import Column, Lookup, Nulls, Policy, Table
+from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from dp_service.queries.structured import Value
 from dp_service.terms import ColumnType
-from gris_cli.policy_draft import Draft, DraftColumn, Role
+from gris_cli.policy.draft import Draft, DraftColumn, Role
 from gris_cli.table_schema import TableColumn
 
 EPSILON_PER, DELTA = "0.15", "1e-10"

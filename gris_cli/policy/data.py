@@ -13,13 +13,15 @@ from typing import Any
 
 import duckdb
 
+from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.policy_review import is_promise, shown_value
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.suggestions import instead_of
-from dp_service.queries.tables import Column, Nulls, QuantileColumn, Table, TauIs, ValueColumn
+from dp_service.queries.tables import Table, TauIs
 from dp_service.terms import BoundedBy, ColumnType
-from gris_cli.policy_promises import (
+from gris_cli.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
+from gris_cli.policy.promises import (
     ASSUMED_BOUND,
     ONE_VALUE,
     Promise,
@@ -29,9 +31,8 @@ from gris_cli.policy_promises import (
     of_one_value,
     sizes,
 )
-from gris_cli.policy_rows import parameter_of, rows_of_members, value_of
-from gris_cli.policy_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
-from gris_cli.policy_values import Clamped, clamped, unusable
+from gris_cli.policy.rows import parameter_of, rows_of_members, value_of
+from gris_cli.policy.values import Clamped, clamped, unusable
 from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
 from pinot_connector.errors import EngineError

@@ -12,15 +12,17 @@ from typing import TypeAlias
 
 import duckdb
 
-from dp_service.queries.canonical import CanonicalQuery, canonicalise
+from dp_service.queries.canonical import canonicalise
+from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.quantiles import member_value
 from dp_service.queries.render.sums import conditions_of_use, measures, usable_conditions
 from dp_service.queries.structured import Aggregate, AskedQuantile, HistogramQuery, Measure
-from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
+from dp_service.queries.tables import Table
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction, ValueType
-from gris_cli.policy_rows import rows_of_members
+from gris_cli.policy.rows import rows_of_members
 from pinot_connector.engines.parquet import quoted
 
 _DUCKDB = DIALECTS["duckdb"]

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.policy_review import is_promise
 from dp_service.queries.policy_schema import COUNT_COLUMN
 from dp_service.queries.render.dialects import DIALECTS, identifier
 from dp_service.queries.render.statement import most_of_a_member
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery, Measure
-from dp_service.queries.tables import Column, Currency, Nulls, Policy, Sums, Table, TauIs
+from dp_service.queries.table_contributions import Sums
+from dp_service.queries.tables import Currency, Policy, Table, TauIs
 from dp_service.terms import BoundedBy
-from gris_cli.policy_reads import reads_of
+from gris_cli.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
 ASSUMED_BOUND = "contributions.delta_0"

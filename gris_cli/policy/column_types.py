@@ -10,8 +10,9 @@ import datetime
 
 import duckdb
 
+from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
 from dp_service.queries.intervals import ordinal
-from dp_service.queries.tables import Column, QuantileColumn, Table, ValueColumn
+from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType
 from pinot_connector.engines.base import ColumnType as EngineType

@@ -15,8 +15,8 @@ from rich.console import Console
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from gris_cli.clients import PinotAccess
-from gris_cli.policy_draft import Draft, DraftError, Role, draft_of
-from gris_cli.policy_draft_text import draft_text
+from gris_cli.policy.draft import Draft, DraftError, Role, draft_of
+from gris_cli.policy.draft_text import draft_text
 from gris_cli.printing import console_of_width, print_json, say
 from gris_cli.table_schema import SchemaError, TableSchema, file_schema, pinot_schema
 

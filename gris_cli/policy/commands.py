@@ -13,8 +13,8 @@ from gris_cli.flags import JsonFlag, PinotAuthorizationFlag, PinotCaFlag, PinotC
 if TYPE_CHECKING:
     from dp_service.queries.policy import Policy
     from dp_service.queries.tables import Table
-    from gris_cli.policy_data import DataReport
-    from gris_cli.policy_promises import PromiseReport
+    from gris_cli.policy.data import DataReport
+    from gris_cli.policy.promises import PromiseReport
 
 app = typer.Typer()
 PARQUET_MAGIC = b"PAR1"
@@ -62,7 +62,7 @@ def draft(
     if misplaced:
         raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
     try:
-        from gris_cli.policy_drafting import DraftSource, drafted, print_draft  # noqa: PLC0415 - duckdb is an extra
+        from gris_cli.policy.drafting import DraftSource, drafted, print_draft  # noqa: PLC0415 - duckdb is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("gris policy draft needs pip install 'gris-dp[dp,duckdb,cli]'") from None
 
@@ -118,7 +118,7 @@ def check(  # noqa: PLR0917 - typer calls it by name
     from dp_service.queries.policy import read_policy  # noqa: PLC0415
     from dp_service.releases.mechanism import UnusableParametersError, require_usable  # noqa: PLC0415
     from gris_cli.failures import EXIT_UNEXPECTED, EXIT_USAGE  # noqa: PLC0415
-    from gris_cli.policy_report import print_faults, print_report  # noqa: PLC0415
+    from gris_cli.policy.report import print_faults, print_report  # noqa: PLC0415
 
     content = _content(file)
     try:
@@ -153,7 +153,7 @@ def _require_schemas(
     """Refuse a policy that says of Pinot's tables what their schemas do not."""
     try:
         from gris_cli.clients import PinotAccess  # noqa: PLC0415 - `gris --help` should be quick
-        from gris_cli.policy_pinot import faults_of_schemas  # noqa: PLC0415 - pinotdb is an extra
+        from gris_cli.policy.on_pinot import faults_of_schemas  # noqa: PLC0415 - pinotdb is an extra
         from gris_cli.table_schema import SchemaError  # noqa: PLC0415 - duckdb is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("--pinot needs pip install 'gris-dp[dp,duckdb,pinot,cli]'") from None
@@ -170,7 +170,7 @@ def _counted_on_pinot(
 ) -> list[PromiseReport]:
     """Return whether the rows of Pinot's tables keep the policy's promises."""
     from gris_cli.clients import PinotAccess, PinotLoading, pinot_engine  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.policy_promises import counted  # noqa: PLC0415
+    from gris_cli.policy.promises import counted  # noqa: PLC0415
 
     with closing(pinot_engine(broker, controller, PinotLoading(), PinotAccess(*files))) as engine:
         return [counted(engine, table, policy.currency) for table in policy.tables]
@@ -179,7 +179,7 @@ def _counted_on_pinot(
 def _counted_on_spark(policy: Policy, url: str, named: list[tuple[Table, str]]) -> list[PromiseReport]:
     """Return whether the rows that a Spark reads keep the policy's promises; refuse columns that they lack."""
     from gris_cli.clients import spark_engine  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.policy_promises import counted, require_columns  # noqa: PLC0415
+    from gris_cli.policy.promises import counted, require_columns  # noqa: PLC0415
     from pinot_connector.errors import EngineRefused  # noqa: PLC0415
 
     if not named:
@@ -236,7 +236,7 @@ def _examined_tables(named: list[tuple[Table, str]]) -> list[DataReport]:
 
 def _examined_table(table: Table, path: Path) -> DataReport:
     try:
-        from gris_cli.policy_data import DataError, examined  # noqa: PLC0415 - duckdb is an extra
+        from gris_cli.policy.data import DataError, examined  # noqa: PLC0415 - duckdb is an extra
     except ModuleNotFoundError:
         raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
     try:

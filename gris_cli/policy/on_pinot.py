@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dp_service.queries.tables import Policy
 from gris_cli.clients import PinotAccess
-from gris_cli.policy_reads import reads_of
+from gris_cli.policy.reads import reads_of
 from gris_cli.table_schema import pinot_columns
 from pinot_connector.engines.pinot.columns import require_readable
 from pinot_connector.errors import EngineRefused

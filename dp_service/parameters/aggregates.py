@@ -1,0 +1,253 @@
+"""The parameters of what a release says besides counts: sums and averages, totals, quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from dp_service.terms import AggregateFunction, GridScale, GridSpec, MemberValue, RankFunction
+
+
+@dataclass(frozen=True)
+class SummedValue:
+    """A column that a release sums.
+
+    Attributes:
+        name: The name of the column.
+        quantum: What one step of its sums is worth.
+        low: The least that a member's total in an element can be, in steps; over rows, that of a row.
+        high: The most.
+        share: The part of the release's units that its sums take.
+        count_share: The part that a count of its own takes; None: it has none, and shares that of the elements.
+    """
+
+    name: str
+    quantum: Fraction
+    low: int
+    high: int
+    share: Fraction
+    count_share: Fraction | None = None
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("sum", self.name),
+            ("quantum", self.quantum),
+            ("low", self.low),
+            ("high", self.high),
+            ("sum_share", self.share),
+            *([] if self.count_share is None else [("count_share", self.count_share)]),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        found = {**asdict(self), "quantum": str(self.quantum), "share": str(self.share)}
+        count_share = found.pop("count_share")
+        return found if count_share is None else {**found, "count_share": str(count_share)}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> SummedValue:
+        """Return what a verified plan states."""
+        count_share: str | None = plan.get("count_share")
+        numbers = {
+            "quantum": Fraction(plan["quantum"]),
+            "share": Fraction(plan["share"]),
+            "count_share": None if count_share is None else Fraction(count_share),
+        }
+        return cls(**{**plan, **numbers})
+
+
+@dataclass(frozen=True)
+class AskedAggregate:
+    """A sum or an average that the question shows: the place of its column in the release, and its alias in SQL."""
+
+    function: AggregateFunction
+    place: int
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class SumsReleased:
+    """What a release of sums has besides what every release of bounded contributions has.
+
+    Attributes:
+        share: The part of the units that the counts take.
+        columns: The columns that are summed, by name.
+        asked: What the question shows of them; no part of the release.
+        ordered_by: The place in `asked` of what the list is in descending order of; None: it is in the order of its
+            counts. No part of the release either.
+    """
+
+    share: Fraction
+    columns: tuple[SummedValue, ...]
+    asked: tuple[AskedAggregate, ...]
+    ordered_by: int | None = None
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """The places in `columns` of those with a count of their own."""
+        return tuple(place for place, column in enumerate(self.columns) if column.count_share is not None)
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [("share", self.share), *(pair for column in self.columns for pair in column.specified())]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {
+            "share": str(self.share),
+            "columns": [column.to_json() for column in self.columns],
+            "asked": [[each.function.name, each.place, each.alias] for each in self.asked],
+            **({} if self.ordered_by is None else {"ordered_by": self.ordered_by}),
+        }
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> SumsReleased:
+        """Return what a verified plan states."""
+        asked = (
+            AskedAggregate(AggregateFunction[name], place, alias) for name, place, alias in plan["asked"]
+        )
+        columns = tuple(map(SummedValue.from_json, plan["columns"]))
+        return cls(Fraction(plan["share"]), columns, tuple(asked), plan.get("ordered_by"))
+
+
+@dataclass(frozen=True)
+class TotalsReleased:
+    """The totals that a release has beside its elements.
+
+    Attributes:
+        place: Which of the two columns of an element the totals are of; they add up over the other one.
+        share: The part of the units that totals take.
+        one_value: Whether the policy says that a member has one value of the other column.
+    """
+
+    place: int
+    share: Fraction
+    one_value: bool
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("totals_place", self.place),
+            ("totals_share", self.share),
+            ("totals_one_value", self.one_value),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "share": str(self.share)}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> TotalsReleased:
+        """Return what a verified plan states."""
+        return cls(**{**plan, "share": Fraction(plan["share"])})
+
+
+@dataclass(frozen=True)
+class ShownQuantile:
+    """What the question shows in one place: which rank (`q` for a quantile, else None), and its alias in SQL."""
+
+    function: RankFunction
+    q: Fraction | None = None
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class QuantilesReleased:
+    """What a release of quantiles has besides what every release has.
+
+    Attributes:
+        column: The column.
+        quantum: What one step of its values is worth.
+        grid: The public grid, in steps.
+        rule: Which value of a member counts; it is part of what the question means.
+        quantiles: The quantiles that are chosen, ascending.
+        smallest: Whether about the smallest value is, too.
+        largest: Whether about the largest value is, too.
+        asked: What the question shows, in its order: each of the above once. The order is no part of the release.
+    """
+
+    column: str
+    quantum: Fraction
+    grid: GridSpec
+    rule: MemberValue
+    quantiles: tuple[Fraction, ...]
+    smallest: bool
+    largest: bool
+    asked: tuple[ShownQuantile, ...]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where each of `asked` is in the release: quantiles come first, then the smallest, then the largest."""
+        order: list[tuple[RankFunction, Fraction | None]] = [
+            *((RankFunction.QUANTILE, q) for q in self.quantiles),
+            *([(RankFunction.SMALLEST, None)] if self.smallest else []),
+            *([(RankFunction.LARGEST, None)] if self.largest else []),
+        ]
+        return tuple(order.index((each.function, each.q)) for each in self.asked)
+
+    @property
+    def units(self) -> int:
+        """What one group costs a member that has a value in it: ceil(log2(m + 1)), and one for each extreme."""
+        return len(self.quantiles).bit_length() + self.smallest + self.largest
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        grid = self.grid
+        return [
+            ("quantiles_of", self.column),
+            ("quantum", self.quantum),
+            ("grid", f"{grid.scale.name} {grid.low} {grid.high} {grid.cells}"),
+            ("quantiles", " ".join(map(str, self.quantiles))),
+            ("smallest", self.smallest),
+            ("largest", self.largest),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        grid = self.grid
+        return {
+            "column": self.column,
+            "quantum": str(self.quantum),
+            "grid": [grid.scale.name, grid.low, grid.high, grid.cells],
+            "rule": self.rule.name,
+            "asked": [
+                [each.function.name, None if each.q is None else str(each.q), each.alias]
+                for each in self.asked
+            ],
+        }
+
+    @classmethod
+    def of(
+        cls,
+        column: str,
+        quantum: Fraction,
+        grid: GridSpec,
+        rule: MemberValue,
+        asked: tuple[ShownQuantile, ...],
+    ) -> QuantilesReleased:
+        """Return what a question releases that shows all of this."""
+        functions = {each.function for each in asked}
+        return cls(
+            column,
+            quantum,
+            grid,
+            rule,
+            tuple(sorted(each.q for each in asked if each.q is not None)),
+            RankFunction.SMALLEST in functions,
+            RankFunction.LARGEST in functions,
+            asked,
+        )
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> QuantilesReleased:
+        """Return what a verified plan states."""
+        scale, *numbers = plan["grid"]
+        asked = (
+            ShownQuantile(RankFunction[name], None if q is None else Fraction(q), alias)
+            for name, q, alias in plan["asked"]
+        )
+        grid = GridSpec(GridScale[scale], *numbers)
+        rule = MemberValue[plan["rule"]]
+        return cls.of(plan["column"], Fraction(plan["quantum"]), grid, rule, tuple(asked))

@@ -1,0 +1,129 @@
+"""The parameters of a release of bounded contributions, and of the looks that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from dp_service.terms import BoundedBy
+
+
+@dataclass(frozen=True)
+class NamesLook:
+    """The first of two looks: it finds the elements that the second one counts.
+
+    Attributes:
+        delta_1: In how many elements a member counts at most in this look, in each period.
+        units: u_1, how many of the release's information units this look takes; the second one takes the rest.
+        most_names: M, how many elements are kept at most, by their noisy rank.
+    """
+
+    delta_1: int
+    units: Fraction
+    most_names: int
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [("delta_1", self.delta_1), ("names_units", self.units), ("most_names", self.most_names)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "units": str(self.units)}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> NamesLook:
+        """Return what a verified plan states."""
+        return cls(**{**plan, "units": Fraction(plan["units"])})
+
+
+@dataclass(frozen=True)
+class LooksBefore:
+    """What a sharpening is combined with: the looks at the same elements that were drawn and paid for before it.
+
+    Attributes:
+        units: How many information units each of them took for counts, in order.
+        release_ids: Their releases, in the same order; empty in an estimate, which is for no release.
+        planned: Whether all units were decided on beforehand. It decides which intervals are shown, and nothing else.
+    """
+
+    units: tuple[Fraction, ...]
+    release_ids: tuple[str, ...] = ()
+    planned: bool = False
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("units_before", ",".join(map(str, self.units))),
+            ("releases_before", ",".join(self.release_ids)),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        return {**asdict(self), "units": [str(units) for units in self.units]}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> LooksBefore:
+        """Return what a verified plan states."""
+        return cls(tuple(map(Fraction, plan["units"])), tuple(plan["release_ids"]), plan["planned"])
+
+
+@dataclass(frozen=True)
+class BoundedContributions:
+    """What a release of bounded contributions has besides what every release has.
+
+    Attributes:
+        bounded_by: Why no member counts in more elements.
+        delta_0: In how many elements a member counts at most, in each period.
+        periods: In how many periods of its own a question's data were bounded.
+        of_events: Whether rows are counted, and not members.
+        units: How many information units the release costs.
+        min_count: The smallest count that is considered; None over a known domain. Of two looks, it is the first one's.
+        salt: The public salt by which the query chooses a member's elements, hexadecimal; empty if no query does.
+        names: The first of two looks; `delta_0` is then that of the second, within the names. None: there is one look.
+        shifted: Whether counts of a known domain are released relative to their total.
+        before: The looks that this one sharpens; `units` are those of this look alone. None: it sharpens none.
+    """
+
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int
+    of_events: bool
+    units: int
+    min_count: int | None
+    salt: str
+    names: NamesLook | None = None
+    shifted: bool = False
+    before: LooksBefore | None = None
+
+    def specified(self) -> list[tuple[str, object]]:
+        """Return the names and values that enter the release specification, in their order."""
+        return [
+            ("bounded_by", self.bounded_by.name),
+            ("delta_0", self.delta_0),
+            ("periods", self.periods),
+            ("of_events", self.of_events),
+            ("units", self.units),
+            ("min_count", self.min_count),
+            ("salt", self.salt),
+            *(() if self.names is None else self.names.specified()),
+            *([("shifted", True)] if self.shifted else []),
+            *(() if self.before is None else self.before.specified()),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan says, as values of JSON."""
+        names = {} if self.names is None else {"names": self.names.to_json()}
+        shifted = {"shifted": True} if self.shifted else {}
+        before = {} if self.before is None else {"before": self.before.to_json()}
+        apart = ("names", "shifted", "before")
+        own = {name: value for name, value in asdict(self).items() if name not in apart}
+        return {**own, "bounded_by": self.bounded_by.name, **names, **shifted, **before}
+
+    @classmethod
+    def from_json(cls, plan: dict[str, Any]) -> BoundedContributions:
+        """Return what a verified plan states."""
+        names = NamesLook.from_json(plan["names"]) if "names" in plan else None
+        before = LooksBefore.from_json(plan["before"]) if "before" in plan else None
+        bounded_by = BoundedBy[plan["bounded_by"]]
+        return cls(**{**plan, "bounded_by": bounded_by, "names": names, "before": before})

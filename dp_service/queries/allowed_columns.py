@@ -1,0 +1,104 @@
+"""Which columns a question may group by, and which conditions it may set on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dp_service.queries.columns import Column, Operator
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.structured import VALUES_OF, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.suggestions import listed
+from dp_service.queries.tables import Table
+from dp_service.terms import ColumnType
+
+
+def groupable(table: Table, name: str) -> Column:
+    """Return a column that questions may group by."""
+    column = table.column(name)
+    if column.type is ColumnType.TIMESTAMP:
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY, f"{name}: a column of timestamps can be restricted to a range, and not grouped by"
+        )
+    if not column.group_by:
+        allowed = [each.name for each in table.usable_columns if each.group_by]
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"{name}: the policy does not allow grouping by this column; it allows {listed(allowed)}",
+        )
+    return column
+
+
+def check_filter(table: Table, condition: Filter) -> None:
+    """Refuse a condition that the policy does not allow, or whose values are of another type."""
+    column = table.column(condition.column)
+    allowed = table.operators(column)
+    if _operator(condition) not in allowed:
+        others = [_SPELLING[each] for each in Operator if each in allowed]
+        raise RefusedByPolicyError(
+            Rule.FILTER,
+            f"{column.name}: the policy does not allow {_SPELLING[_operator(condition)]} on this column; "
+            f"it allows {'; '.join(others) or 'no conditions'}",
+        )
+    # A day among timestamps stands for its beginning.
+    types = {column.type, ColumnType.DATE} if column.type is ColumnType.TIMESTAMP else {column.type}
+    if any(type_of(value) not in types for value in _values(condition)):
+        raise QuestionError("filters", f"{column.name}: expected {VALUES_OF[column.type]}")
+    if isinstance(condition, In):
+        _check_listed(column, condition.values)
+
+
+_SPELLING = {
+    Operator.IN: "= and IN",
+    Operator.NOT_IN: "<> and NOT IN",
+    Operator.RANGE: "<, <=, >, >= and BETWEEN",
+}
+
+
+def _check_listed(column: Column, values: Sequence[Value]) -> None:
+    """Refuse a list of which a listed domain has nothing: most likely a slip, for which nobody should pay.
+
+    A domain that was published from the data leaves values out that the data have, so it says nothing of them.
+    """
+    if column.domain is None or column.publication is not None:
+        return
+    if not {*column.domain, column.value_for_null}.isdisjoint(values):
+        return
+    raise QuestionError(
+        "filters",
+        f"{column.name}: expected a value of the column's domain, which has {listed(column.domain)}",
+    )
+
+
+def check_shown(condition: Filter, restricted: Mapping[str, tuple[Value, ...]]) -> None:
+    """Refuse values that are asked for by name and that the answer could not show, whatever the data have of them.
+
+    Only elements of the domain are counted. An answer without a value that was asked for would be read as a count of 0.
+    """
+    domain = restricted.get(condition.column)
+    if domain is None or not isinstance(condition, In):
+        return
+    asked = set(condition.values)
+    if outside := len(asked.difference(domain)):
+        raise QuestionError(
+            "filters",
+            f"{condition.column}: {outside} of {len(asked)} values are not in the column's domain, so no answer could "
+            f"show them: leave them out; the domain has {listed(domain)}",
+        )
+
+
+def _operator(condition: Filter) -> Operator:
+    match condition:
+        case In():
+            return Operator.IN
+        case NotIn():
+            return Operator.NOT_IN
+        case Range():
+            return Operator.RANGE
+
+
+def _values(condition: Filter) -> tuple[Value, ...]:
+    match condition:
+        case In() | NotIn():
+            return condition.values
+        case Range():
+            return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)

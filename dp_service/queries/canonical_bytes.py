@@ -1,0 +1,109 @@
+"""The bytes of a canonical question, which name its release."""
+
+from __future__ import annotations
+
+from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.canonical_query import (
+    CanonicalQuery,
+    OrdinalRestriction,
+    QueryBucket,
+    QueryColumn,
+    QueryLookup,
+    QueryQuantiles,
+    QueryValue,
+    Restriction,
+    TextRestriction,
+)
+from dp_service.queries.intervals import ordinal
+from dp_service.queries.structured import Measure, Value
+
+_ROWS_OF_A_MEMBER = "rows of a member"
+"""What the salt is of by which one row of a member is chosen: not of its elements."""
+
+
+def canonical_bytes(query: CanonicalQuery) -> bytes:
+    """Return the bytes that identify a question's meaning: typed, length-prefixed, equal only for equal questions."""
+    return length_prefixed(
+        b"gris/question/v1",
+        query.table.encode(),
+        query.member.encode(),
+        _measure_bytes(query.measure, query.clip),
+        length_prefixed(*map(_column_bytes, query.dimensions)),
+        length_prefixed(*map(_restriction_bytes, query.restrictions)),
+        # Nothing more without sums: such questions keep the fingerprints that they have.
+        *([length_prefixed(*map(_summed_bytes, query.values))] if query.values else []),
+        *([] if query.quantiles is None else [_quantiles_bytes(query.quantiles)]),
+        *([] if query.bucket is None else [_bucket_bytes(query.bucket)]),
+    )
+
+
+def _quantiles_bytes(quantiles: QueryQuantiles) -> bytes:
+    grid = quantiles.grid
+    return length_prefixed(
+        b"gris/quantiles/v1",
+        _summed_bytes(quantiles.value),
+        quantiles.rule.encode(),
+        grid.scale.encode(),
+        *(str(number).encode() for number in (grid.low, grid.high, grid.cells)),
+        quantiles.salt,
+    )
+
+
+def _bucket_bytes(bucket: QueryBucket) -> bytes:
+    return length_prefixed(
+        b"bucket",
+        _column_bytes(bucket.column),
+        bucket.length.encode(),
+        bucket.zone.encode(),
+        bucket.unit.name.lower().encode(),
+    )
+
+
+def _summed_bytes(value: QueryValue) -> bytes:
+    bounds = value.bounds
+    ends = (bounds.rows.low, bounds.rows.high, bounds.totals.low, bounds.totals.high)
+    null_value = b"" if value.null_value is None else str(value.null_value).encode()
+    return length_prefixed(
+        value.name.encode(),
+        value.type.encode(),
+        str(bounds.quantum.size).encode(),
+        *(str(end).encode() for end in ends),
+        b"own count" if value.has_own_count else b"keep" if value.keeps_nulls else b"drop",
+        null_value,
+    )
+
+
+def _measure_bytes(measure: Measure, clip: int | None) -> bytes:
+    return measure.encode() if clip is None else length_prefixed(measure.encode(), str(clip).encode())
+
+
+def _column_bytes(column: QueryColumn) -> bytes:
+    null_value = b"drop" if column.null_value is None else length_prefixed(b"keep", _value(column.null_value))
+    # Nothing more for a column of another type: its questions keep the fingerprints that they have.
+    stored = () if column.stored is None else (column.stored.name.lower().encode(),)
+    return length_prefixed(
+        column.name.encode(), column.type.encode(), null_value, *stored, *_lookup_bytes(column.lookup)
+    )
+
+
+def _lookup_bytes(lookup: QueryLookup | None) -> tuple[bytes, ...]:
+    """Encode a lookup; the label tells it from the unit of timestamps, which no looked-up column has."""
+    if lookup is None:
+        return ()
+    return (length_prefixed(b"lookup", _column_bytes(lookup.key), lookup.hash.encode()),)
+
+
+def _value(value: Value) -> bytes:
+    """Encode a value; the type of its column is encoded separately."""
+    return value.encode() if isinstance(value, str) else str(ordinal(value)).encode()
+
+
+def _restriction_bytes(restriction: Restriction) -> bytes:
+    column = _column_bytes(restriction.column)
+    match restriction:
+        case TextRestriction():
+            tag = b"none of" if restriction.excluded else b"one of"
+            return length_prefixed(column, tag, *(text.encode() for text in restriction.values))
+        case OrdinalRestriction():
+            ends = (end for interval in restriction.intervals for end in (interval.start, interval.end))
+            return length_prefixed(column, b"within", *(str(end).encode() for end in ends))

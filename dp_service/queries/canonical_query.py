@@ -1,0 +1,168 @@
+"""A question in the one form that all spellings of it have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.intervals import Interval, Intervals, universe_of
+from dp_service.queries.lookups import Entries
+from dp_service.queries.structured import Measure, Value
+from dp_service.queries.times import TimeUnit
+from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
+from dp_service.values.bounds import ValueBounds
+
+
+@dataclass(frozen=True)
+class QueryLookup:
+    """How a column's values follow from another column of the table: its `key`, whose values have the texts `entries`.
+
+    `hash` names the file that says so, and so the entries.
+    """
+
+    key: QueryColumn
+    entries: Entries = field(compare=False, repr=False)
+    hash: str
+
+
+@dataclass(frozen=True)
+class QueryColumn:
+    """A column that the question groups by or restricts.
+
+    `null_value` stands for NULL; None: rows with NULL are left out. `stored` is the unit of timestamps that are stored
+    as integers; None: the column holds none. `lookup` None: the table has the column; otherwise NULL is a key that has
+    no text, and a row whose key is left out is left out, too.
+    """
+
+    name: str
+    type: ColumnType
+    null_value: Value | None
+    stored: TimeUnit | None = None
+    lookup: QueryLookup | None = None
+
+    @property
+    def of_table(self) -> QueryColumn:
+        """The column of the table that its values are read from."""
+        return self if self.lookup is None else self.lookup.key
+
+    @property
+    def universe(self) -> Interval:
+        """The integers that stand for the column's values, if it holds no texts."""
+        return universe_of(self.type, counted=self.stored is not None)
+
+
+@dataclass(frozen=True)
+class TextRestriction:
+    """The text is one of `values` - or none of them, if `excluded` - which are sorted and distinct."""
+
+    column: QueryColumn
+    values: tuple[str, ...]
+    excluded: bool
+
+
+@dataclass(frozen=True)
+class OrdinalRestriction:
+    """The integer, day, timestamp or truth value lies in `intervals`."""
+
+    column: QueryColumn
+    intervals: Intervals
+
+
+Restriction = TextRestriction | OrdinalRestriction
+
+
+@dataclass(frozen=True)
+class QueryBucket:
+    """The buckets of a column of times that the question groups by.
+
+    `zone` is the IANA name of the zone whose calendar it is; for values in days it is always UTC. `unit` is what the
+    column's values count, microseconds where it has the engine's own type for timestamps.
+    """
+
+    column: QueryColumn
+    length: BucketLength
+    zone: str
+    unit: TimeUnit
+
+
+@dataclass(frozen=True)
+class QueryValue:
+    """A column that the question sums.
+
+    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
+    `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum.
+    """
+
+    name: str
+    type: ValueType
+    bounds: ValueBounds
+    keeps_nulls: bool
+    null_value: Fraction | None
+    has_own_count: bool = False
+
+
+@dataclass(frozen=True)
+class QueryQuantiles:
+    """The column that quantiles are of: which value of a member counts, and the grid that it is chosen from.
+
+    `salt` is public; by it one row of a member is chosen, if that is the rule, and else it is empty.
+    """
+
+    value: QueryValue
+    rule: MemberValue
+    grid: GridSpec
+    salt: bytes
+
+
+@dataclass(frozen=True)
+class CanonicalQuery:
+    """What a question means: complete, so that an engine's query can be written from it without the policy.
+
+    `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
+    events are counted and there are `values`, sums are over rows, and there is a clip.
+    `restrictions` has at most one for each column and is sorted by the column's name. `values` are the columns that
+    are summed, each once, sorted by name; a row counts only if it can be used in each of them. `quantiles` is the
+    column whose quantiles are asked for, None: none is. `bucket` is what stands for the dimension `gris_bucket`; None:
+    there is no such dimension.
+    """
+
+    table: str
+    member: str
+    dimensions: tuple[QueryColumn, ...]
+    measure: Measure
+    clip: int | None
+    restrictions: tuple[Restriction, ...]
+    values: tuple[QueryValue, ...] = ()
+    quantiles: QueryQuantiles | None = None
+    bucket: QueryBucket | None = None
+
+    @property
+    def used_values(self) -> tuple[QueryValue, ...]:
+        """The columns whose values a row must have to count: those that are summed, or that quantiles are of."""
+        return self.values if self.quantiles is None else (*self.values, self.quantiles.value)
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """The places in `values` of the columns that have a count of their own."""
+        return tuple(place for place, value in enumerate(self.values) if value.has_own_count)
+
+    @property
+    def rows_summed(self) -> int | None:
+        """As how many rows a member counts at most in sums over rows; None: there are none, or they are of totals."""
+        return self.clip if self.values and self.measure is Measure.EVENTS else None
+
+    def end_of(self, column: str) -> int:
+        """Return the first integer above all that an ordinal column, which is restricted, may have."""
+        return self._intervals_of(column)[-1].end
+
+    def start_of(self, column: str) -> int:
+        """Return the smallest integer that an ordinal column, which is restricted, may have."""
+        return self._intervals_of(column)[0].start
+
+    def _intervals_of(self, column: str) -> Intervals:
+        return next(
+            each.intervals
+            for each in self.restrictions
+            if isinstance(each, OrdinalRestriction) and each.column.name == column
+        )

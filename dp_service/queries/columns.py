@@ -1,0 +1,160 @@
+"""The columns of a table that a policy lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from dp_service.queries.lookups import Entries
+from dp_service.queries.publications import Publication
+from dp_service.queries.structured import Value
+from dp_service.queries.times import Timestamps
+from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
+from dp_service.values.bounds import ValueBounds
+
+
+class Operator(StrEnum):
+    """A kind of filter; `=` is IN with one value and `<>` is NOT_IN with one."""
+
+    IN = "in"
+    NOT_IN = "not_in"
+    RANGE = "range"
+
+
+class Nulls(StrEnum):
+    """What happens to a row whose value is NULL: it is left out, or it counts with the column's null value."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class ValueNulls(StrEnum):
+    """What happens to a row whose value is not usable, in questions that sum the column.
+
+    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
+    sums and averages leave it out, which have a count of their own for that.
+    """
+
+    DROP = "drop"
+    KEEP = "keep"
+    OWN_COUNT = "own_count"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A public function from the values of another column to texts.
+
+    Attributes:
+        key: The column whose values are looked up.
+        entries: Each key with its text, ascending by key.
+        hash: Names the file that says so, by its content.
+    """
+
+    key: Column
+    entries: Entries = field(compare=False, repr=False)
+    hash: str
+
+    @property
+    def values(self) -> frozenset[str]:
+        """The texts that some key has."""
+        return frozenset(value for _, value in self.entries)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that the policy lists.
+
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        group_by: Whether questions may group by it.
+        operators: Which conditions questions may set on it.
+        domain: The values that may be shown, in element order; None: unknown.
+        delta: With how many of the column's values one member can appear, including those outside the domain and a kept
+            NULL; None: any number.
+        nulls: What happens to rows whose value is NULL.
+        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped. For timestamps that are
+            stored as integers it is such an integer.
+        publication: What the domain cost everyone who may see it; None: it was not published from the data.
+        timestamps: What a column of timestamps holds; None: it is of another type.
+        attribute: Whether every member has one value of the column, in all rows.
+        lookup: How its values follow from those of another column; a key without a text then stands for NULL. None: the
+            table has the column.
+    """
+
+    name: str
+    type: ColumnType
+    group_by: bool
+    operators: frozenset[Operator]
+    domain: tuple[Value, ...] | None
+    delta: int | None
+    nulls: Nulls
+    null_value: Value | None
+    publication: Publication | None = None
+    timestamps: Timestamps | None = None
+    attribute: bool = False
+    lookup: Lookup | None = None
+
+    @property
+    def value_for_null(self) -> Value | None:
+        """What stands for NULL in answers; None: rows with NULL are left out."""
+        return self.null_value if self.nulls is Nulls.KEEP else None
+
+    def delta_within(self, restricted: bool) -> int | None:
+        """Return with how many counted values one member can appear; None: any number.
+
+        If `restricted`, only values of the domain are counted, so its size is a bound too.
+        """
+        if self.delta is None or self.domain is None or not restricted:
+            return self.delta
+        return min(self.delta, len(self.domain))
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """A column whose values are summed.
+
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        bounds: How rows and members' totals are rounded and clamped.
+        weight: Its part of what the sums of a question pay, beside those of the other columns.
+        nulls: What happens to rows whose value is not usable: NULL, NaN or infinite.
+        null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
+            kept. None: the engine stores an infinity or no number.
+        publication: What the upper bound cost everyone who may see it; None: it was not published from the data.
+    """
+
+    name: str
+    type: ValueType
+    bounds: ValueBounds
+    weight: int
+    nulls: ValueNulls
+    null_value: Fraction | None
+    publication: Publication | None = None
+
+
+@dataclass(frozen=True)
+class QuantileColumn:
+    """A column whose quantiles may be asked for.
+
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        bounds: How rows and members' values are rounded and clamped; the latter to the grid.
+        grid: The public grid that a value is chosen from.
+        rule: Which value of a member counts.
+        max_rows: How many rows the table has at most, where they are added up; None: they are not.
+        nulls: As for a `ValueColumn`.
+        null_value: As for a `ValueColumn`.
+    """
+
+    name: str
+    type: ValueType
+    bounds: ValueBounds
+    grid: GridSpec
+    rule: MemberValue
+    nulls: Nulls
+    null_value: Fraction | None
+    max_rows: int | None

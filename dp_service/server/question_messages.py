@@ -1,0 +1,133 @@
+"""Structured questions as messages."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from fractions import Fraction
+
+from google.protobuf import timestamp_pb2
+from gris_api.dp.v1 import question_pb2
+
+from dp_service.queries import structured
+from dp_service.queries.elements import date_of
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
+from dp_service.server.listing_messages import bucket_of, having_of
+from dp_service.server.messages import AGGREGATE_FUNCTIONS, MEASURES
+from dp_service.server.quantile_messages import RANK_FUNCTIONS
+
+
+def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
+    """Return the structured question of a message.
+
+    Raises:
+        QuestionError: A part of the message is missing or out of range; `field` names it.
+    """
+    measures = {number: measure for measure, number in MEASURES.items()}
+    if message.measure not in measures:
+        raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
+    return structured.HistogramQuery(
+        table=message.table,
+        dimensions=tuple(message.dimensions),
+        measure=measures[message.measure],
+        filters=tuple(_filter(each) for each in message.filters),
+        time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
+        k=message.k if message.HasField("k") else None,
+        omit_counts=message.omit_counts,
+        aggregates=tuple(map(_aggregate, message.aggregates)),
+        ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
+        quantiles=tuple(map(_quantile, message.quantiles)),
+        bucket=bucket_of(message.bucket) if message.HasField("bucket") else None,
+        having=tuple(map(having_of, message.having)),
+        totals_by=message.totals_by or None,
+    )
+
+
+# As many digits as a quantile can need; a text of a million digits is no number to anybody.
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12}|/[1-9][0-9]{0,11})?")
+
+
+def _quantile(message: question_pb2.Quantile) -> structured.AskedQuantile:
+    functions = {number: function for function, number in RANK_FUNCTIONS.items()}
+    if message.function not in functions:
+        raise QuestionError(
+            "quantiles",
+            "expected RANK_FUNCTION_QUANTILE, RANK_FUNCTION_SMALLEST or RANK_FUNCTION_LARGEST, and a column",
+        )
+    if message.q and not _NUMBER.fullmatch(message.q):
+        raise QuestionError("quantiles", "expected a number between 0 and 1, such as 0.25 or 1/3")
+    q = Fraction(message.q) if message.q else None
+    return structured.AskedQuantile(functions[message.function], message.column, q)
+
+
+def _aggregate(message: question_pb2.Aggregate) -> structured.Aggregate:
+    functions = {number: function for function, number in AGGREGATE_FUNCTIONS.items()}
+    if message.function not in functions:
+        raise QuestionError(
+            "aggregates", "expected AGGREGATE_FUNCTION_SUM or AGGREGATE_FUNCTION_AVERAGE, and a column"
+        )
+    return structured.Aggregate(functions[message.function], message.column)
+
+
+def _filter(message: question_pb2.Filter) -> structured.Filter:
+    match message.WhichOneof("predicate"):
+        case "in":
+            return structured.In(message.column, _values(getattr(message, "in")))
+        case "not_in":
+            return structured.NotIn(message.column, _values(message.not_in))
+        case "range":
+            return structured.Range(
+                message.column, _bound(message.range, "lower"), _bound(message.range, "upper")
+            )
+        case _:
+            raise QuestionError("filters.predicate", "expected one of in, not_in, range")
+
+
+def _values(message: question_pb2.ValueSet) -> tuple[structured.Value, ...]:
+    return tuple(_value(value) for value in message.values)
+
+
+def _value(message: question_pb2.Value) -> structured.Value:
+    match message.WhichOneof("kind"):
+        case "string":
+            return message.string
+        case "int64":
+            return message.int64
+        case "bool":
+            return message.bool
+        case "date":
+            return _date(message.date)
+        case "timestamp":
+            return _timestamp(message.timestamp, "filters.value.timestamp")
+        case _:
+            raise QuestionError("filters.value", "expected one of string, int64, bool, date, timestamp")
+
+
+def _date(days: int) -> datetime.date:
+    try:
+        return date_of(days)
+    except (ValueError, OverflowError):
+        raise QuestionError("filters.value.date", "expected a day between the years 1 and 9999") from None
+
+
+def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | None:
+    if not message.HasField("lower" if end == "lower" else "upper"):
+        return None
+    bound = message.lower if end == "lower" else message.upper
+    return structured.Bound(_value(bound.value), exclusive=bound.exclusive)
+
+
+def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
+    start = _timestamp(getattr(message, "from"), "time_range") if message.HasField("from") else None
+    end = _timestamp(message.to, "time_range") if message.HasField("to") else None
+    return structured.TimeRange(start, end)
+
+
+def _timestamp(message: timestamp_pb2.Timestamp, field: str) -> datetime.datetime:
+    if message.nanos % 1000:
+        raise QuestionError(field, "expected timestamps of whole microseconds")
+    try:
+        return message.ToDatetime(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
+        raise QuestionError(field, BEYOND_ALL_TIMESTAMPS) from None

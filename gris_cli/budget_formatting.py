@@ -1,0 +1,140 @@
+"""Costs, budgets and guarantees as people read them."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import ROUND_CEILING, Context
+from typing import TYPE_CHECKING
+
+from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector.errors import Shortfall
+from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee, Sharing
+from pinot_connector.parameters import Consistency
+from pinot_connector.results import Explanation
+
+if TYPE_CHECKING:
+    pass
+from gris_cli.formatting import format_count
+
+# What a float adds beyond its twelfth digit is its own rounding, which went up already.
+_TWELVE_DIGITS = Context(prec=12)
+
+
+_SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
+
+
+_BOUNDS = {
+    Bound.BASIC: "basic composition",
+    Bound.DONG_DURFEE_ROGERS: "bounded-range composition",
+    Bound.DURFEE_ROGERS: "composition of the kind of Durfee and Rogers",
+    Bound.ZCDP: "zero-concentrated composition",
+    Bound.ADAPTIVE: "the smallest bound for adaptive choice",
+}
+
+
+def format_cost(cost: Cost) -> str:
+    """Return a cost as text."""
+    return f"{cost.information} information, {format_count(cost.calls, 'call')}"
+
+
+def format_level(level: Level) -> str:
+    """Return what is left on one level, as text."""
+    limit = f"{level.remaining.information} of {level.limit.information} information"
+    calls = f"{level.remaining.calls} of {format_count(level.limit.calls, 'call')}"
+    mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
+    return f"{'/'.join(level.path)}: {limit}, {calls}, {_format_refresh(level.window_end)}{mode}"
+
+
+def format_share(share: Share) -> str:
+    """Return the share of one level's budget that a question takes in one unit, as text."""
+    part = "" if share.of_limit is None else f" ({float(100 * share.of_limit):.3g} %)"
+    mode = "" if share.mode is Mode.ENFORCE else ", recorded but not enforced"
+    path = "/".join(share.path)
+    return f"{path}: {share.cost} of {share.limit} {share.unit}{part}, {share.remaining} left{mode}"
+
+
+def format_questions_left(explanation: Explanation) -> str:
+    """Return which budget ends first if a question is repeated, and after how often; empty if none does."""
+    share = explanation.narrowest
+    if share is None:
+        return ""
+    asked = format_count(share.remaining // share.cost, "question")
+    ends = f"enough for {asked} like this one, by the {share.unit} of {'/'.join(share.path)}"
+    repeats = explanation.parameters.consistency is Consistency.KEYED
+    return ends + ("; one that is paid for is free while the data stay the same" if repeats else "")
+
+
+def format_more_questions(more: int | None) -> str:
+    """Return for how many more questions a budget lasts, empty if nothing limits them."""
+    return (
+        "" if more is None else f"enough for {format_count(more, 'more question')} at the price of this one"
+    )
+
+
+def format_guarantee(guarantee: AccountGuarantee) -> str:
+    """Return the guarantee for everything that an account is shown in a window, as text."""
+    account = "/".join(guarantee.account)
+    holds = guarantee.holds
+    level = "/".join(holds.path)
+    if holds.limit is None:
+        return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
+    if holds.guarantee is None:
+        return (
+            f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts, more "
+            "was spent there than its limit allows, it had no limit at first, or the previous currency counts there"
+        )
+    if holds.guarantee.delta >= 1:
+        return f"nothing bounds what {account} is shown: delta reaches 1 for {_format_limit(holds.limit)}"
+    private = f"all that {account} is shown is {_format_privacy(holds.guarantee)}"
+    if guarantee.sharing is Sharing.NONE:
+        return f"{private}, for {_format_limit(holds.limit)}"
+    counted_there = f"of which {_format_limit(holds.limit)} are counted"
+    if guarantee.sharing is Sharing.COSTS:
+        return f"{private}: it sees what others' results cost {level}, {counted_there}"
+    return (
+        f"{private}: it sees what others take from {level}, {counted_there}; levels above count worst cases: a charge "
+        "there does not show how a release ended, but how many questions others asked still shows"
+    )
+
+
+def format_own_guarantee(guarantee: AccountGuarantee) -> str:
+    """Return the guarantee for an account's own results, empty where it is shown nothing else."""
+    own = guarantee.own
+    if guarantee.sharing is Sharing.NONE or own == guarantee.shared:
+        return ""
+    if own.limit is None:
+        return "recorded but not enforced"
+    if own.guarantee is None:
+        return "more was spent than its limit allows, it had none at first, or the previous currency counts"
+    if own.guarantee.delta >= 1:
+        return f"{_format_limit(own.limit)}; delta reaches 1, so nothing is promised for its own results"
+    return f"{_format_limit(own.limit)}; its own results alone are {_format_privacy(own.guarantee)}"
+
+
+def _format_privacy(guarantee: Guarantee) -> str:
+    # Both are rounded up: a smaller number would promise too much.
+    epsilon = math.ceil(guarantee.epsilon * 100) / 100
+    delta = _SIX_DIGITS_UP.create_decimal(_TWELVE_DIGITS.create_decimal(repr(guarantee.delta)))
+    domains = guarantee.domain_count
+    published = f", with {format_count(domains, 'published domain')}" if domains else ""
+    return (
+        f"({epsilon:.2f}, {float(delta):.6g})-differentially private for every member, "
+        f"by {_BOUNDS[guarantee.bound]}{published}"
+    )
+
+
+def _format_limit(limit: Cost) -> str:
+    return f"{limit.information} information and {format_count(limit.calls, 'call')}"
+
+
+def format_shortfall(shortfall: Shortfall) -> str:
+    """Return what is missing on which level, as text."""
+    asked = f"{shortfall.requested} asked for, {shortfall.remaining} left"
+    return (
+        f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {_format_refresh(shortfall.refreshes_at)}"
+    )
+
+
+def _format_refresh(timestamp: datetime.datetime | None) -> str:
+    return "never refreshed" if timestamp is None else f"refreshed {timestamp:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,103 @@
+"""What `gris policy check` prints of what was counted in a table's data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from gris_cli.formatting import format_count
+from gris_cli.policy.promises import ONE_VALUE, is_size
+from gris_cli.printing import printable, say
+
+if TYPE_CHECKING:
+    from gris_cli.policy.data import Clipped, DataReport
+    from gris_cli.policy.promises import Promise
+    from gris_cli.policy.values import Clamped
+
+
+def print_data(console: Console, report: DataReport) -> None:
+    """Print how many of a table's rows count; true counts, for the owner alone."""
+    console.print()
+    say(
+        console,
+        "data",
+        f"{report.table}: {format_count(report.rows, 'row')}; true counts, for the owner alone",
+    )
+    say(console, "left out", f"{format_count(report.rows_in_no_question, 'row')} that cannot be read as text")
+    grid = Grid(show_edge=False, header_style="bold")
+    for head in ("column", "rows", "with", "left out of"):
+        grid.add_column(head)
+    for each in report.left_out:
+        grid.add_row(*(Text(printable(cell)) for cell in (each.column, str(each.rows), each.reason, each.of)))
+    if report.left_out:
+        console.print(grid)
+    for clipped in report.clipped:
+        say(console, "clipped", _format_clipped(clipped))
+    for clamped in report.clamped:
+        say(console, "clamped", _format_clamped(clamped))
+    print_promises(console, report.promises)
+
+
+def _format_clipped(clipped: Clipped) -> str:
+    """Return how many rows clipping leaves out of a question."""
+    share = 100 * clipped.cut / clipped.rows if clipped.rows else 0.0
+    asked = f"by {clipped.column}" if clipped.column else "for one total"
+    return f"{clipped.cut} of {format_count(clipped.rows, 'row')} ({share:.3g} %) left out of events counted {asked}"
+
+
+def _format_clamped(clamped: Clamped) -> str:
+    """Return how many rows, or members' totals, count with an end of their bounds."""
+    cut = clamped.below + clamped.above
+    share = 100 * cut / clamped.counted if clamped.counted else 0.0
+    if clamped.by is None:
+        what = format_count(clamped.counted, "row")
+    else:
+        asked = f"by {clamped.by}" if clamped.by else "of all rows"
+        what = f"{format_count(clamped.counted, 'member total')} {asked}"
+    return (
+        f"{cut} of {what} ({share:.3g} %) count with an end of the bounds of {clamped.column}: {clamped.below} with "
+        f"the lower, {clamped.above} with the upper"
+    )
+
+
+def print_promises(console: Console, promises: Sequence[Promise]) -> None:
+    """Print which promises of the policy the data keep; true counts, for the owner alone."""
+    for promise in promises:
+        say(console, "promise", _format_promise(promise))
+
+
+def _format_promise(promise: Promise) -> str:
+    """Return whether the data keep a promise of the policy."""
+    if is_size(promise.key):
+        return _format_size(promise)
+    what = f"rows in one element of {promise.column}"
+    if promise.key.endswith("delta"):
+        what = "values"
+    elif promise.key == ONE_VALUE:
+        what = f"values of {promise.column}"
+    elif promise.key.startswith("contributions"):
+        what = f"elements of {promise.column}"
+    held = f"{promise.key} {promise.promised}: no member has more than {promise.found} {what}"
+    if promise.is_kept:
+        return f"{held}; kept by these data, and to be kept by those to come"
+    return (
+        f"BROKEN, {held}, and {_format_breaking(promise.members)} more than {promise.promised}: the guarantee "
+        "does not hold for them"
+    )
+
+
+def _format_size(promise: Promise) -> str:
+    """Return whether a table is as small as the policy promises."""
+    what = "member" if promise.key.endswith("members") else "row"
+    held = f"{promise.key} {promise.promised}: the table has {format_count(promise.found, what)}"
+    if promise.is_kept:
+        return f"{held}; kept by these data, and to be kept by those to come"
+    return f"BROKEN, {held}: sums may be inexact on an engine that sums in doubles"
+
+
+def _format_breaking(members: int | None) -> str:
+    return "some have" if members is None else format_count(members, "member")

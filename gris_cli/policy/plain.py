@@ -1,0 +1,166 @@
+"""What `gris policy check --json` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.errors import Problem
+from dp_service.queries.policy import PolicyFile
+from dp_service.queries.policy_review import Review
+from dp_service.queries.resolution import mechanism_for
+from dp_service.queries.table_contributions import Contributions
+from dp_service.queries.tables import Table
+from dp_service.queries.times import Stream, TimeColumn
+from dp_service.values.cells import Grid as PublicGrid
+
+if TYPE_CHECKING:
+    from gris_cli.policy.data import DataReport
+    from gris_cli.policy.promises import PromiseReport
+
+
+def plain_policy(file: PolicyFile, found: Review) -> dict[str, Any]:
+    """Return a valid policy, its defaults and its warnings, as JSON has them."""
+    policy = file.policy
+    return {
+        "policy": file.document.source,
+        "currency": {
+            "epsilon_per": str(policy.currency.epsilon_per),
+            "delta": str(policy.currency.delta),
+            "unit_id": policy.currency.unit_id,
+        },
+        "count_noise": policy.count_noise,
+        "tables": [_plain_table(table) for table in policy.tables],
+        "defaults": [{"key": default.key, "value": default.value} for default in found.defaults],
+        "warnings": [plain_problem(warning) for warning in found.warnings],
+    }
+
+
+def _plain_table(table: Table) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "member": table.member,
+        "measures": [
+            {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is} for each in table.measures
+        ],
+        "time": None
+        if table.time is None
+        else _plain_time(table.time) | ({"buckets": list(table.buckets)} if table.buckets else {}),
+        "consistency": table.consistency,
+        **(
+            {}
+            if table.contributions is None
+            else {"contributions": _plain_contributions(table.contributions)}
+        ),
+        "columns": [_plain_column(column, table) for column in table.usable_columns],
+        **({"values": [_plain_value(value) for value in table.values]} if table.values else {}),
+        **({"quantiles": list(map(_plain_quantiles, table.quantiles))} if table.quantiles else {}),
+    }
+
+
+def _plain_quantiles(column: QuantileColumn) -> dict[str, Any]:
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    return {
+        "name": column.name,
+        "type": column.type,
+        "quantum": str(quantum),
+        "member_value": column.rule,
+        "grid": {
+            "scale": grid.scale,
+            "from": str(grid.low * quantum),
+            "to": str(grid.high * quantum),
+            "cells": len(PublicGrid.of(grid)),
+        },
+        "row_lower": str(rows.low * quantum),
+        "row_upper": str(rows.high * quantum),
+        "max_rows": column.max_rows,
+        "nulls": column.nulls,
+        "null_value": None if column.null_value is None else str(column.null_value),
+    }
+
+
+def _plain_value(value: ValueColumn) -> dict[str, Any]:
+    quantum, rows, totals = value.bounds.quantum.size, value.bounds.rows, value.bounds.totals
+    return {
+        "name": value.name,
+        "type": value.type,
+        "quantum": str(quantum),
+        "row_lower": str(rows.low * quantum),
+        "row_upper": str(rows.high * quantum),
+        "lower": str(totals.low * quantum),
+        "upper": str(totals.high * quantum),
+        "weight": value.weight,
+        "nulls": value.nulls,
+        "null_value": None if value.null_value is None else str(value.null_value),
+    }
+
+
+def _plain_contributions(stated: Contributions) -> dict[str, Any]:
+    found = asdict(stated)
+    if stated.names is not None:
+        found["names"]["share"] = str(stated.names.share)
+    if stated.choice is not None:
+        kept_names = stated.choice.kept_names
+        found["choice"]["kept"] = str(stated.choice.kept)
+        found["choice"]["kept_names"] = None if kept_names is None else str(kept_names)
+    if stated.sums is None:
+        del found["sums"]
+    else:
+        found["sums"]["share"] = str(stated.sums.share)
+    if stated.totals is None:
+        del found["totals"]
+    else:
+        found["totals"]["share"] = str(stated.totals.share)
+    return found
+
+
+def _plain_time(time: TimeColumn) -> dict[str, Any]:
+    closed = time.closed
+    return {
+        "column": time.name,
+        "zone": time.zone,
+        "refresh": None if closed is None else closed.refresh,
+        "delay_minutes": None if closed is None else closed.delay_minutes,
+        **_plain_stream(time.stream),
+    }
+
+
+def _plain_stream(stream: Stream | None) -> dict[str, Any]:
+    if stream is None:
+        return {}
+    return {
+        "complete_by": stream.complete_by,
+        "replaced_rows": "until_closed" if stream.replaced_until_closed else None,
+        "replaced_by": "same_member" if stream.replaced_by_same_member else None,
+        "offline_part": "whole_days" if stream.offline_days_are_whole else None,
+    }
+
+
+def _plain_column(column: Column, table: Table) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "mechanism": mechanism_for(table, [column]) if column.group_by else None,
+        "domain_size": None if column.domain is None else len(column.domain),
+        "delta": column.delta_within(restricted=True),
+        "published": _plain_publication(column),
+        "filter": sorted(table.operators(column)),
+        **({} if column.lookup is None else {"looked_up_by": column.lookup.key.name}),
+    }
+
+
+def _plain_publication(column: Column) -> dict[str, str] | None:
+    price = column.publication
+    return None if price is None else {"rho": str(price.rho), "delta": str(price.delta)}
+
+
+def plain_problem(problem: Problem) -> dict[str, Any]:
+    """Return a fault or a warning with its line."""
+    return {"line": problem.line, "key": problem.key, "message": problem.message}
+
+
+def plain_data(report: DataReport | PromiseReport) -> dict[str, Any]:
+    """Return what was counted in a table; true counts, for the owner alone."""
+    kept = [{**asdict(each), "is_kept": each.is_kept} for each in report.promises]
+    return {**asdict(report), "promises": kept}

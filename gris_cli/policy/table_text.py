@@ -1,0 +1,211 @@
+"""What `gris policy check` prints of a table of a valid policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.resolution import mechanism_for
+from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
+from dp_service.queries.tables import OfferedMeasure, Policy, Table, TauIs
+from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
+from dp_service.terms import BoundedBy
+from dp_service.values.cells import Grid as PublicGrid
+from gris_cli.formatting import format_count, format_exact
+from gris_cli.printing import printable, say
+
+if TYPE_CHECKING:
+    pass
+
+
+def format_currency(policy: Policy) -> str:
+    """Return what a unit of the budget is."""
+    epsilon, delta = float(policy.currency.epsilon_per), float(policy.currency.delta)
+    return f"epsilon_per {epsilon:g}, delta {delta:g}; unit {policy.currency.unit_id}"
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print what may be asked of a table, and what it costs a member."""
+    console.print()
+    say(console, "table", f"{table.name}; its members are {table.member}")
+    say(console, "counts", "; ".join(map(_format_measure, table.measures)))
+    say(console, "bounded", _format_contributions(table.contributions))
+    for value in table.values:
+        say(console, "sums", _format_value(value))
+    for column in table.quantiles:
+        say(console, "quantiles", _format_quantiles(column))
+    say(console, "time", _format_time(table.time) + _format_buckets(table))
+    say(console, "asked again", _format_consistency(table))
+    grid = Grid(show_edge=False, header_style="bold")
+    for head in ("column", "type", "group by", "filter"):
+        grid.add_column(head)
+    for each in table.usable_columns:
+        grid.add_row(*(Text(printable(cell)) for cell in _cells(each, table)))
+    console.print(grid)
+
+
+def _cells(column: Column, table: Table) -> tuple[str, ...]:
+    return (
+        column.name,
+        column.type,
+        _format_grouping(column, table),
+        ", ".join(sorted(table.operators(column))) or "-",
+    )
+
+
+def _format_grouping(column: Column, table: Table) -> str:
+    if not column.group_by:
+        return "-"
+    mechanism = mechanism_for(table, [column])
+    domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
+    if column.publication is not None:
+        rho, slack = float(column.publication.rho), float(column.publication.delta)
+        domain += f" (published at rho {rho:g}, delta {slack:g})"
+    if column.lookup is not None:
+        domain += (
+            f" (looked up by {column.lookup.key.name}, of {format_count(len(column.lookup.entries), 'key')})"
+        )
+    delta = column.delta_within(restricted=True)
+    if table.contributions is not None:
+        delta = min(table.contributions.delta_0, len(column.domain or ()) or table.contributions.delta_0)
+    reach = "any number" if delta is None else f"at most {delta}"
+    return f"{mechanism}: {domain}, {reach} of a member"
+
+
+def _format_measure(offered: OfferedMeasure) -> str:
+    how = {None: "", TauIs.ASSUMED: ", which is assumed", TauIs.CLIPPED: ", by clipping"}[offered.tau_is]
+    return f"{offered.measure.replace('_', ' ')}, a member changes a count by at most {offered.tau}{how}"
+
+
+def _format_contributions(stated: Contributions | None) -> str:
+    """Return how contributions are bounded, empty if they are not."""
+    if stated is None:
+        return ""
+    periods = f" in each {stated.periods}" if isinstance(stated.periods, Refresh) else ""
+    if isinstance(stated.periods, int) and stated.periods > 1:
+        periods = f" in each of {stated.periods} periods"
+    how = {
+        BoundedBy.IN_QUERY: "by the query",
+        BoundedBy.PREPARED: f"as a copy that was prepared by {', '.join(stated.elements)}",
+        BoundedBy.ASSUMED: "which is assumed",
+    }[stated.bounded_by]
+    return (
+        f"a member counts in at most {format_count(stated.delta_0, 'element')}{periods}, {how}; a question costs "
+        f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
+        f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
+        f"{f'; a sharpening takes at most {stated.sharpening} information' if stated.sharpening else ''}"
+        f"{_format_totals(stated.totals)}{_format_choice(stated.choice)}"
+    )
+
+
+def _format_totals(totals: Totals | None) -> str:
+    """Return what totals take, empty if there are none."""
+    if totals is None:
+        return ""
+    promised = f", and a member has one value of {', '.join(totals.one_value)}" if totals.one_value else ""
+    return f"; totals beside two columns take {totals.share} of the units{promised}"
+
+
+def _format_choice(choice: Choice | None) -> str:
+    """Return between what the service chooses, empty if it does not."""
+    if choice is None:
+        return ""
+    ways = ", ".join(each.value.replace("_", " ") for each in choice.among)
+    units = ", ".join(map(str, choice.units))
+    columns = ", ".join(each.column for each in choice.expected) or "no column"
+    return (
+        f"; the service chooses the cheapest of {ways}, for {units} information, that is expected to find all "
+        f"elements, by what is expected of {columns}"
+    )
+
+
+def _format_value(value: ValueColumn) -> str:
+    """Return how rows and members' totals of a value column are rounded and clamped."""
+    quantum, rows, totals = value.bounds.quantum.size, value.bounds.rows, value.bounds.totals
+    row_lower, row_upper, lower, upper = (
+        format_exact(end * quantum) for end in (rows.low, rows.high, totals.low, totals.high)
+    )
+    return (
+        f"{value.name}: rows count with {row_lower} to {row_upper}, and a member's total in an element with {lower} to "
+        f"{upper}{_format_publication(value)}, in steps of {format_exact(quantum)}{_format_value_nulls(value)}"
+    )
+
+
+def _format_publication(value: ValueColumn) -> str:
+    return "" if value.publication is None else f" (published at rho {float(value.publication.rho):g})"
+
+
+def _format_quantiles(column: QuantileColumn) -> str:
+    """Return which value of a member counts, and among which cells it is."""
+    quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    row_lower, row_upper, lower, upper = (
+        format_exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
+    )
+    return (
+        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.rule} of them, among "
+        f"{len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of {format_exact(quantum)}"
+    )
+
+
+def _format_value_nulls(value: ValueColumn) -> str:
+    if value.nulls is ValueNulls.KEEP and value.null_value is not None:
+        return f"; a missing value counts as {format_exact(value.null_value)}"
+    if value.nulls is ValueNulls.OWN_COUNT:
+        return "; rows without a value count, and its sums and averages are of the others, with a count of their own"
+    return "; rows without a value count in no question that sums it"
+
+
+def _format_names(names: Names | None) -> str:
+    """Return what the first of two looks does, empty if there is one look."""
+    if names is None:
+        return ""
+    return (
+        f"; of columns of unknown values a first look names at most {format_count(names.max_names, 'element')}, for "
+        f"{names.share} of the units and with a member in at most {names.delta_1}"
+    )
+
+
+def _format_buckets(table: Table) -> str:
+    if not table.buckets:
+        return ""
+    most = None if table.contributions is None else table.contributions.buckets
+    bound = "" if most is None else f", a member in at most {most} of them"
+    return f"; in buckets of a {', '.join(table.buckets)}{bound}"
+
+
+def _format_time(time: TimeColumn | None) -> str:
+    if time is None:
+        return "no time column"
+    if time.closed is None:
+        return f"{time.name}, zone {time.zone}; rows count as they arrive"
+    closed = time.closed
+    return (
+        f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
+        f"{format_count(closed.delay_minutes, 'minute')}{_format_stream(time.stream)}"
+    )
+
+
+def _format_stream(stream: Stream | None) -> str:
+    if stream is None:
+        return ""
+    promises = (
+        "; rows of closed periods are never replaced, by promise" if stream.replaced_until_closed else ""
+    )
+    if stream.replaced_by_same_member:
+        promises += "; rows are replaced by those of the same member, by promise"
+    if stream.offline_days_are_whole:
+        promises += "; its offline part holds whole days, by promise"
+    match stream.complete_by:
+        case CompleteBy.OFFSETS:
+            return f"; takes in a stream, complete by its offsets{promises}"
+        case CompleteBy.DELAY:
+            return f"; takes in a stream, complete by that time, by promise{promises}"
+
+
+def _format_consistency(table: Table) -> str:
+    version = "of the declared version" if table.data_version else "of one version"
+    return f"{table.consistency}, on data {version}"
