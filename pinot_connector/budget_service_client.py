@@ -29,6 +29,7 @@ from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
     BudgetExhausted,
     GrisError,
+    HomeUnavailable,
     IntegrityError,
     OutcomeUnknown,
     ServiceFailed,
@@ -260,7 +261,9 @@ class BudgetServiceClient:
                 response = await call(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
             translated = error_of_rpc(Service.BUDGET, error)
-            if not isinstance(translated, OutcomeUnknown | ServiceUnavailable):
+            is_silent = isinstance(translated, OutcomeUnknown | ServiceUnavailable)
+            # A region without its home answers, and goes on granting what it holds.
+            if not is_silent or isinstance(translated, HomeUnavailable):
                 self._circuit.heard()
             raise translated from None
         self._circuit.heard()

@@ -13,7 +13,8 @@
     ├── EndedBetweenLooks      a question of two looks ended after the first; that was charged: `charged`
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
-    │   │   └── ServiceGone    the connection to it is refused, or broke
+    │   │   ├── ServiceGone    the connection to it is refused, or broke
+    │   │   └── HomeUnavailable  the ledger is a region's, and its home, which alone knows the answer, is away
     │   ├── ServiceFailed      it has an internal error
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
     │   │   └── RequestInProgress  the request was sent before, and is still being answered
@@ -214,6 +215,10 @@ class ServiceUnavailable(ServiceError):
 
 class ServiceGone(ServiceUnavailable):
     """The connection to the service is refused, or broke; the call was not answered."""
+
+
+class HomeUnavailable(ServiceUnavailable):
+    """A region's ledger answered that its home does not: nobody states balances, or whether an account is closed."""
 
 
 class ServiceFailed(ServiceError):

@@ -24,6 +24,7 @@ from pinot_connector.errors import (
     DataChanged,
     EndedBetweenLooks,
     GrisError,
+    HomeUnavailable,
     IntegrityError,
     InvalidQuestion,
     NotSharpenable,
@@ -266,5 +267,8 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     ),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
         Service.BUDGET, "its store is not available"
+    ),
+    (Service.BUDGET, "HOME_UNAVAILABLE"): lambda _: HomeUnavailable(
+        Service.BUDGET, "the home of its region is not available"
     ),
 }

@@ -32,15 +32,15 @@ async def add_region_shares(
     """
     page = await store.balances(account.root, "", 1)
     shares = [each for each in page.reservations if is_lease(each.reservation_id) and each.account == account]
+    window_start = found.levels[-1].window.start
     for each in sorted(shares, key=lambda share: (share.query_id, share.expires_at)):
         if each.expires_at > found.time:
             share = _share(each.query_id, each.held, each.unit_id, each.expires_at)
             message.region_shares.append(share)
-        elif each.held != NOTHING:
+        elif each.held != NOTHING and each.holds[-1].window_start >= window_start:
             # It is written into the journal by the next request of its root.
             share = _share(each.query_id, each.held, each.unit_id, each.expires_at)
             message.lapsed_shares.append(share)
-    window_start = found.levels[-1].window.start
     for _, entry in await store.latest(account.root, "", LOOKED_THROUGH):
         is_lapsed = entry.kind is EntryKind.FORFEITED and is_lease(entry.request_id)
         if is_lapsed and entry.account == account and entry.holds[-1].window_start >= window_start:

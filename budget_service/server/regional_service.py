@@ -87,7 +87,7 @@ class RegionalBudgetService(BudgetService):
             # What this region has charged is to be in the answer.
             await self._upkeep.report()
         except (HomeUnavailableError, HomeRefusedError):
-            raise rpc_errors.RefusalError(rpc_errors.home_unavailable()) from None
+            raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
         return await self._asked("GetBudget", request, pb.GetBudgetResponse)
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
@@ -135,9 +135,12 @@ class RegionalBudgetService(BudgetService):
         try:
             return await self._home.call(method, request, answer)
         except HomeUnavailableError:
-            raise rpc_errors.RefusalError(rpc_errors.home_unavailable()) from None
+            raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
         except HomeStatusError as error:
-            raise rpc_errors.RefusalError(error.status) from None
+            # A home without its store states nothing either.
+            is_away = rpc_errors.is_store_unavailable(error.status)
+            status = rpc_errors.no_balances() if is_away else error.status
+            raise rpc_errors.RefusalError(status) from None
 
     async def _passed_on(
         self, method: str, message: Message, answer: type[Answered], request: Request

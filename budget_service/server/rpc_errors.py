@@ -13,8 +13,8 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
-UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with RetryInfo),
-                     OUTCOME_UNKNOWN (retry with the same id)
+UNAVAILABLE          STORE_UNAVAILABLE, HOME_UNAVAILABLE, OVERLOADED, BUDGET_HELD (no effect; the last two with
+                     RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
 """
 
 from __future__ import annotations
@@ -185,6 +185,12 @@ def home_unavailable() -> Status:
     )
 
 
+def no_balances() -> Status:
+    """Report that the home does not answer, which alone states balances, or does not take this region's reports."""
+    message = "only the home ledger states balances, and it does not answer this region; nothing was changed"
+    return _status(code_pb2.UNAVAILABLE, message, _info("HOME_UNAVAILABLE"))
+
+
 def no_archive() -> Status:
     """Report that the service has no folder for archives."""
     message = "the service was started without --archive"
@@ -254,6 +260,12 @@ def store_unavailable() -> Status:
     return _status(
         code_pb2.UNAVAILABLE, "the store is unavailable; nothing was changed", _info("STORE_UNAVAILABLE")
     )
+
+
+def is_store_unavailable(status: Status) -> bool:
+    """Return whether a service reports that its store is down."""
+    info = ErrorInfo()
+    return any(each.Unpack(info) and info.reason == "STORE_UNAVAILABLE" for each in status.details)
 
 
 def overloaded() -> Status:

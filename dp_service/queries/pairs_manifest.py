@@ -6,8 +6,9 @@ element has a previous one before `from`. So COUNT(*) of these counts each membe
 
 That holds for the rows of one copy. Of two copies of a table, one made before and one after rows came late, periods may
 have as many rows and other previous ones, and a member could count twice in parts of both. So every row carries
-`BUILD_COLUMN`, which names the content of its period, and `CHECK_COLUMN`, whose sum over the period shows rows that are
-there twice while as many others are missing. The manifest states both for each period, and chains the periods.
+`BUILD_COLUMN`, which names the content of its period, and `CHECK_COLUMN`, whose sums over the rows of the period with
+the same previous one show rows that are there twice while as many others are missing, and rows whose previous period is
+another. The manifest states both for each period, and chains the periods.
 """
 
 from __future__ import annotations
@@ -41,15 +42,23 @@ CHECK_COLUMN = "gris_check"
 
 CHECKS = 2**20
 LARGEST_BUILD = 2**52 - 1
+CHECK_MODULUS = 2**61 - 1
+"""What `check_sum` is counted by."""
+
 MOST_ROWS = 2**33
 """Of a period: up to there, sums of `CHECK_COLUMN` are exact in doubles, by which Pinot adds."""
 
 OWN_COLUMNS = (PERIOD_COLUMN, PREVIOUS_COLUMN, BUILD_COLUMN, CHECK_COLUMN)
 """The columns that a copy has and its table does not."""
 
-FORMAT = "gris-pairs/2"
-_WITHOUT_BUILDS = "gris-pairs/1"
-MOST_PERIODS = 100_000
+FORMAT = "gris-pairs/3"
+_MADE_ANEW = {
+    "gris-pairs/1": "its rows do not say which build wrote them, so parts of two copies could not be kept apart",
+    "gris-pairs/2": "its sums do not show whether rows have the previous periods that they had",
+}
+MOST_PERIODS = 1_400
+"""Of these, rows have fewer than 10^6 pairs of a period and a previous one, which engines are asked for."""
+
 LARGEST_MANIFEST_BYTES = 64 * 2**20
 
 _CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}")
@@ -69,7 +78,7 @@ class CopiedPeriod:
         checksum: `sha256:` and the hash of the file.
         rows: How many rows it has. It is a true count, for the owner of the data and what they trust.
         build: What `BUILD_COLUMN` is in each of them.
-        check_sum: The sum of `CHECK_COLUMN` over them.
+        check_sum: The sum of `CHECK_COLUMN` over them, times `weight_of` their previous period, modulo `CHECK_MODULUS`.
     """
 
     start: datetime.date
@@ -165,6 +174,15 @@ class PairsManifest:
         }
 
 
+def weight_of(previous: int) -> int:
+    """Return what check numbers of rows with this `PREVIOUS_COLUMN` are multiplied by: from 1, another for each.
+
+    >>> weight_of(NO_PERIOD), weight_of(0)
+    (1, 2147483649)
+    """
+    return previous - NO_PERIOD + 1
+
+
 def chain(content: dict[str, Any]) -> Iterator[str]:
     """Yield for each period of a manifest's content the hash of all that is said of it and of those before.
 
@@ -203,10 +221,10 @@ def read_manifest(content: bytes) -> PairsManifest:
             is_chained = [each["chain"] for each in raw["periods"]] == list(chain(raw))
     except (ValueError, LookupError, TypeError, AttributeError):
         manifest = None
-    if isinstance(raw, dict) and raw.get("format") == _WITHOUT_BUILDS:
+    if isinstance(raw, dict) and (why := _MADE_ANEW.get(str(raw.get("format")))):
         raise ManifestError(
-            f"expected a manifest of the form {FORMAT}: this copy's rows do not say which build wrote them, so parts "
-            "of two copies could not be kept apart. Make it anew with gris bound --pairs, in another directory"
+            f"expected a manifest of the form {FORMAT}: {why}. Make it anew with gris bound --pairs, in another "
+            "directory"
         )
     if manifest is None:
         raise ManifestError(f"expected a manifest of the form {FORMAT}, as gris bound --pairs writes it")

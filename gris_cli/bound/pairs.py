@@ -18,11 +18,13 @@ import duckdb
 from dp_service.queries.pairs_manifest import (
     BUILD_COLUMN,
     CHECK_COLUMN,
+    CHECK_MODULUS,
     NO_PERIOD,
     PERIOD_COLUMN,
     PREVIOUS_COLUMN,
     CopiedPeriod,
     PairsManifest,
+    weight_of,
 )
 from gris_cli.bound.copying import Work, complete_or_nothing
 from gris_cli.bound.pairs_attributes import keep_first_attributes, require_one_value
@@ -37,6 +39,7 @@ from gris_cli.bound.pairs_folder import (
     number_of,
     present,
     put,
+    require_few_periods,
     stamp,
 )
 from gris_cli.bound.pairs_rows import DIGITS, NO_TEXT, PeriodContent
@@ -213,14 +216,19 @@ def _written(
 ) -> tuple[CopiedPeriod, ...]:
     """Write the file of each new period."""
     (folder / PERIODS).mkdir(exist_ok=True)
-    sums = ", ".join(f"sum({name})" for name in _NUMBERS)
+    first, second, check = _NUMBERS
+    sums = f"sum({first}), sum({second}), sum({check} * ({PREVIOUS_COLUMN}::BIGINT + {weight_of(0)}))"
     found = connection.execute(
         f"SELECT {PERIOD_COLUMN}, count(*), {sums} FROM {_ADDED} GROUP BY ALL ORDER BY 1"  # noqa: S608
     ).fetchall()
-    contents = [PeriodContent(period, rows, (one, two), check) for period, rows, one, two, check in found]
+    contents = [
+        PeriodContent(period, rows, (one, two), check % CHECK_MODULUS)
+        for period, rows, one, two, check in found
+    ]
     if not contents and before is None:
         # A copy without rows has its columns all the same.
         contents = [PeriodContent(number_of(last_before(manifest)), 0, (0, 0), 0)]
+    require_few_periods(before, contents)
     return tuple(_period_file(connection, folder, manifest, each, work) for each in contents)
 
 

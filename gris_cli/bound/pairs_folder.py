@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dp_service.queries.pairs_manifest import (
+    MOST_PERIODS,
     MOST_ROWS,
     CopiedPeriod,
     LeftOut,
@@ -109,6 +110,16 @@ def last_before(manifest: PairsManifest) -> datetime.date:
 def file_of(start: datetime.date) -> str:
     """Return the name of a period's file, relative to the manifest."""
     return f"{PERIODS}/{start.isoformat()}.parquet"
+
+
+def require_few_periods(before: PairsManifest | None, added: Sequence[PeriodContent]) -> None:
+    """Refuse a copy of more periods than engines can be asked for with their previous ones.
+
+    Raises:
+        InputError: It has more.
+    """
+    if len(added) + (0 if before is None else len(before.periods)) > MOST_PERIODS:
+        raise InputError(f"expected at most {MOST_PERIODS} periods in a copy: state a longer --calendar")
 
 
 def copied(folder: Path, manifest: PairsManifest, content: PeriodContent) -> CopiedPeriod:

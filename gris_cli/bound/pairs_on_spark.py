@@ -27,12 +27,14 @@ from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.pairs_manifest import (
     BUILD_COLUMN,
     CHECK_COLUMN,
+    CHECK_MODULUS,
     NO_PERIOD,
     PERIOD_COLUMN,
     PREVIOUS_COLUMN,
     CopiedPeriod,
     LeftOut,
     PairsManifest,
+    weight_of,
 )
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.times import start_of_day
@@ -49,6 +51,7 @@ from gris_cli.bound.pairs_folder import (
     number_of,
     present,
     put,
+    require_few_periods,
 )
 from gris_cli.bound.pairs_rows import DIGITS, NO_TEXT, PeriodContent
 from gris_cli.bound.pairs_source import (
@@ -71,7 +74,8 @@ from gris_cli.bound.spark_source import (
 from pinot_connector.engines.spark.sessions import own_session, started
 from pinot_connector.engines.spark.sources import source_of
 
-_NUMBERS = ("first_number", "second_number", CHECK_COLUMN)
+_HASHES = ("first_number", "second_number")
+_NUMBERS = (*_HASHES, CHECK_COLUMN)
 _STAGED = "gris_staged"
 # DuckDB's names, by which Pinot's schema is written.
 _NAMED = {"string": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE"}
@@ -146,6 +150,7 @@ def paired(session: SparkSession, source: str, folder: Path, asked: Copying) -> 
         if not contents and before is None:
             # A copy without rows has its columns all the same.
             contents = [PeriodContent(number_of(last_before(manifest)), 0, (0, 0), 0)]
+        require_few_periods(before, contents)
         for each in (Path(staging), folder):
             (each / PERIODS).mkdir(exist_ok=True)
         added = tuple(
@@ -378,13 +383,19 @@ def _contents(session: SparkSession, staging: Path) -> list[PeriodContent]:
     """Return what the new rows of each period add up to."""
     if not any((staging / "rows").glob(f"{_STAGED}=*")):
         return []
-    sums = [sf.sum(sf.col(name).cast("decimal(20,0)")) for name in _NUMBERS]
+    sums = [*(sf.sum(sf.col(name).cast("decimal(20,0)")) for name in _HASHES), _weighted_checks()]
     rows = session.read.parquet(f"file://{staging}/rows")
     found = rows.groupBy(PERIOD_COLUMN).agg(sf.count(sf.lit(1)), *sums).orderBy(PERIOD_COLUMN).collect()
     return [
-        PeriodContent(period, rows, (int(one), int(two)), int(check))
+        PeriodContent(period, rows, (int(one), int(two)), int(check) % CHECK_MODULUS)
         for period, rows, one, two, check in found
     ]
+
+
+def _weighted_checks() -> Column:
+    """Return the sum of check numbers, each times the weight of its row's previous period."""
+    weight = sf.col(PREVIOUS_COLUMN).cast("bigint") + sf.lit(weight_of(0))
+    return sf.sum((sf.col(CHECK_COLUMN).cast("bigint") * weight).cast("decimal(20,0)"))
 
 
 def _staged(session: SparkSession, staging: Path, content: PeriodContent, rows: DataFrame) -> DataFrame:
@@ -419,8 +430,8 @@ def _period_file(
     name = file_of(day_of(content.period))
     written.replace(staging / name)
     made = rows.sparkSession.read.parquet(f"file://{staging / name}")
-    count, check = made.agg(sf.count(sf.lit(1)), sf.sum(CHECK_COLUMN)).collect()[0]
-    if (count, check or 0) != (content.rows, content.check_sum):
+    count, check = made.agg(sf.count(sf.lit(1)), _weighted_checks()).collect()[0]
+    if (count, int(check or 0) % CHECK_MODULUS) != (content.rows, content.check_sum):
         raise InputError("the copy could not be written as it was counted: run it again")
     return copied(staging, manifest, content)
 

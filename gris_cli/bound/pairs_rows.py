@@ -30,7 +30,7 @@ class PeriodContent:
         period: Its first day, as a number of days since 1970-01-01.
         rows: How many there are.
         sums: The sums of the first two numbers of `DIGITS`.
-        check_sum: The sum of the third.
+        check_sum: The sum of the third, each times the weight of its row's previous period, modulo `CHECK_MODULUS`.
     """
 
     period: int

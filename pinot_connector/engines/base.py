@@ -153,7 +153,8 @@ class BoundedCopy:
 class PairsPeriod:
     """What a pairs copy has to hold in one period (days since 1970-01-01).
 
-    `build` names the content; every row carries it. `check_sum` is the sum of the rows' `gris_check`.
+    `build` names the content; every row carries it. `check_sum` is the sum of the rows' `gris_check`,
+    each times `gris_previous` + 2^31 + 1, modulo 2^61 - 1.
     """
 
     period: int

@@ -1,12 +1,15 @@
 """Whether a pairs copy holds what its manifest says, in the periods that a question counts.
 
-COUNT(*) of such a copy is the number of members only while each of its rows is there once, and all are of one copy. So
-the engine is asked, on the version of the data that then answers, for what each period holds: which builds, how many
-rows of each, and the sum of their check numbers. Anything else than the manifest says is refused:
+COUNT(*) of such a copy is the number of members only while each of its rows is there once, with its own previous
+period, and all are of one copy. So the engine is asked, on the version of the data that then answers, for what each
+period holds: which builds, and for each previous period how many rows, and the sum of their check numbers. Anything
+else than the manifest says is refused:
 
 - rows of another copy of the same table carry another build, unless that copy has exactly the same rows in the period;
 - rows that are there twice, or missing, change their number, or if as many are missing as are there twice, the sum of
-  their check numbers: two rows have the same one with probability 2^-20, and two sets of many rows hardly ever.
+  their check numbers: two rows have the same one with probability 2^-20, and two sets of many rows hardly ever;
+- rows with another previous period, such as those of a table that has lost this column, change the sum too: in it each
+  check number counts as often as its row's previous period says.
 
 What is right is said by the manifest, and both sides change with any member's rows alike: whether there is an answer
 depends on how the copy was loaded, on nobody's rows and on no account.
@@ -15,6 +18,8 @@ depends on how the copy was loaded, on nobody's rows and on no account.
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 from pinot_connector.engines.base import (
@@ -39,8 +44,12 @@ CHECK_COLUMN = "gris_check"
 # What an engine without NULL stores where a value is missing, by the schema that gris bound writes.
 NO_PERIOD = -(2**31)
 NO_BUILD = -(2**63)
-# One more than a copy has periods, each of which has one build. What has more builds is cut off here, and refused.
-_MOST_BUILDS = 100_001
+_KEYS = {PERIOD_COLUMN: NO_PERIOD, BUILD_COLUMN: NO_BUILD, PREVIOUS_COLUMN: NO_PERIOD}
+# A copy has at most 1,400 periods, each with one build, and its rows have one of the periods before or none. What has
+# more groups than that can make is cut off here, and refused.
+_MOST_GROUPS = 1_000_000
+# 2^61 - 1, by which the manifest counts its sums as well.
+_CHECK_MODULUS = 2**61 - 1
 _OTHER_ROWS = (
     "the prepared copy {table} does not hold what its manifest says of the periods that the question counts: it was "
     "loaded twice or in part, parts of another copy are among it, or the policy names another manifest. Load the whole "
@@ -94,31 +103,41 @@ class PairsCopies:
         self._engine.confirm(query, answer)
         # Whatever type the columns have, these are integers: `run` has checked it.
         numbers = zip(*answer.elements, answer.counts, *answer.sums, strict=True)
-        held = frozenset(PairsPeriod(*map(int, each)) for each in numbers)
+        held = _by_build(tuple(map(int, each)) for each in numbers)
         with self._lock:
             self._held[table] = (data_version, held)
         return held
 
     def _query(self, table: str) -> EngineQuery:
-        named, period, build, check, count, total = (
+        named, check, count, total, *keys = (
             f"{self._quote}{name}{self._quote}"
-            for name in (table, PERIOD_COLUMN, BUILD_COLUMN, CHECK_COLUMN, "gris_count", sum_column(0))
+            for name in (table, CHECK_COLUMN, "gris_count", sum_column(0), *_KEYS)
         )
+        grouped = ", ".join(keys)
         added = f"SUM({check})" if self._adds_doubles else f"CAST(SUM({check}) AS BIGINT)"
         clauses = [
-            f"SELECT {period}, {build}, COUNT(*) AS {count}, {added} AS {total} FROM {named}",  # noqa: S608
-            f"GROUP BY {period}, {build} ORDER BY {period} ASC, {build} ASC LIMIT {_MOST_BUILDS}",
+            f"SELECT {grouped}, COUNT(*) AS {count}, {added} AS {total} FROM {named}",  # noqa: S608
+            f"GROUP BY {grouped} ORDER BY {', '.join(f'{key} ASC' for key in keys)} LIMIT {_MOST_GROUPS}",
         ]
-        own = ((PERIOD_COLUMN, NO_PERIOD), (PREVIOUS_COLUMN, NO_PERIOD), (BUILD_COLUMN, NO_BUILD))
         return EngineQuery(
             table=table,
             sql=self._prefix + " ".join(clauses),
-            columns=tuple(ExpectedColumn(name, ColumnType.INT64) for name in (PERIOD_COLUMN, BUILD_COLUMN)),
-            row_limit=_MOST_BUILDS,
-            reads=tuple(ReadColumn(name, ColumnType.INT64, missing) for name, missing in own),
+            columns=tuple(ExpectedColumn(name, ColumnType.INT64) for name in _KEYS),
+            row_limit=_MOST_GROUPS,
+            reads=tuple(ReadColumn(name, ColumnType.INT64, missing) for name, missing in _KEYS.items()),
             sums=(ReadValue(CHECK_COLUMN, ValueType.INT64, Fraction(0)),),
             double_sums=self._adds_doubles,
         )
+
+
+def _by_build(groups: Iterable[tuple[int, ...]]) -> frozenset[PairsPeriod]:
+    """Returns what each period has of each build: of how many rows, and the sum of their check numbers."""
+    rows: Counter[tuple[int, int]] = Counter()
+    sums: Counter[tuple[int, int]] = Counter()
+    for period, build, previous, count, checks in groups:
+        rows[period, build] += count
+        sums[period, build] += checks * (previous - NO_PERIOD + 1)
+    return frozenset(PairsPeriod(*key, count, sums[key] % _CHECK_MODULUS) for key, count in rows.items())
 
 
 def _is_as_stated(held: frozenset[PairsPeriod], expected: PairsCopy) -> bool:

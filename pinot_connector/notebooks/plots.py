@@ -69,7 +69,12 @@ def _draw_totals(axes: Any, result: PrivateResult) -> None:
     places = range(len(shown))
     bars = (
         ("total", _COLOUR, -0.2, [(each.noisy_count, each.interval) for each in shown]),
-        ("other: not in the list", _OTHER_COLOUR, 0.2, [(each.other_count, each.other_interval) for each in shown]),
+        (
+            "other: not in the list",
+            _OTHER_COLOUR,
+            0.2,
+            [(each.other_count, each.other_interval) for each in shown],
+        ),
     )
     for label, colour, shift, numbers in bars:
         shifted = [place + shift for place in places]

@@ -16,7 +16,7 @@ from gris_cli.__main__ import main
 from gris_cli.bound.pairs_rows import PeriodContent, numbers_of
 from gris_cli.bound.pairs_source import Copying
 from gris_cli.bound.source import Columns, InputError
-from tests.support.pairs_copies import UNTIL, Row, asked, make, random_rows, rows_of, write
+from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
 
 EPOCH = datetime.date(1970, 1, 1)
 
@@ -164,9 +164,18 @@ def test_a_copy_of_something_else_is_not_appended_to(copy: Path, tmp_path: Path)
     with pytest.raises(InputError, match="made with another calendar"):
         make(source, copy, asked("week", until=datetime.date(2024, 4, 1)))
     manifest = copy / "manifest.json"
-    manifest.write_bytes(manifest.read_bytes().replace(b"gris-pairs/2", b"gris-pairs/1"))
+    manifest.write_bytes(manifest.read_bytes().replace(b"gris-pairs/3", b"gris-pairs/2"))
     with pytest.raises(InputError, match="Make it anew with gris bound --pairs"):
         make(source, copy, asked(until=datetime.date(2024, 4, 1)))
+
+
+def test_a_copy_has_no_more_periods_than_engines_are_asked_for(tmp_path: Path) -> None:
+    """They are counted by pairs of periods before anything is written."""
+    days = [("ada", "x", "FR", START + datetime.timedelta(days=each)) for each in range(1401)]
+    until = START + datetime.timedelta(days=1401)
+    with pytest.raises(InputError, match="at most 1400 periods in a copy: state a longer --calendar"):
+        make(write(tmp_path / "visits.parquet", days), tmp_path / "copy", asked("day", until=until))
+    assert not (tmp_path / "copy" / "manifest.json").exists()
 
 
 def test_rows_carry_what_tells_two_copies_apart(tmp_path: Path) -> None:
@@ -180,7 +189,8 @@ def test_rows_carry_what_tells_two_copies_apart(tmp_path: Path) -> None:
         numbers = [
             numbers_of([None if value is None else str(value) for value in row[:5]]) for row in of_period
         ]
-        first, second, check = (sum(column) for column in zip(*numbers, strict=True))
+        first, second, _ = (sum(column) for column in zip(*numbers, strict=True))
+        check = sum(row[6] * (row[4] + 2**31 + 1) for row in of_period) % (2**61 - 1)
         content = PeriodContent(number(each.start), len(of_period), (first, second), check)
         assert {row[5] for row in of_period} == {each.build} == {content.build(manifest.identity)}
         assert [row[6] for row in of_period] == [row[2] for row in numbers]

@@ -178,6 +178,20 @@ def one_for_another(folder: Path) -> Path:
     )
 
 
+def without_previous_periods(folder: Path) -> Path:
+    """Return a table that has lost its previous periods: a number that is missing is this one to Pinot."""
+    return _table(folder, "SELECT * REPLACE ((-2147483648)::INTEGER AS gris_previous) FROM copy")
+
+
+def with_another_previous_period(folder: Path) -> Path:
+    """Return a table in which those who came back in May are said to have been away since January."""
+    came_back = "gris_period = 19844 AND gris_previous > 19723"
+    return _table(
+        folder,
+        f"SELECT * REPLACE (CASE WHEN {came_back} THEN 19723 ELSE gris_previous END AS gris_previous) FROM copy",
+    )
+
+
 def _table(folder: Path, rows: str, copy: str = "copy") -> Path:
     files = f"read_parquet('{folder}/{copy}/periods/*.parquet')"
     with duckdb.connect() as connection:
@@ -214,7 +228,17 @@ def test_parts_of_two_builds_would_count_a_member_twice(tmp_path: Path) -> None:
     assert counted == [1, 2]
 
 
-WRONG = [doubled, older, elsewhere, exchanged, an_older_manifest, of_two_builds, one_for_another]
+WRONG = [
+    doubled,
+    older,
+    elsewhere,
+    exchanged,
+    an_older_manifest,
+    of_two_builds,
+    one_for_another,
+    without_previous_periods,
+    with_another_previous_period,
+]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -223,7 +247,8 @@ def test_another_copy_than_the_manifests_answers_nothing(
 ) -> None:
     """Nothing is charged, and no count is in the message; a range that it holds as it should is answered.
 
-    Numbers of rows alone show neither parts of two builds nor one row in the place of another.
+    Numbers of rows alone show neither parts of two builds nor one row in the place of another, and sums of check
+    numbers alone no other previous period.
     """
     with client_of(services, visits=tmp_path / "visits.parquet", visits_pairs=wrong(tmp_path)) as client:
         before = client.remaining()

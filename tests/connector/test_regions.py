@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from gris_cli.__main__ import main
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import BudgetExhausted
+from pinot_connector.errors import BudgetExhausted, HomeUnavailable
 from tests.support.budget_process import service
 from tests.support.world import World
 
@@ -59,6 +60,39 @@ async def test_a_question_through_a_region_is_like_any_other(
             ) as elsewhere:
                 again = await elsewhere.top_k("feedback", "article_id", 5)
                 assert (again.rows, again.charged.information) == (result.rows, 0)
+
+
+async def test_a_region_without_its_home_answers_again_and_goes_on(
+    world: World, engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    """Though only the home says whether an account is closed, and what is left: whoever asks that is told so."""
+    at_home, in_region = tmp_path / "home", tmp_path / "region"
+    for each in (at_home, in_region):
+        each.mkdir()
+    with service(at_home, f"sqlite:{at_home}/ledger.db", configuration=HOME) as home:
+        file = in_region / "region.yaml"
+        file.write_text(f"name: eu\nhome: {home.address}\n")
+        with service(
+            in_region, f"sqlite:{in_region}/ledger.db", "--region", str(file), configuration=REGION
+        ) as region:
+
+            def client() -> AsyncPrivateClient:
+                return AsyncPrivateClient(
+                    dp=world.dp, budget=region.address, account="acme/ann", engine=engine
+                )
+
+            async with client() as before:
+                first = await before.top_k("feedback", "article_id", 5)
+                assert first.charged.information == 11
+                await asyncio.to_thread(home.end, signal.SIGKILL)
+                # It has the release, and has not asked the ledger whether its account is closed.
+                async with client() as after:
+                    again = await after.top_k("feedback", "article_id", 5)
+                    assert (again.rows, again.charged.information) == (first.rows, 0)
+                    with pytest.raises(HomeUnavailable):
+                        await after.remaining()
+                    # A region that answers is not silent: nobody waits until it is tried again.
+                    assert (await after.top_k("feedback", "article_id", 2)).charged.information == 5
 
 
 async def _ask_until_refused(client: AsyncPrivateClient) -> None:

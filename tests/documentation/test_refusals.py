@@ -33,6 +33,7 @@ STATUSES = [
     rpc_errors.not_lending(),
     rpc_errors.charged_in_region(),
     rpc_errors.region_taken("north"),
+    rpc_errors.no_balances(),
     rpc_errors.too_many_statements(1000),
     rpc_errors.statements_archived(),
     rpc_errors.accounts_without_end("acme/*"),

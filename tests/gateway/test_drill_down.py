@@ -138,6 +138,8 @@ def test_a_cursor_has_totals_as_sql_says_and_behind_them_what_is_left(
         assert cursor.fetchall() == [(1,)]
         with pytest.raises(ProgrammingError, match="expected GROUPING SETS"):
             cursor.execute(SQL.replace(", (topic))", ", (article))"))
+        with pytest.raises(ProgrammingError, match="GROUPING"):
+            cursor.execute(SQL.replace(" AS people", " AS people, GROUPING(country)"))
 
 
 def test_sqlalchemy_and_pandas_ask_for_totals_in_their_own_words(

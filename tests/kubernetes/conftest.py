@@ -43,6 +43,14 @@ KNOWN: dict[str, type[Overlay] | type[Chart] | type[Production]] = {
 }
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Try nothing again: on the same cluster a second try begins where the first ended, and hides what it found."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.own_markers[:] = [each for each in item.own_markers if each.name != "flaky"]
+
+
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     """Return how everything is deployed."""

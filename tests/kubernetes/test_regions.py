@@ -45,8 +45,8 @@ def spent(gris: Namespace, deployment: Deployment, application: str) -> int:
     """Return what the home knows that the account has spent."""
     words = ("--budget", "dns:///budget-service:50052", "--account", ACCOUNT, "--json")
     said = gris.python(application, "-m", "gris_cli", *deployment.shown, "budget", "show", *words)
-    level = json.loads(said)["levels"][-1]
-    return int(level["spent"]["information"])
+    rows = {(each["account"], each["unit"]): each for each in json.loads(said)["levels"]}
+    return int(rows[ACCOUNT, "information"]["spent"])
 
 
 @contextmanager

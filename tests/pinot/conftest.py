@@ -1,6 +1,5 @@
 """One Apache Pinot with two servers for all tests here, with real data and with a nasty table."""
 
-import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -8,10 +7,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from deploy.pinot.cluster import DEFAULT_VERSION, PinotCluster, Ports
+from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
-from tests.pinot.facts import Facts, facts_of, version_of
+from tests.pinot.facts import Facts, facts_of, version_of, wanted_version
 from tests.pinot.nasty import NastyTable, create_nasty_table
 from tests.support.fake_pinot_fixtures import opened, pinot, servers
 from tests.support.rings import needs
@@ -22,16 +21,12 @@ __all__ = ("opened", "pinot", "servers")
 @pytest.fixture(scope="package")
 @needs("pinot")
 def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotCluster]:
-    """A running Apache Pinot with two servers, on ports that nothing else uses.
-
-    GRIS_TEST_PINOT_VERSION names a version other than the one that Maven Central has whole; its jars lie where the
-    cluster looks for them (`~/.cache/gris/pinot/VERSION`).
-    """
+    """A running Apache Pinot with two servers, on ports that nothing else uses."""
     if shutil.which("java") is None or shutil.which("mvn") is None:
         pytest.skip("a real Pinot needs Java 17 and Maven (Debian: openjdk-17-jre-headless and maven)")
     # A test run that is told to end by a time limit stops the cluster as one that is interrupted does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    version = os.environ.get("GRIS_TEST_PINOT_VERSION", DEFAULT_VERSION)
+    version = wanted_version()
     folder, ports = tmp_path_factory.mktemp("pinot"), Ports.free(servers=2)
     with PinotCluster(directory=folder, ports=ports, version=version) as cluster:
         yield cluster

@@ -6,8 +6,11 @@ the cluster that it is run against.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
+
+from deploy.pinot.cluster import DEFAULT_VERSION
 
 NOT_ALL_SEGMENTS = 305
 """The code with which a broker says that segments of a table are on no server that it knows of."""
@@ -43,6 +46,15 @@ class Facts:
 
     kafka_plugin: str
     """The package of the consumers of Kafka."""
+
+
+def wanted_version() -> str:
+    """Return the version of Pinot that tests start.
+
+    GRIS_TEST_PINOT_VERSION names one other than the one that Maven Central has whole; its jars lie where the cluster
+    looks for them (`~/.cache/gris/pinot/VERSION`).
+    """
+    return os.environ.get("GRIS_TEST_PINOT_VERSION", DEFAULT_VERSION)
 
 
 def version_of(components: dict[str, str]) -> tuple[int, int]:

@@ -34,6 +34,26 @@ def create_table(
     httpx.post(f"{cluster.controller_url}/tables", json=whole, timeout=30).raise_for_status()
 
 
+def has_table(cluster: PinotCluster, table: str) -> bool:
+    """Tell whether there is a table of this name; of none, some versions answer 404, and some an empty object."""
+    answer = httpx.get(f"{cluster.controller_url}/tables/{table}", timeout=30)
+    return answer.is_success and bool(answer.json())
+
+
+def remove_table(cluster: PinotCluster, table: str) -> None:
+    """Remove a table, if it is there, and wait until servers have dropped it: until then it cannot be made again."""
+    url = f"{cluster.controller_url}/tables/{table}"
+    answer = httpx.delete(url, timeout=30)
+    if answer.status_code != httpx.codes.NOT_FOUND:
+        answer.raise_for_status()
+
+    def is_gone() -> bool:
+        view = httpx.get(f"{url}/externalview", timeout=30)
+        return not (view.is_success and any(view.json().get(kind) for kind in ("OFFLINE", "REALTIME")))
+
+    wait_until(is_gone)
+
+
 def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str, object]]) -> None:
     """Add a segment, or replace the one of this name."""
     batch = {
@@ -50,7 +70,7 @@ def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str,
 def wait_for_rows(cluster: PinotCluster, table: str, rows: int) -> None:
     """Return when a query counts this many rows."""
     # A table that has just been made is answered for without any result at first.
-    wait_until(lambda: plain_rows(cluster, f"SELECT COUNT(*) FROM {table}") == [[rows]])  # noqa: S608
+    wait_until(lambda: plain_rows(cluster, f'SELECT COUNT(*) FROM "{table}"') == [[rows]])  # noqa: S608
 
 
 def plain_count(cluster: PinotCluster, table: str) -> dict[str, Any]:

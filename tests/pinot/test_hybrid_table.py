@@ -20,7 +20,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.kafka_broker import running_kafka
-from tests.pinot.loading import plain_rows, upload, wait_for_rows
+from tests.pinot.loading import plain_rows, remove_table, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
@@ -94,17 +94,18 @@ def hybrid(pinot_cluster: PinotCluster, tmp_path_factory: pytest.TempPathFactory
         kafka.send(TABLE, [late, *rows_of(LAST_DAY + 1, "streamed")[: IN_STREAM - 1]])
         with httpx.Client(base_url=pinot_cluster.controller_url, timeout=30) as controller:
             controller.post("/schemas", json=SCHEMA).raise_for_status()
-            controller.post("/tables", json=_config("OFFLINE")).raise_for_status()
-            for day in range(DAYS):
-                upload(pinot_cluster, TABLE, _segment(day), rows_of(LAST_DAY - day))
-            wait_for_rows(pinot_cluster, OFFLINE, len(offline))
-            stream: dict[str, object] = {"streamConfigs": kafka.stream_of(TABLE)}
-            controller.post("/tables", json=_config("REALTIME", stream)).raise_for_status()
-            wait_for_rows(pinot_cluster, f"{TABLE}_REALTIME", IN_STREAM)
-            yield Hybrid(pinot_cluster, _parquet(offline, folder))
-            # Servers would go on looking for a stream that is gone.
-            controller.delete(f"/tables/{TABLE}").raise_for_status()
-            wait_until(lambda: {} == controller.get(f"/tables/{TABLE}").json())
+            try:
+                controller.post("/tables", json=_config("OFFLINE")).raise_for_status()
+                for day in range(DAYS):
+                    upload(pinot_cluster, TABLE, _segment(day), rows_of(LAST_DAY - day))
+                wait_for_rows(pinot_cluster, OFFLINE, len(offline))
+                stream: dict[str, object] = {"streamConfigs": kafka.stream_of(TABLE)}
+                controller.post("/tables", json=_config("REALTIME", stream)).raise_for_status()
+                wait_for_rows(pinot_cluster, f"{TABLE}_REALTIME", IN_STREAM)
+                yield Hybrid(pinot_cluster, _parquet(offline, folder))
+            finally:
+                # Servers would go on looking for a stream that is gone, and nobody could make the table again.
+                remove_table(pinot_cluster, TABLE)
 
 
 def _config(kind: str, index: dict[str, object] | None = None) -> dict[str, object]:

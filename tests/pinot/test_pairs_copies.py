@@ -136,8 +136,8 @@ def test_parts_of_two_builds_answer_nothing(
     for copy in ("copy", "mixed"):
         load_as(pinot_cluster, tmp_path, f"{copy}_pairs", copy=copy)
     sql = (
-        "EXPLAIN PLAN FOR SELECT gris_period, gris_build, COUNT(*), SUM(gris_check) "
-        "FROM copy_pairs GROUP BY gris_period, gris_build ORDER BY gris_period LIMIT 100001"
+        "EXPLAIN PLAN FOR SELECT gris_period, gris_build, gris_previous, COUNT(*), SUM(gris_check) FROM copy_pairs "
+        "GROUP BY gris_period, gris_build, gris_previous ORDER BY gris_period LIMIT 1000000"
     )
     assert INDEX in explained(pinot_cluster, sql)
     assert answer_of(engine, replace(asked, query=replace(asked.query, table="copy_pairs"))).counts

@@ -22,7 +22,7 @@ from tests.support.pairs_copies import policy_text
 from tests.support.queries.lookups import FILE, content, said
 
 MANIFEST: dict[str, Any] = {
-    "format": "gris-pairs/2",
+    "format": "gris-pairs/3",
     "table": "visits",
     "member": "who",
     "null_member": "null",
@@ -168,8 +168,12 @@ FAULTS: dict[str, tuple[dict[str, object], str]] = {
         "kind is part of the copy's elements",
     ),
     "an attribute that is none": ({"attributes": ["what2"]}, "expected attribute: true"),
-    "no manifest": ({"format": "gris-pairs/3"}, "expected a manifest of the form gris-pairs/2"),
+    "no manifest": ({"format": "gris-pairs/4"}, "expected a manifest of the form gris-pairs/3"),
     "rows that name no build": ({"format": "gris-pairs/1"}, "Make it anew with gris bound --pairs"),
+    "sums without previous periods": (
+        {"format": "gris-pairs/2"},
+        "previous periods that they had. Make it anew",
+    ),
     "a period of another copy": (
         {"periods": [MANIFEST["periods"][0] | {"chain": f"sha256:{7:064}"}, *MANIFEST["periods"][1:]]},
         "a period does not follow the one before it",

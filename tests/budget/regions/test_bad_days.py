@@ -11,6 +11,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import DAY, SECOND
+from budget_service.stores.interface import StoreUnavailableError
 from tests.budget.regions.home import ANN, PATH, Home, cost
 from tests.budget.regions.place import Place
 
@@ -57,6 +58,23 @@ async def test_a_region_comes_back_after_a_month(days: int, counted: int) -> Non
     # It works again, and what was paid for is free.
     assert (await eu.charge("again", 7, "unreported")).already_paid
     assert (await eu.charge("new", 5)).charged.information == 5
+
+
+async def test_what_a_region_lost_is_shown_in_the_window_that_it_was_spent_in() -> None:
+    """Not in the next one, where nothing is spent: not even before a request has written that it lapsed."""
+    home = Home()
+    eu = await Place(home).start()
+    path = ("acme", "daily")
+    assert (await eu.charge("one", 5, path=path)).charged.information == 5
+    show = pb.GetBudgetRequest(account=pb.Account(path=path), with_region_shares=True)
+    home.ledger.now += 120 * SECOND
+    today = await home.call("GetBudget", show)
+    assert [each.held.information for each in today.lapsed_shares] == [SHARE]
+    assert today.levels[-1].spent.information == SHARE
+    home.ledger.now += DAY
+    tomorrow = await home.call("GetBudget", show)
+    assert tomorrow.levels[-1].spent.information == 0
+    assert not tomorrow.lapsed_shares
 
 
 async def test_two_regions_with_one_name_share_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -261,3 +279,32 @@ async def test_a_book_forgets_what_was_paid_for_in_windows_that_are_over() -> No
     assert set(again.region.book.own) == {Account(PATH)}
     assert (await eu.charge("next", 5, path=("acme", "daily"))).charged.information == 5
     assert (await eu.charge("repeat", 800, "large-ann")).already_paid
+
+
+async def test_a_region_whose_home_lacks_its_store_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own store is there, and it goes on."""
+    home = Home()
+    eu = await Place(home).start()
+    await eu.charge("one")
+    await eu.upkeep.once()
+
+    async def fail(*_: object) -> None:
+        raise StoreUnavailableError("the database is down")
+
+    monkeypatch.setattr(home.ledger, "read", fail)
+    assert await eu.asked("GetBudget", pb.GetBudgetRequest(account=ANN)) == "HOME_UNAVAILABLE"
+    assert (await eu.charge("two")).charged.information == 5
+
+
+async def test_a_region_without_its_home_says_that_nobody_states_balances() -> None:
+    """Not that the outcome is unknown, as of a charge: nothing is asked to be changed."""
+    home = Home()
+    eu = await Place(home).start()
+    await eu.charge("one")
+    eu.is_cut = True
+    for reads in (
+        ("GetBudget", pb.GetBudgetRequest(account=ANN)),
+        ("CheckBudget", pb.CheckBudgetRequest(account=ANN, cost=cost(5))),
+    ):
+        assert await eu.asked(*reads) == "HOME_UNAVAILABLE"
+    assert await eu.charge("large", 800) == "OUTCOME_UNKNOWN"

@@ -6,15 +6,18 @@ import datetime
 import random
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render.member_bounds import in_query_bound
-from dp_service.queries.resolution import resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.terms import Element
 from pinot_connector.engines.base import EngineQuery, Feature
+from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineError, EngineRefused
 from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
-from tests.campaigns.pinot_check.connector import answered, histogram, refused, require_equal
+from tests.campaigns.pinot_check.connector import answered, refused, require_equal
 from tests.campaigns.pinot_check.rows import row
 from tests.support.engine_queries import engine_query
 from tests.support.queries.reference import Row, bounded_answer
@@ -23,10 +26,11 @@ _FIRST_DAY = datetime.date(2016, 7, 18)
 _EPOCH = datetime.date(1970, 1, 1)
 _COLUMNS = {"member": "STRING", "text": "STRING", "number": "LONG", "flag": "BOOLEAN"}
 _TEXTS = ("a", "it's", "\\x41", "é", "😀" * 128, "ß" * 300, "two words", "--", "TRUE", "0")
+_TWO_LOOKS = ", names: {delta_1: 2, share: 0.35, max_names: 75}"
 _DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), ("day", "flag", "text"))
 
 
-def _policy(table: str) -> Policy:
+def _policy(table: str, looks: str = "") -> Policy:
     return parse_policy(f"""
 epsilon_per: 0.15
 delta: 1e-10
@@ -35,7 +39,7 @@ tables:
   {table}:
     member: member
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
-    contributions: {{bound: in_query, delta_0: 3, units: 20, min_count: 2}}
+    contributions: {{bound: in_query, delta_0: 3, units: 20, min_count: 2{looks}}}
     columns:
       text: {{type: string, group_by: true, filter: [not_in]}}
       number: {{type: int64, group_by: true, filter: [range]}}
@@ -69,12 +73,28 @@ def _filled(cluster: CheckedCluster, name: str, rows: list[Row]) -> str:
     return table
 
 
-def _in_pinot(value: object) -> object:
+def _in_pinot(value: Any) -> Any:
     return (value - _EPOCH).days if isinstance(value, datetime.date) else value
 
 
 def _asked(question: HistogramQuery, policy: Policy) -> EngineQuery:
     return engine_query(resolve(question, policy, now=0), "pinot")
+
+
+def _require_counted(
+    engine: PinotEngine, question: HistogramQuery, policy: Policy, rows: list[Row], resolution: Resolution
+) -> list[Element]:
+    """Compare the answer of one look with the reference's; return its elements, the largest first."""
+    bound = in_query_bound(resolution)
+    if bound is None:
+        raise AssertionError("the policy bounds nobody")
+    wanted = bounded_answer(question, policy, rows, bound, now=0)
+    expected = {tuple(map(_in_pinot, each[:-1])): each[-1] for each in wanted}
+    answer = answered(engine, engine_query(resolution, "pinot"))
+    keys = [*zip(*answer.elements, strict=True)]
+    by = ", ".join(question.dimensions)
+    require_equal(expected, dict(zip(keys, answer.counts, strict=True)), f"other counts by {by}")
+    return keys
 
 
 @row
@@ -85,26 +105,46 @@ def bounded_in_the_query(cluster: CheckedCluster) -> str:
     rows = _rows()
     table = _filled(cluster, "bounded", rows)
     policy = _policy(table)
-    questions = [HistogramQuery(table, each, measure, k=3) for each in _DIMENSIONS for measure in Measure]
+    questions = _questions(table)
     with closing(cluster.engine()) as engine:
         for question in questions:
-            bound = in_query_bound(resolve(question, policy, now=0))
-            if bound is None:
-                raise AssertionError("the policy bounds nobody")
-            wanted = bounded_answer(question, policy, rows, bound, now=0)
-            expected = {tuple(map(_in_pinot, each[:-1])): each[-1] for each in wanted}
-            found = histogram(answered(engine, _asked(question, policy)))
-            require_equal(
-                {key if len(key) > 1 else key[0]: count for key, count in expected.items()},
-                found,
-                f"other counts by {', '.join(question.dimensions)}",
-            )
+            _require_counted(engine, question, policy, rows, resolve(question, policy, now=0))
     return f"{len(questions)} questions, {len(rows)} rows of texts, numbers, truth values and days"
 
 
-def _refused_before(cluster: CheckedCluster) -> str:
+@row
+def two_looks(cluster: CheckedCluster) -> str:
+    """Two looks bound members as the reference does: the second one within the names of the first alone."""
+    if cluster.version < (1, 0):
+        return _refused_before(cluster, _TWO_LOOKS)
+    rows = _rows()
+    table = _filled(cluster, "looks", rows)
+    policy = _policy(table, _TWO_LOOKS)
+    questions = _questions(table)
+    named = 0
+    with closing(cluster.engine()) as engine:
+        for question in questions:
+            first = resolve(question, policy, now=0)
+            found = _require_counted(engine, question, policy, rows, first)
+            # Every second one, for all of them would bound nobody otherwise than one look does.
+            names = tuple(sorted(found[:75:2]))
+            within = [each for each in rows if _element(each, question) in names]
+            _require_counted(engine, question, policy, within, second_look(first, names))
+            named += len(names)
+    return f"{len(questions)} questions, {named} names"
+
+
+def _questions(table: str) -> list[HistogramQuery]:
+    return [HistogramQuery(table, each, measure, k=3) for each in _DIMENSIONS for measure in Measure]
+
+
+def _element(row: Row, question: HistogramQuery) -> Element:
+    return tuple(_in_pinot(getattr(row, name)) for name in question.dimensions)
+
+
+def _refused_before(cluster: CheckedCluster, looks: str = "") -> str:
     """Try that a version without the multi-stage engine is not even asked."""
-    query = _asked(HistogramQuery("t", ("text",), Measure.DISTINCT_MEMBERS, k=3), _policy("t"))
+    query = _asked(HistogramQuery("t", ("text",), Measure.DISTINCT_MEMBERS, k=3), _policy("t", looks))
     require_equal(True, Feature.PINOT_MULTISTAGE in query.requires, "the query requires nothing")
     with closing(cluster.engine()) as engine, refused(EngineRefused, "a query that bounds members"):
         engine.check(query)

@@ -169,6 +169,9 @@ class CheckedCluster:
 
     def create_as(self, table: str, schema: Mapping[str, Any], *parts: Mapping[str, Any]) -> None:
         """Make a table of this schema with parts that are configured so; its name is one of `name_of`."""
+        if table in self.tables:
+            # A part of the other type would make one table of two.
+            raise AssertionError(f"another row has made a table of this name: {table}")
         self.tables.append(table)
         self._http.post(f"{self.controller_url}/schemas", json=schema).raise_for_status()
         for part in parts:

@@ -94,7 +94,7 @@ def hybrid_tables(cluster: CheckedCluster) -> str:
 def replaced_rows(cluster: CheckedCluster) -> str:
     """Of rows that replace others the newest count, if the member is part of the key; else they are refused."""
     options = {"upsertConfig": {"mode": "FULL"}, "routing": {"instanceSelectorType": "strictReplicaGroup"}}
-    with _streamed(cluster, "replaced", key=("member_id", "day"), **options) as table:
+    with _streamed(cluster, "upserted", key=("member_id", "day"), **options) as table:
         wrong = [{**each, "name": "wrong"} for each in _rows((FIRST_DAY,), 150)]
         right = [{**each, "name": f"n{place % 3}"} for place, each in enumerate(_rows((FIRST_DAY,), 100))]
         _send(cluster, table, [*wrong, *right])

@@ -22,7 +22,7 @@ from pinot_connector.errors import (
     IncompleteAnswer,
 )
 from tests.pinot.facts import NOT_ALL_SEGMENTS, Facts
-from tests.pinot.loading import create_table, plain_count, upload, wait_for_rows
+from tests.pinot.loading import create_table, has_table, plain_count, upload, wait_for_rows
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
@@ -148,7 +148,7 @@ def test_a_segment_that_is_pruned_by_the_broker_is_not_missing(
 def pruned_table(pinot_cluster: PinotCluster) -> str:
     """A table whose broker leaves out segments by their time."""
     table = "pruned"
-    if httpx.get(f"{pinot_cluster.controller_url}/tables/{table}").json():
+    if has_table(pinot_cluster, table):
         return table
     create_table(pinot_cluster, table, {"member_id": "STRING"}, routing={"segmentPrunerTypes": ["time"]})
     for i in range(3):
