@@ -316,7 +316,9 @@ def format_ending(result: PrivateResult) -> str:
 
 
 def format_lowered_k(shown: PrivateResult | Explanation) -> str:
-    """Return that the policy shows fewer elements than were asked for, empty if it shows as many."""
+    """Return that fewer elements are shown than were asked for, empty if as many are."""
+    if shown.parameters.cut_for_sums:
+        return shown.parameters.cut_for_sums
     if shown.requested_k is None:
         return ""
     return f"at most {shown.parameters.k} elements of the {shown.requested_k} asked for, as the policy says"

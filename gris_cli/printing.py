@@ -93,7 +93,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     console = console_of_width()
     console.print(_table(result))
     if len(result.rows) > MAX_ROWS:
-        say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
+        say(console, "", f"the first {MAX_ROWS} of {_elements(result)}; --json has all of these")
     if (totals := totals_table(result, MAX_ROWS)) is not None:
         console.print(totals)
         if len(result.totals or ()) > MAX_ROWS:
@@ -122,6 +122,14 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     for level in result.remaining:
         say(console, "left", format_level(level))
     say(console, "", format_more_questions(more))
+
+
+def _elements(result: PrivateResult) -> str:
+    """Return how many elements a result has, and of how many where the result itself is cut."""
+    shown, size = len(result.rows), result.parameters.domain_size
+    if result.parameters.k is None or size is None or size <= shown:
+        return f"{shown} elements"
+    return f"{shown} elements in the result, which is cut: the domain has {size}"
 
 
 def print_check(*, as_json: bool) -> None:
