@@ -19,7 +19,7 @@ from pinot_connector.parameters import (
 )
 
 
-def test_totals_are_told_with_the_noise_of_their_own() -> None:
+def test_totals_are_shown_with_the_noise_of_their_own() -> None:
     """Of counts, and of sums as half of B + (lower + upper) N: with the N of totals, or the column's own."""
     column = SummedColumn(
         "paid", Fraction(1, 2), Fraction(0), Fraction(10), Fraction(1, 4), Fraction(7), None, None
@@ -34,7 +34,7 @@ def test_totals_are_told_with_the_noise_of_their_own() -> None:
         has_own_count=True,
         count_variance=Fraction(50),
     )
-    told = format_totals(
+    shown = format_totals(
         Parameters(
             mechanism=Mechanism.BOUND_MOMENTS,
             epsilon_per=Fraction(3, 20),
@@ -55,4 +55,4 @@ def test_totals_are_told_with_the_noise_of_their_own() -> None:
         )
     )
     # Half of the root of 400 / 4 + 100 * 10^2; the own count has four times its variance in the list, 200.
-    assert "noise of sigma 10 in each count, 50.25 in each sum of paid, 70.89 in each sum of weight;" in told
+    assert "noise of sigma 10 in each count, 50.25 in each sum of paid, 70.89 in each sum of weight;" in shown

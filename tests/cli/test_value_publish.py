@@ -124,7 +124,7 @@ def test_a_policy_names_the_file_of_its_own_column_by_its_hash(folder: Path) -> 
         (good.replace("paid.json", "none.json"), "No such file"),
         (good.replace("sales:", "visits:"), "expected the bound of visits.paid"),
         (good.replace("lower: 0", "lower: 5000"), "more than lower"),
-        (good.replace(integrity, "sha256:0"), "integrity: 'sha256:..'"),
+        (good.replace(integrity, "sha256:0"), "integrity: expected sha256: and 64 hex"),
     ):
         with pytest.raises(PolicyError, match=r"values\.paid\.upper") as error:
             under(folder, text)
