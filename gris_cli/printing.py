@@ -51,7 +51,7 @@ from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
-from pinot_connector.parameters import Quantiles
+from pinot_connector.parameters import CountNoise, Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
 
@@ -256,7 +256,8 @@ def _table(result: PrivateResult) -> Table:
         table.add_column("#", justify="right")
     for column in result.columns:
         table.add_column(Text(printable(column.title)))
-    if result.rows and result.rows[0].interval is not None:
+    # An empty list has its columns, too.
+    if result.parameters.count_noise is not CountNoise.NONE:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
     for aggregate in result.parameters.aggregates:
