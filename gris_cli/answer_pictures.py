@@ -7,20 +7,23 @@ from pathlib import Path
 
 import typer
 
+from pinot_connector.parameters import CountNoise, Parameters
 from pinot_connector.results import PrivateResult
 
 _SUFFIXES = (".png", ".svg")
 _WIDTH, _HEIGHT = 7.0, 4.5
 # A bar needs so much height, in inches.
 _BAR = 0.22
+_NO_COUNTS = "--plot draws counts, and the question is for none; leave out --plot"
 
 
-def require_drawable(path: Path | None, *, counts: bool) -> None:
+def require_drawable(path: Path | None, *, counts: bool, quantiles: bool) -> None:
     """Make sure that the picture can be drawn, before the answer is paid for.
 
     Args:
         path: Where to write it; None: no picture is wanted.
         counts: Whether the question shows counts.
+        quantiles: Whether it is for quantiles, beside which there are no counts.
 
     Raises:
         typer.BadParameter: It cannot be drawn.
@@ -29,6 +32,8 @@ def require_drawable(path: Path | None, *, counts: bool) -> None:
         return
     if not counts:
         raise typer.BadParameter("--plot draws counts, and --no-counts leaves them out")
+    if quantiles:
+        raise typer.BadParameter(_NO_COUNTS)
     if path.suffix not in _SUFFIXES:
         raise typer.BadParameter(f"--plot expects a file named .png or .svg, got {path.name}")
     if not path.parent.is_dir():
@@ -41,11 +46,21 @@ def require_drawable(path: Path | None, *, counts: bool) -> None:
         raise typer.BadParameter("--plot needs pip install 'gris-dp[notebook]'") from None
 
 
+def require_counts(parameters: Parameters) -> None:
+    """Make sure that an answer will have counts to draw, which flags do not tell of a question in SQL.
+
+    Raises:
+        typer.BadParameter: It will have none.
+    """
+    if parameters.count_noise is CountNoise.NONE or parameters.quantiles is not None:
+        raise typer.BadParameter(_NO_COUNTS)
+
+
 def draw_answer(result: PrivateResult, path: Path) -> None:
     """Draw an answer and write the picture: its elements, and below them its totals, if it has any.
 
     Raises:
-        InvalidQuestion: The answer has no counts, as SQL can ask for.
+        InvalidQuestion: The answer has no counts.
         typer.BadParameter: The file cannot be written.
     """
     import matplotlib  # noqa: PLC0415 - an extra of its own

@@ -10,7 +10,7 @@ from gris_cli.flags import AskFlags, ConnectionFlags, with_ask_flags
 @with_ask_flags
 def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
-    from gris_cli.answer_pictures import draw_answer, require_drawable  # noqa: PLC0415
+    from gris_cli.answer_pictures import draw_answer, require_counts, require_drawable  # noqa: PLC0415
     from gris_cli.clients import connected, left_after  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_check, print_result  # noqa: PLC0415
     from gris_cli.question_arguments import (  # noqa: PLC0415
@@ -24,11 +24,13 @@ def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     if is_only_a_check(question):
         print_check(as_json=as_json)
         return
-    require_drawable(question.plot, counts=not question.no_counts)
+    require_drawable(question.plot, counts=not question.no_counts, quantiles=bool(question.quantiles))
     with flags_named(question):
         asked = question_of(question)
         with connected(connection) as client:
             require_data_of(question.table, connection.data)
+            if question.plot is not None and question.sql:
+                require_counts(client.explain(asked).parameters)
             result = client.ask(asked)
             # If it was paid for before, the ledger was not asked.
             result = replace(result, remaining=left_after(result.remaining, client))

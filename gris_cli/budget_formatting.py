@@ -117,7 +117,8 @@ def _format_privacy(guarantee: Guarantee) -> str:
     epsilon = math.ceil(guarantee.epsilon * 100) / 100
     delta = _SIX_DIGITS_UP.create_decimal(_TWELVE_DIGITS.create_decimal(repr(guarantee.delta)))
     domains = guarantee.domain_count
-    published = f", with {format_count(domains, 'published domain')}" if domains else ""
+    what = "domain or bound" if domains == 1 else "domains or bounds"
+    published = f", with {domains} published {what}" if domains else ""
     return (
         f"({epsilon:.2f}, {float(delta):.6g})-differentially private for every member, "
         f"by {_BOUNDS[guarantee.bound]}{published}"

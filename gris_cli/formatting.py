@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -280,9 +281,32 @@ def format_totals(parameters: Parameters) -> str:
     totals = parameters.totals
     if totals is None:
         return ""
+    sums = () if parameters.sums is None else parameters.sums.columns
+    noise = "".join(
+        f", {_sigma_of_total(column, variance, parameters):.4g} in each sum of {column.name}"
+        for column, variance in zip(sums, totals.sum_variances, strict=False)
+    )
     return (
-        f"by {totals.column}, of {totals.counted.value}, for {format_exact(totals.share)} of the units; other is a "
-        "total less the elements of it that are shown, and may be negative"
+        f"by {totals.column}, of {totals.counted.value}, for {format_exact(totals.share)} of the units; noise of sigma "
+        f"{math.sqrt(totals.noise_variance):.4g} in each count{noise}; other is a total less the elements of "
+        "it that are shown, and may be negative"
+    )
+
+
+def _sigma_of_total(column: SummedColumn, variance: Fraction, parameters: Parameters) -> float:
+    """Return the standard deviation of a sum of a total: its column's, with the noise of totals."""
+    bounded, totals = parameters.contributions, parameters.totals
+    if bounded is None or totals is None:
+        return 0.0
+    own = column.count_variance
+    if own is not None and bounded.noise_variance:
+        # Counts take the same parts of the units in totals as in the list.
+        own = own * totals.noise_variance / bounded.noise_variance
+    return _sigma_of_sum(
+        replace(
+            column, noise_variance=variance, count_variance=totals.noise_variance if own is None else own
+        ),
+        bounded,
     )
 
 
@@ -318,7 +342,9 @@ def format_ending(result: PrivateResult) -> str:
 
 
 def format_lowered_k(shown: PrivateResult | Explanation) -> str:
-    """Return that the policy shows fewer elements than were asked for, empty if it shows as many."""
+    """Return that fewer elements are shown than were asked for, empty if as many are."""
+    if shown.parameters.cut_for_sums:
+        return shown.parameters.cut_for_sums
     if shown.requested_k is None:
         return ""
     return f"at most {shown.parameters.k} elements of the {shown.requested_k} asked for, as the policy says"

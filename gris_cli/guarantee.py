@@ -35,7 +35,7 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
         typer.Option(
             "--domain",
             metavar="RHO:DELTA",
-            help="A published domain that the account saw, besides those that are counted anyway; repeatable.",
+            help="A published domain or bound that the account saw, besides those that are counted anyway; repeatable.",
         ),
     ] = NO_DOMAINS,
     dp: DpFlag = DEFAULT_DP,

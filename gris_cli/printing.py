@@ -52,7 +52,7 @@ from pinot_connector.budgets import Level
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
-from pinot_connector.parameters import Quantiles
+from pinot_connector.parameters import CountNoise, Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
 
@@ -94,7 +94,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     console = console_of_width()
     console.print(_table(result))
     if len(result.rows) > MAX_ROWS:
-        say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
+        say(console, "", f"the first {MAX_ROWS} of {_elements(result)}; --json has all of these")
     if (totals := totals_table(result, MAX_ROWS)) is not None:
         console.print(totals)
         if len(result.totals or ()) > MAX_ROWS:
@@ -123,6 +123,14 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     for level in result.remaining:
         say(console, "left", format_level(level))
     say(console, "", format_more_questions(more))
+
+
+def _elements(result: PrivateResult) -> str:
+    """Return how many elements a result has, and of how many where the result itself is cut."""
+    shown, size = len(result.rows), result.parameters.domain_size
+    if result.parameters.k is None or size is None or size <= shown:
+        return f"{shown} elements"
+    return f"{shown} elements in the result, which is cut: the domain has {size}"
 
 
 def print_check(*, as_json: bool) -> None:
@@ -250,7 +258,8 @@ def _table(result: PrivateResult) -> Table:
         table.add_column("#", justify="right")
     for column in result.columns:
         table.add_column(Text(printable(column.title)))
-    if result.rows and result.rows[0].interval is not None:
+    # An empty list has its columns, too.
+    if result.parameters.count_noise is not CountNoise.NONE:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
     for aggregate in result.parameters.aggregates:

@@ -146,7 +146,7 @@ def _flag_of(field_name: str, flags: QuestionFlags) -> str:
     times = [name for name, value in (("--from", flags.since), ("--to", flags.until)) if value]
     # A time range is a condition like any other.
     if field_name == "time_range" or (field_name == "filters" and not flags.where):
-        return ", ".join(times)
+        return ", ".join(times) or ("--from, --to" if field_name == "time_range" else "")
     return _FLAGS.get(field_name, "")
 
 

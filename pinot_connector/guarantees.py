@@ -61,7 +61,7 @@ class Guarantee:
     """All that a budget pays for is (epsilon, delta)-differentially private for every member; both are rounded up.
 
     `bound` says how epsilon was found, `composed` what every way of adding up gives that holds. `domain_count` is how
-    many published domains are counted.
+    many published domains and bounds are counted.
     """
 
     epsilon: float

@@ -10,6 +10,9 @@ from fractions import Fraction
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.questions import AggregateFunction, RankFunction
 
+_MOST_SUMS_SHOWN = 1_000
+"""How many sums and averages a result has at most, as `dp_service` says."""
+
 
 class Mechanism(Enum):
     """The mechanism that a release came from."""
@@ -396,8 +399,18 @@ class Parameters:
         return (
             *((clipped,) if self.clipped else ()),
             *((self._bounded,) if self._bounded else ()),
+            *((self.cut_for_sums,) if self.cut_for_sums else ()),
             *((str(self.sharpened),) if self.sharpened is not None else ()),
         )
+
+    @property
+    def cut_for_sums(self) -> str:
+        """That the list may end early for it has so many sums and averages; empty if it has all, or the k asked for."""
+        each = len(self.aggregates)
+        if not each or self.k != _MOST_SUMS_SHOWN // each or self.k >= (self.domain_size or self.k + 1):
+            return ""
+        of = "elements" if self.domain_size is None else f"of the domain's {self.domain_size} elements"
+        return f"at most {self.k} {of} are shown: a result has at most {_MOST_SUMS_SHOWN:,} sums and averages"
 
     @property
     def sharpened(self) -> Sharpened | None:

@@ -27,7 +27,10 @@ from dp_service.queries.time_buckets import TimeBucket, buckets_between, buckets
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS, TimeColumn, TimeUnit
 from dp_service.terms import ColumnType
 
-_BOTH_ENDS = "expected a range of time with both ends, from conditions or a time range: its buckets are what is counted"
+_BOTH_ENDS = (
+    "expected a range of time with both ends, from conditions or a time range: its buckets are what is counted; the "
+    "first and the last time that there is (the years 1 and 9999 of days) end nothing"
+)
 # Days are counted as if each began in UTC: their calendar has no clocks.
 _CALENDAR = "UTC"
 

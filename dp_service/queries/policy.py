@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,7 +145,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
         problems = first_problems(_shape_problems(document, error), error.error_count())
         raise PolicyError(problems) from None
     fault = _Faults(document, [], reads_files)
-    _refuse_equal_names(schema.tables, ("tables",), fault)
+    _refuse_equal_names({name: ("tables", name) for name in schema.tables}, fault)
     tables = tuple(
         _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
         for name, table in sorted(schema.tables.items())
@@ -181,19 +181,33 @@ def _shape_problems(document: Document, error: ValidationError) -> Iterable[Prob
         yield document.problem(path, shape_fault(each["type"], each["msg"]))
 
 
-def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> None:
+def _refuse_equal_names(names: Mapping[str, KeyPath], fault: _Faults) -> None:
     """Refuse names that differ only in case: an engine that ignores case takes them for one."""
     seen: set[str] = set()
-    for name in names:
+    for name, path in names.items():
         if name.casefold() in seen:
-            fault((*path, name), "expected names that differ in more than case")
+            fault(path, "expected names that differ in more than case")
         seen.add(name.casefold())
+
+
+def _names_of_columns(schema: TableSchema, path: KeyPath) -> dict[str, KeyPath]:
+    """Return every name of a table's column and its key, in the first of the blocks that name the column."""
+    time_names = () if schema.time is None else (schema.time.column,)
+    blocks = {
+        "columns": sorted({*schema.columns, schema.member, *time_names}),
+        "quantiles": sorted(schema.quantiles),
+        "values": sorted(schema.values),
+    }
+    found: dict[str, KeyPath] = {}
+    for block, names in blocks.items():
+        for name in names:
+            found.setdefault(name, (*path, block, name))
+    return found
 
 
 def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max_k: int) -> Table:
     time_names = () if schema.time is None else (schema.time.column,)
-    names = {*schema.columns, schema.member, *time_names}
-    _refuse_equal_names(sorted(names), (*path, "columns"), fault)
+    _refuse_equal_names(_names_of_columns(schema, path), fault)
     if schema.member in time_names:
         fault((*path, "time", "column"), "expected a column other than the member column")
     if not schema.measures.distinct_members and schema.measures.events is None:

@@ -36,7 +36,7 @@ from dp_service.queries.read_columns import ReadColumn, columns_read, columns_re
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
 from dp_service.queries.structured import Filter, HistogramQuery, Measure, Value
 from dp_service.queries.suggestions import listed
-from dp_service.queries.sums import shown_with_sums, sums_released
+from dp_service.queries.sums import require_whole_series, shown_with_sums, sums_released
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Stream
 from dp_service.queries.totals import releasing_totals
@@ -248,7 +248,9 @@ def _summing(
     if stated is None:
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
     sums = sums_released(query, summed, stated)
-    k = shown_with_sums(parameters.k, len(query.aggregates), _most_elements(parameters))
+    elements = _most_elements(parameters)
+    k = shown_with_sums(parameters.k, len(query.aggregates), elements)
+    require_whole_series(query, k, elements if parameters.domain is not None else None)
     return replace(parameters, mechanism=MechanismName.BOUND_MOMENTS, sums=sums, k=k)
 
 

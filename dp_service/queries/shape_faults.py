@@ -30,6 +30,8 @@ def shape_fault(kind: str, message: str) -> str:
         message: Its text.
     """
     own = message.removeprefix("Value error, ")
+    if kind == "string_pattern_mismatch" and "sha256" in own:
+        return "expected sha256: and 64 hexadecimal digits (0-9, a-f)"
     if (size := _SIZE.fullmatch(own)) is not None:
         return f"expected {size[1]}"
     return _SHAPES.get(kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected "))

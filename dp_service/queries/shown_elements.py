@@ -65,9 +65,15 @@ def _texts(query: HistogramQuery, table: Table) -> int:
 
 
 def requested_k_of(query: HistogramQuery, parameters: ReleaseParameters) -> int | None:
-    """Return the question's k if the policy shows fewer elements than that and than the domain has."""
-    if query.k is None or parameters.k is None:
+    """Return the question's k if fewer elements are shown than that and than the domain has.
+
+    Without a k a question asks for all elements of a known domain, of which sums show only so many.
+    """
+    if parameters.k is None:
         return None
+    if query.k is None:
+        size = len(parameters.domain or ())
+        return size if size > parameters.k else None
     possible = query.k if parameters.domain is None else min(query.k, len(parameters.domain))
     return query.k if possible > parameters.k else None
 

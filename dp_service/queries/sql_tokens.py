@@ -89,6 +89,14 @@ _NO_ROWS = (
     "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
 )
 
+_NO_ARITHMETIC = (
+    "arithmetic is not accepted: SUM, AVG and percentiles are of value columns as the policy lists them"
+)
+_WHOLE_IN_HAVING = (
+    "HAVING compares with whole numbers in SQL: a number other than an integer is not accepted there; outside of SQL "
+    "(--having, having=) decimal numbers are"
+)
+
 
 def is_rank_function(word: str) -> bool:
     """Return whether a name in capitals is that of a function that asks for a value by its rank."""
@@ -123,9 +131,10 @@ def check_tokens(text: str) -> list[Token]:
     tokens = list(_tokens(text))
     if not tokens or tokens[0].text.upper() != "SELECT":
         raise QuestionError("sql", "expected a statement that begins with SELECT")
-    _check_points(tokens)
     for left, right in pairwise(tokens):
         _check_neighbours(left, right)
+    _check_points(tokens)
+    _check_products(tokens)
     _check_depth(tokens)
     return tokens
 
@@ -146,16 +155,31 @@ def _tokens(text: str) -> Iterator[Token]:
 
 def _check_points(tokens: list[Token]) -> None:
     """Refuse numbers with a decimal point but behind the column of a percentile, as in PERCENTILE(amount, 99.9)."""
-    of_percentile = False
+    of_percentile = in_having = False
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.text == "(" and before is not None:
             of_percentile = _PERCENTILE.match(before.text.upper()) is not None
         elif token.text == ")":
             of_percentile = False
+        in_having = token.text.upper() == "HAVING" or (in_having and token.text.upper() != "ORDER")
         if token.kind == "float" and not (
             of_percentile and before is not None and before.text == "," and _POINT.fullmatch(token.text)
         ):
+            if in_having:
+                raise QuestionError("sql", _WHOLE_IN_HAVING)
             refuse("a number other than an integer")
+
+
+def _check_products(tokens: list[Token]) -> None:
+    """Refuse stars that the parser overlooks. Those right behind a parenthesis are in the tree, and checked there."""
+    inside = False
+    for left, right in pairwise(tokens):
+        if left.text == "(":
+            inside = True
+        elif left.text == ")":
+            inside = False
+        if right.text == "*" and left.text != "(":
+            raise QuestionError("sql", _NO_ARITHMETIC if inside else _NO_ROWS)
 
 
 def _check_neighbours(left: Token, right: Token) -> None:
@@ -167,9 +191,6 @@ def _check_neighbours(left: Token, right: Token) -> None:
         refuse("a number other than an integer")
     if left.kind == right.kind == "text":
         refuse("a quoted word beside another")
-    # The parser overlooks these. Inside parentheses they are in the tree, and are checked there.
-    if right.text == "*" and left.text != "(":
-        raise QuestionError("sql", _NO_ROWS)
     if (left.text.upper(), right.text.upper()) == ("BY", "DISTINCT"):
         refuse("DISTINCT in GROUP BY")
     if right.text == "(" and left.kind in ("name", "quoted") and not _may_precede(left):

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
 from dp_service.queries.columns import ValueColumn, ValueNulls
+from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Sums
 from dp_service.values.bounds import Clamp
@@ -55,6 +56,32 @@ def shown_with_sums(k: int | None, aggregates: int, elements: int | None) -> int
     if k is None and elements is not None and elements <= most:
         return None
     return most if k is None else min(k, most)
+
+
+def require_whole_series(query: HistogramQuery, shown: int | None, elements: int | None) -> None:
+    """Refuse a series that would be cut: the intervals of that many sums and averages take too long.
+
+    Args:
+        query: The question.
+        shown: How many elements are shown at most, None for all.
+        elements: How many elements the release has at most; None: that is unknown.
+
+    Raises:
+        QuestionError: The list is in the order of time and has more elements than are shown; a part of it that the
+            question does not ask for would be mistaken for the whole.
+    """
+    if not query.in_time_order or shown is None or elements is None:
+        return
+    if min(elements, query.k or elements) <= shown:
+        return
+    aggregates = len(query.aggregates)
+    raise QuestionError(
+        "time_range",
+        f"expected at most {shown} elements in a series, got {elements}: a result has at most "
+        f"{MAXIMUM_VALUES_SHOWN:,} sums and averages, and this question has {aggregates} of each element. Shorten the "
+        "range, take longer buckets, ask for fewer sums and averages at once (averages of a sum that was asked for are "
+        "free), or state how many elements from the beginning to show",
+    )
 
 
 def _summed_value(column: ValueColumn, query: HistogramQuery, share: Fraction) -> SummedValue:

@@ -277,6 +277,12 @@ class Table:
             if column.name == name:
                 return column
         names = [column.name for column in self.usable_columns]
+        if name in {*(each.name for each in self.values), *(each.name for each in self.quantiles)}:
+            raise RefusedByPolicyError(
+                Rule.COLUMN,
+                f"{name} is a value column of the table {self.name}: sums, averages or quantiles may be asked of it, "
+                "and neither conditions nor groups",
+            )
         raise RefusedByPolicyError(
             Rule.COLUMN,
             f"the policy lists no column {quoted(name, names)} for the table {self.name}; {instead_of(name, names)}",

@@ -21,8 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, DrillDown, named_totals, other
-from dp_service.mechanisms.aggregates.intervals import Shown, SumInterval, shown_by_count, sum_intervals
-from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
+from dp_service.mechanisms.aggregates.intervals import (
+    Shown,
+    SumInterval,
+    shown_by_count,
+    sum_intervals,
+    within_signs,
+)
+from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.histogram import Histogram as Counts
@@ -313,18 +319,10 @@ class _Moments:
         ends = parts.other_ends(total_ends, row_ends)
         for each, listed, (lower, upper) in zip(parts.places, parts.rows, ends, strict=True):
             left = other(totals.sum_of(each), [rows.sum_of(row) for row in listed])
-            least, most = _within_signs(totals, lower, upper)
+            # What is left are sums of other contributions, with a sign of their own.
+            least, most = within_signs(totals, lower, upper)
             others.append(Answer(left * quantum, least * quantum, most * quantum))
         return tuple(found), tuple(others)
-
-
-def _within_signs(column: ReleasedColumn, lower: int, upper: int) -> tuple[int, int]:
-    """Return the part of an interval that has a possible sign: what is left are sums of other contributions."""
-    if column.clamp.low >= 0:
-        lower, upper = max(lower, 0), max(upper, 0)
-    if column.clamp.high <= 0:
-        lower, upper = min(lower, 0), min(upper, 0)
-    return lower, upper
 
 
 def _counting(mechanism: BoundMoments | BoundGauss) -> BoundGauss:

@@ -52,8 +52,9 @@ def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cos
         ]
     lines.extend(_lookups(resolution))
     if resolution.requested_k is not None:
+        shows = "the policy" if parameters.sums is None else "a result with sums"
         lines.append(
-            f"The question asks for {resolution.requested_k} elements; the policy shows at most {parameters.k}."
+            f"The question asks for {resolution.requested_k} elements; {shows} shows at most {parameters.k}."
         )
     if resolution.window:
         lines.append(f"Only closed periods count: rows with {resolution.window}.")

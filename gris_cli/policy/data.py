@@ -19,7 +19,7 @@ from dp_service.queries.policy_review import is_promise, shown_value
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table, TauIs
-from dp_service.terms import BoundedBy, ColumnType
+from dp_service.terms import BoundedBy, ColumnType, ValueType
 from gris_cli.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
 from gris_cli.policy.promises import (
     ASSUMED_BOUND,
@@ -41,6 +41,7 @@ EVERY = "every question"
 NAMING = "questions that name it"
 SHOWING = "answers that show it"
 SUMMING = "questions that sum it"
+RANKING = "questions for its quantiles"
 
 
 class DataError(ValueError):
@@ -173,9 +174,12 @@ def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Le
             rows = _count(connection, table, condition, *values)
             yield LeftOut(column.name, reason, rows, EVERY if is_member else of)
     for value, condition in unusable(table):
-        yield LeftOut(
-            value.name, "no number that can be summed", _count(connection, table, condition), SUMMING
-        )
+        rows = _count(connection, table, condition)
+        if isinstance(value, ValueColumn):
+            yield LeftOut(value.name, "no number that can be summed", rows, SUMMING)
+        else:
+            what = "day" if value.type is ValueType.DATE else "number"
+            yield LeftOut(value.name, f"no {what} that can be in a cell", rows, RANKING)
 
 
 def _not_looked_up(connection: duckdb.DuckDBPyConnection, table: Table, column: Column) -> Iterator[LeftOut]:

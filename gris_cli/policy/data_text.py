@@ -53,14 +53,13 @@ def _format_clamped(clamped: Clamped) -> str:
     """Return how many rows, or members' totals, count with an end of their bounds."""
     cut = clamped.below + clamped.above
     share = 100 * cut / clamped.counted if clamped.counted else 0.0
-    if clamped.by is None:
-        what = format_count(clamped.counted, "row")
-    else:
-        asked = f"by {clamped.by}" if clamped.by else "of all rows"
-        what = f"{format_count(clamped.counted, 'member total')} {asked}"
+    what = format_count(clamped.counted, clamped.what)
+    if clamped.by is not None:
+        what += f" by {clamped.by}" if clamped.by else " of all rows"
+    of = f" in {clamped.of}" if clamped.of != "sums" else ""
     return (
-        f"{cut} of {what} ({share:.3g} %) count with an end of the bounds of {clamped.column}: {clamped.below} with "
-        f"the lower, {clamped.above} with the upper"
+        f"{cut} of {what} ({share:.3g} %) count with an end of the bounds of {clamped.column}{of}: {clamped.below} "
+        f"with the lower, {clamped.above} with the upper"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
+from dp_service.queries.elements import date_of
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
@@ -13,6 +14,7 @@ from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import Stream, TimeColumn
+from dp_service.terms import ValueType
 from dp_service.values.cells import Grid as PublicGrid
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ def _plain_prepared(prepared: PreparedPairs) -> dict[str, Any]:
 
 def _plain_quantiles(column: QuantileColumn) -> dict[str, Any]:
     quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+
+    def written(steps: int) -> str:
+        return date_of(steps).isoformat() if column.type is ValueType.DATE else str(steps * quantum)
+
     return {
         "name": column.name,
         "type": column.type,
@@ -81,12 +87,12 @@ def _plain_quantiles(column: QuantileColumn) -> dict[str, Any]:
         "member_value": column.rule,
         "grid": {
             "scale": grid.scale,
-            "from": str(grid.low * quantum),
-            "to": str(grid.high * quantum),
+            "from": written(grid.low),
+            "to": written(grid.high),
             "cells": len(PublicGrid.of(grid)),
         },
-        "row_lower": str(rows.low * quantum),
-        "row_upper": str(rows.high * quantum),
+        "row_lower": written(rows.low),
+        "row_upper": written(rows.high),
         "max_rows": column.max_rows,
         "nulls": column.nulls,
         "null_value": None if column.null_value is None else str(column.null_value),

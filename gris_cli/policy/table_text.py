@@ -9,11 +9,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
 from dp_service.queries.tables import OfferedMeasure, Policy, PreparedPairs, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
-from dp_service.terms import BoundedBy
+from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_count, format_exact
 from gris_cli.printing import printable, say
@@ -143,6 +144,13 @@ def _format_publication(value: ValueColumn) -> str:
 def _format_quantiles(column: QuantileColumn) -> str:
     """Return which value of a member counts, and among which cells it is."""
     quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
+    if column.type is ValueType.DATE:
+        step = (grid.high - grid.low) // grid.cells
+        return (
+            f"{column.name}: rows count with {date_of(rows.low)} to {date_of(rows.high)}, and of a member the "
+            f"{column.rule} of them, among {format_count(grid.cells, 'public cell')} of {format_count(step, 'day')} "
+            f"from {date_of(grid.low)} to before {date_of(grid.high)}"
+        )
     row_lower, row_upper, lower, upper = (
         format_exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
     )

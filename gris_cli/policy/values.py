@@ -29,6 +29,14 @@ _DUCKDB = DIALECTS["duckdb"]
 _Valued: TypeAlias = ValueColumn | QuantileColumn
 
 
+SUMS, QUANTILES = "sums", "quantiles"
+_MEMBER_VALUES = {
+    MemberValue.TOTAL: "member total",
+    MemberValue.MEAN: "member mean",
+    MemberValue.LARGEST: "largest member value",
+}
+
+
 @dataclass(frozen=True)
 class Clamped:
     """How many numbers of a value column count with an end of their bounds.
@@ -39,6 +47,8 @@ class Clamped:
         counted: How many numbers count.
         below: Those of them that are raised to the lower end.
         above: Those that are lowered to the upper end.
+        of: What the bounds are for, since a column may be summed and have quantiles: "sums" or "quantiles".
+        what: What is counted, in one word or two.
     """
 
     column: str
@@ -46,6 +56,8 @@ class Clamped:
     counted: int
     below: int
     above: int
+    of: str = SUMS
+    what: str = "row"
 
 
 def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
@@ -112,7 +124,8 @@ def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued
         f"FROM {source.table} WHERE {' AND '.join([source.condition, *_usable(table, value)])}"
     )
     ends = {"low": low - float(half), "high": high + float(half)}
-    return Clamped(value.name, None, *_three(connection, sql, {**ends, **source.values}))
+    found = _three(connection, sql, {**ends, **source.values})
+    return Clamped(value.name, None, *found, of=purpose(value))
 
 
 def _of_totals(
@@ -128,7 +141,13 @@ def _of_totals(
     )
     ends = {"low": totals.low, "high": totals.high}
     found = _three(connection, sql, {**ends, **source.values})
-    return Clamped(value.name, "" if column is None else column.name, *found)
+    what = _MEMBER_VALUES[value.rule] if isinstance(value, QuantileColumn) else "member total"
+    return Clamped(value.name, "" if column is None else column.name, *found, of=purpose(value), what=what)
+
+
+def purpose(value: _Valued) -> str:
+    """Return what a column's bounds are for."""
+    return QUANTILES if isinstance(value, QuantileColumn) else SUMS
 
 
 def _three(

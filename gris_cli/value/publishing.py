@@ -94,11 +94,17 @@ def published(request: Request) -> Made:
     """Choose the quantile, record the price, write the file.
 
     Raises:
-        typer.BadParameter: The data, the policy, the quantile or the path of the file are not as expected.
+        typer.BadParameter: The data, the policy, the quantile or the path of the file are not as expected, or the file
+            is there already.
         BudgetExhausted, GrisError: The ledger did not record the price; there is no file.
     """
     if not request.out.parent.is_dir():
         raise typer.BadParameter(f"--out: there is no directory {request.out.parent}")
+    if request.out.exists():
+        raise typer.BadParameter(
+            f"--out: {request.out} is there already, and a policy that names it would not be served without it: name "
+            "another file"
+        )
     if is_plain_hash(request.data_version):
         raise typer.BadParameter(
             "--data-version: expected a name, such as a date, and no plain hash of the data"

@@ -282,7 +282,7 @@ class Cursor:
         return self
 
     def _shown(self, release: PrivateResult) -> _Result:
-        if release.requested_k is not None:
+        if release.requested_k is not None and not release.parameters.cut_for_sums:
             shown = f"the policy shows at most {release.parameters.k} elements; LIMIT {release.requested_k} was lowered"
             self.messages.append((Warning, Warning(shown)))
         self.messages.extend((Warning, Warning(said)) for said in release.parameters.left_out)

@@ -84,7 +84,7 @@ def notes(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable
     if result.total is not None:
         lower, upper = result.total.interval
         yield f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
-    if result.requested_k is not None:
+    if result.requested_k is not None and not result.parameters.cut_for_sums:
         yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
     yield from result.parameters.left_out
     yield from rank_error_lines(result)

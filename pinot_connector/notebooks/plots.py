@@ -55,7 +55,7 @@ def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
         _draw_interval(axes, place, _ends(row))
     axes.set_yticks(places, [_label(row) for row in rows], parse_math=False)
     axes.invert_yaxis()
-    axes.set_xlabel(result.count_alias or "members", parse_math=False)
+    axes.set_xlabel(_counted(result) + _cut(len(rows), len(counted)), parse_math=False)
     if result.bottom is not None:
         _mark_bottom(axes.axvline, result.bottom)
         axes.legend()
@@ -84,13 +84,24 @@ def _draw_totals(axes: Any, result: PrivateResult) -> None:
     axes.set_yticks(places, [_shown(str(each.value)) for each in shown], parse_math=False)
     axes.invert_yaxis()
     of = next(column.title for column in result.columns if column.name == stated.column)
-    cut = (
-        f", the first {len(shown)} of {len(result.totals or ())}"
-        if len(shown) < len(result.totals or ())
-        else ""
-    )
+    cut = _cut(len(shown), len(result.totals or ()))
     axes.set_xlabel(_shown(f"{stated.counted.value}, totals by {of}") + cut, parse_math=False)
     axes.legend()
+
+
+def _counted(result: PrivateResult) -> str:
+    """Return what the axis of counts says: the question's own name of them, or what is counted."""
+    if result.count_alias:
+        return result.count_alias
+    stated = result.parameters
+    # Of a table that promises one row of a member in an element, rows are members.
+    of_rows = stated.clipped or stated.tau > 1 or (stated.sums is not None and stated.sums.over_rows)
+    return "rows" if of_rows else "members"
+
+
+def _cut(drawn: int, of: int) -> str:
+    """Return that a picture has only the first of its bars, empty if it has all."""
+    return f", the first {drawn} of {of}" if drawn < of else ""
 
 
 def _draw_interval(axes: Any, place: float, ends: tuple[int, int]) -> None:
@@ -108,7 +119,7 @@ def _draw_series(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     axes.fill_between(places, [low for low, _ in ends], [high for _, high in ends], color=_COLOUR, alpha=0.25)
     if isinstance(places, range):
         axes.set_xticks(places, [_label(row) for row in rows], rotation=90, parse_math=False)
-    axes.set_ylabel(result.count_alias or "members", parse_math=False)
+    axes.set_ylabel(_counted(result), parse_math=False)
     if not isinstance(places, range) and places:
         # What is below 0 is the noise of a count alone.
         axes.set_ylim(bottom=min([row.noisy_count or 0 for row in rows] + [0]))

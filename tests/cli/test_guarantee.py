@@ -44,15 +44,15 @@ def reported_of(
         ),
         (
             reported_of(Sharing.WORST_CASES, SHARED),
-            f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others take "
-            "from acme, of which 9000 information and 90 calls are counted; levels above count worst cases: a charge "
-            "there does not show how a release ended, but how many questions others asked still shows",
+            f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains or bounds: it sees what "
+            "others take from acme, of which 9000 information and 90 calls are counted; levels above count worst "
+            "cases: a charge there does not show how a release ended, but how many questions others asked still shows",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
             reported_of(Sharing.COSTS, SHARED),
-            f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others' results "
-            "cost acme, of which 9000 information and 90 calls are counted",
+            f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains or bounds: it sees what "
+            "others' results cost acme, of which 9000 information and 90 calls are counted",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from contextlib import closing
 from pathlib import Path
@@ -177,3 +178,43 @@ def test_the_owner_sees_what_a_grid_changes(
     (table,) = parse_policy(wrong).tables
     with pytest.raises(DataError, match="the column amount to be of the policy's type, int64"):
         require_kept(table, data)
+
+
+BOTH = f"""{POLICY}    quantiles:
+      amount: {{type: decimal, quantum: 0.5, member_value: mean, max_rows: 9,
+               grid: {{scale: linear, from: 0, to: 10, cells: 5}}}}
+      seen: {{type: date, member_value: largest, grid: {{scale: dates, from: 2025-01-01, to: 2025-01-15, step: 7}}}}
+"""
+
+
+def test_days_are_shown_as_days_and_what_bounds_are_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A column of both blocks is told twice, and nobody sums days or calls a mean a total."""
+    policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
+    policy.write_text(BOTH)
+    days = [datetime.date(2024, 12, 31), datetime.date(2025, 2, 1), None]
+    columns = {
+        "m": ["a", "b", "c"],
+        "shop": ["a"] * 3,
+        "amount": [1.0, 2.0, 30.0],
+        "pieces": [1] * 3,
+        "seen": days,
+    }
+    pq.write_table(pa.table(columns), data)
+    command = ["policy", "check", str(policy), "--data", f"spending={data}"]
+    assert main(command) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for line in (
+        "seen: rows count with 2025-01-01 to 2025-01-14, and of a member the largest of them, among 2 public cells of "
+        "7 days from 2025-01-01 to before 2025-01-15",
+        "seen │ 1 │ no day that can be in a cell │ questions for its quantiles",
+        "1 of 3 member means of all rows (33.3 %) count with an end of the bounds of amount in quantiles",
+        "0 of 3 member totals of all rows (0 %) count with an end of the bounds of amount: 0",
+        "0 of 2 largest member values by shop (0 %) count with an end of the bounds of seen in quantiles",
+    ):
+        assert line in text, line
+    assert main([*command, "--json"]) == 0
+    seen = json.loads(capsys.readouterr().out)["tables"][0]["quantiles"][1]
+    ends = (seen["grid"]["from"], seen["grid"]["to"], seen["row_lower"], seen["row_upper"])
+    assert ends == ("2025-01-01", "2025-01-15", "2025-01-01", "2025-01-14")

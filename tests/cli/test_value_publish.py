@@ -89,10 +89,15 @@ def test_a_bound_is_recorded_and_counts_for_everyone(
     assert policy.statement == f"{stated['integrity'][7:23]}:1/2:1/{10**30}"
     assert under(folder, summing("9")).statement == ""
     before = (folder / "paid.json").read_bytes()
-    # The account has no room for another one.
-    assert publish(folder, *account) == 4
+    # A bound that a policy names is never overwritten.
+    assert publish(folder, *account) == 2
+    assert "there already" in capsys.readouterr().err
     assert (folder / "paid.json").read_bytes() == before
     assert main(["value", "inspect", str(folder / "paid.json"), "--json"]) == 0
+    (folder / "paid.json").unlink()
+    # The account has no room for another one.
+    assert publish(folder, *account) == 4
+    assert not (folder / "paid.json").exists()
 
 
 def test_each_publication_has_noise_of_its_own(folder: Path) -> None:
@@ -102,6 +107,7 @@ def test_each_publication_has_noise_of_its_own(folder: Path) -> None:
     for _ in range(6):
         assert publish(folder, "--unrecorded") == 0
         found.add(read_bound((folder / "paid.json").read_bytes()).upper)
+        (folder / "paid.json").unlink()
     assert len(found) > 1
 
 
@@ -118,13 +124,14 @@ def test_a_policy_names_the_file_of_its_own_column_by_its_hash(folder: Path) -> 
         (good.replace("paid.json", "none.json"), "No such file"),
         (good.replace("sales:", "visits:"), "expected the bound of visits.paid"),
         (good.replace("lower: 0", "lower: 5000"), "more than lower"),
-        (good.replace(integrity, "sha256:0"), "integrity: 'sha256:..'"),
+        (good.replace(integrity, "sha256:0"), "integrity: expected sha256: and 64 hex"),
     ):
         with pytest.raises(PolicyError, match=r"values\.paid\.upper") as error:
             under(folder, text)
         assert message in str(error.value)
     with pytest.raises(PolicyError, match="a check of the text alone does not read"):
         read_policy(good.encode(), "policy", reads_files=False)
+    (folder / "paid.json").unlink()
     assert publish(folder, "--unrecorded") == 0
     with pytest.raises(PolicyError, match="with the integrity that the policy states"):
         under(folder, good)

@@ -332,6 +332,7 @@ def test_the_command_line_asks_for_a_series_and_draws_it(services: EmbeddedServi
         ["--plot", "answer.gif"],
         ["--plot", str(tmp_path / "no" / "a.png")],
         ["--no-counts", "--plot", str(png)],
+        ["--quantiles", "amount:0.5", "--plot", str(png)],
     ):
         refused = CliRunner().invoke(app, [*months, *wrong])
         assert refused.exit_code == 2

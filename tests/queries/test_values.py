@@ -8,7 +8,7 @@ import pytest
 
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.errors import PolicyError
+from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
@@ -71,6 +71,9 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ),
         ("distinct_members: true", "events: {tau: 1, tau_is: clipped}", "measures", "expected true"),
         ("      number: {", "      member: {", "values.member", "other than the member column"),
+        ("      number: {", "      MEMBER: {", "values.MEMBER", "differ in more than case"),
+        ("      number: {", "      Text: {", "values.Text", "differ in more than case"),
+        ("      number: {", "      WHOLE: {", "values.WHOLE", "differ in more than case"),
         ("      number: {", "      gris_sum_1: {", "values.gris_sum_1", "another name"),
         ("      number: {", "      whole: {", "values.whole", "the type, int64, and the null_value"),
         ("upper: 20,", "upper: '1e10',", "values.number", "too large to be drawn"),
@@ -155,3 +158,18 @@ def test_parameters_of_sums_survive_a_plan() -> None:
     """A plan carries every parameter from translation to noise."""
     parameters = resolve(asked("number", "whole"), policy(), now=NOW).parameters
     assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT text, COUNT(DISTINCT member) FROM t WHERE number > 50 GROUP BY text",
+        "SELECT number, COUNT(DISTINCT member) FROM t GROUP BY number",
+    ],
+)
+def test_a_value_column_is_refused_as_one(sql: str) -> None:
+    """It is listed, so a guess at another column would lead astray."""
+    with pytest.raises(
+        RefusedByPolicyError, match=r"number is a value column of the table t: .* neither conditions"
+    ):
+        resolved(sql)

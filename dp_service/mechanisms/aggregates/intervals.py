@@ -268,16 +268,19 @@ def _sum_interval(
     most = least_rarely_reached(*laws, ends[1], confined.level) - 1
     least = largest_rarely_undercut(*laws, ends[0], confined.level) + 1
     doubled = column.doubled_sum(row)
-    return _within_signs(column, -((most - doubled) // 2), (doubled - least) // 2)
+    return within_signs(column, -((most - doubled) // 2), (doubled - least) // 2)
 
 
-def _within_signs(column: ReleasedColumn, lower: int, upper: int) -> SumInterval:
-    """Return the part of an interval of sums that has a possible sign."""
+def within_signs(column: ReleasedColumn, lower: int, upper: int) -> SumInterval:
+    """Return the part of an interval of sums that has a possible sign; 0 to 0 if none of it has.
+
+    It covers as often: the true sum has a possible sign, so wherever it was in the interval it still is.
+    """
     if column.clamp.low >= 0:
-        lower = max(lower, 0)
+        lower, upper = max(lower, 0), max(upper, 0)
     if column.clamp.high <= 0:
-        upper = min(upper, 0)
-    return SumInterval(min(lower, upper), max(lower, upper))
+        lower, upper = min(lower, 0), min(upper, 0)
+    return SumInterval(lower, upper)
 
 
 @lru_cache(maxsize=1024)

@@ -307,3 +307,12 @@ def test_a_real_release_is_covered() -> None:
         assert of_sum.lower <= total <= of_sum.upper
         assert of_average is not None
         assert of_average.lower <= total / int(n[group]) <= of_average.upper
+
+
+def test_an_interval_of_sums_has_no_impossible_sign() -> None:
+    """Of sums that cannot be negative, 0 alone is left of an interval that lies below it, and the other way round."""
+    for clamp, sign in ((Clamp(0, 10), -1), (Clamp(-10, 0), 1)):
+        found = release([2, 2], [sign * 4000 - 2 * clamp.centre, 0], clamp)
+        ends, others = sum_intervals(found, 0, shown_by_count(found), alpha=ALPHA)
+        assert ends == (0, 0)
+        assert min(-sign * end for end in others) == 0 < max(-sign * end for end in others)

@@ -211,6 +211,18 @@ MALFORMED = {
     "negative limit": (PLAIN.replace("LIMIT 5", "LIMIT -5"), "LIMIT with a whole number"),
     "limit of zero": (PLAIN.replace("LIMIT 5", "LIMIT 0"), "from 1 to 100000"),
     "huge limit": (PLAIN.replace("LIMIT 5", f"LIMIT {'9' * 5000}"), "more than 64 bits"),
+    "product in a sum": (
+        PLAIN.replace("COUNT(DISTINCT member_id)", "SUM(score*2)"),
+        "arithmetic is not accepted: SUM",
+    ),
+    "fraction in HAVING": (
+        PLAIN.replace(" ORDER BY", " HAVING COUNT(DISTINCT member_id) > 5.5 ORDER BY"),
+        "HAVING compares with whole numbers",
+    ),
+    "fraction of a percentile": (
+        PLAIN.replace("COUNT(DISTINCT member_id)", "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY score)"),
+        r"PERCENTILE_CONT\(..\) is not accepted: write PERCENTILE\(value, 50\)",
+    ),
     "fractional limit": (PLAIN.replace("LIMIT 5", "LIMIT 5.5"), "a number other than an integer"),
     "no limit to the whole": (PLAIN.replace("LIMIT 5", "LIMIT ALL"), "LIMIT with a whole number"),
     "float": (where("score = 0.5"), "a number other than an integer"),
