@@ -18,7 +18,15 @@ import duckdb
 
 from dp_service.bounding.order import salt_id, table_salt
 from dp_service.noise.encoding import length_prefixed
-from gris_cli.bound.source import ROWS, Columns, InputError, first_missing, open_rows, require_all_read
+from gris_cli.bound.source import (
+    READ_TIME,
+    ROWS,
+    Columns,
+    InputError,
+    first_missing,
+    open_rows,
+    require_all_read,
+)
 from gris_cli.bound.spilling import OWN_MISTAKES, spilling
 from pinot_connector.engines.bounded_copy import METADATA_KEY, ONE_PERIOD, RULE, CopyStatement
 from pinot_connector.engines.parquet import literal, quoted
@@ -147,6 +155,7 @@ def _period(columns: Columns) -> str:
     column = f"given.{quoted(columns.period)}"
     if not columns.calendar:
         return f"{column}::VARCHAR"
+    column = f"{READ_TIME}({column})"
     if columns.zone:
         # A timestamp without a zone is in UTC, which the session's zone is too.
         column = f"timezone({literal(columns.zone)}, {column}::TIMESTAMPTZ)"

@@ -21,7 +21,15 @@ from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.pairs_manifest import OWN_COLUMNS, PERIOD_COLUMN, LeftOut
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.times import start_of_day
-from gris_cli.bound.source import ELEMENT_TYPES, TIMESTAMP_TYPES, Columns, InputError, open_rows
+from gris_cli.bound.source import (
+    ELEMENT_TYPES,
+    NANOSECONDS,
+    TIMESTAMP_TYPES,
+    Columns,
+    InputError,
+    in_microseconds,
+    open_rows,
+)
 from pinot_connector.engines.bounded_copy import states_bound
 from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, literal, quoted
 
@@ -160,12 +168,10 @@ def _columns(types: dict[str, str], columns: Columns) -> str:
 
     A question compares nanoseconds as they are, and a cast would round them up, into the next period.
     """
-    if types[columns.period] != "TIMESTAMP_NS":
+    if types[columns.period] != NANOSECONDS:
         return "rows.*"
     time = quoted(columns.period)
-    number = f"epoch_ns(rows.{time})"
-    floored = f"make_timestamp({number} // 1000 - CASE WHEN {number} % 1000 < 0 THEN 1 ELSE 0 END)"
-    return f"rows.* REPLACE ({floored} AS {time})"
+    return f"rows.* REPLACE ({in_microseconds(f'rows.{time}')} AS {time})"
 
 
 def _since(types: dict[str, str], columns: Columns, since: datetime.date | None) -> str:

@@ -41,9 +41,11 @@ ELEMENT_TYPES = frozenset(
 """DuckDB's types of columns that can be part of an element, or an attribute."""
 
 _MEMBER_TYPES = ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
+NANOSECONDS = "TIMESTAMP_NS"
 TIMESTAMP_TYPES = frozenset(
-    ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+    ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", NANOSECONDS, "TIMESTAMP WITH TIME ZONE")
 )
+READ_TIME = "gris_read_time"
 _REASONS = {
     "MISSING COLUMNS": "has too few columns",
     "TOO MANY COLUMNS": "has too many columns",
@@ -90,7 +92,7 @@ def open_rows(
     columns: Columns,
     which: Callable[[dict[str, str]], str] | None = None,
 ) -> None:
-    """Make the view `ROWS` of all rows of a file.
+    """Make the view `ROWS` of all rows of a file, and the macro `READ_TIME`, which gives periods in microseconds.
 
     Args:
         connection: Where to make it.
@@ -119,6 +121,14 @@ def open_rows(
     if failure:
         raise failure
     _check_types(types, columns)
+    read = in_microseconds("t") if types.get(columns.period) == NANOSECONDS else "t"
+    connection.execute(f"CREATE TEMP MACRO {READ_TIME}(t) AS {read}")
+
+
+def in_microseconds(nanoseconds: str) -> str:
+    """Write a TIMESTAMP_NS as the microsecond that it is in. A cast takes the nearest one, maybe of the next day."""
+    number = f"epoch_ns({nanoseconds})"
+    return f"make_timestamp({number} // 1000 - CASE WHEN {number} % 1000 < 0 THEN 1 ELSE 0 END)"
 
 
 def require_different(columns: Columns) -> None:
