@@ -40,6 +40,8 @@ class Machine:
     dice: random.Random
     skew: Microseconds = 0
     generation: int = 0
+    # Which process holds the lock of the ledger's file; a crash frees it.
+    holder: int | None = None
     running: asyncio.Event = field(default_factory=asyncio.Event)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     paper: dict[Key, bytes] = field(default_factory=dict)
@@ -69,6 +71,11 @@ class Machine:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task
+
+    def lock(self) -> None:
+        """Take the lock of the ledger's file, as a process does when it starts."""
+        assert self.holder != self.generation, f"two processes hold the ledger of {self.name}"
+        self.holder = self.generation
 
     def crash(self) -> None:
         """End the process as by kill -9."""

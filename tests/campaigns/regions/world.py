@@ -190,6 +190,7 @@ class World:
     async def serve_region(self, name: str) -> None:
         """Open a region's book, and serve."""
         machine = self.machines[name]
+        machine.lock()
         dice = random.Random(self.dice.random())
         ledger: Any = Ledger(machine)
         book = await Book.opened(MemoryPaper(machine), name, draw=lambda: f"{dice.getrandbits(128):032x}")
@@ -325,10 +326,14 @@ class World:
         if name not in self.services:
             return
         self.count("crashes of a region")
-        self.machines[name].crash()
+        machine = self.machines[name]
+        machine.crash()
+        generation = machine.generation
         await sleep(self.dice.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
-        await self.machines[name].running.wait()
-        await self.start_region(name)
+        await machine.running.wait()
+        # The next start follows from the last crash.
+        if machine.generation == generation:
+            await self.start_region(name)
 
     async def crash_home(self) -> None:
         """Kill the home's process and start another one."""
