@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
 from dp_service.queries.policy import Policy, parse_policy
-from dp_service.queries.render import render, sums
+from dp_service.queries.render import conditions, render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure
@@ -301,9 +300,7 @@ def test_members_that_are_summed_and_not_counted_are_found(
             f"COALESCE(2 * {sums._clamped(total, value.bounds.totals)}, 0) - ({value.bounds.totals.centre})"
         )
 
-    # By name: in the package it stands for the function of that name.
-    statement = import_module("dp_service.queries.render.statement")
-    monkeypatch.setattr(statement, "usable_conditions", lambda value, dialect: ())
+    monkeypatch.setattr(conditions, "usable_conditions", lambda value, dialect: ())
     monkeypatch.setattr(sums, "_centred_total", over_all)
     found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY)
     assert "a member changes a sum by more than its width" in found
