@@ -239,11 +239,14 @@ def _is_element(name: str, kind: str) -> Iterable[Column]:
 
 
 def _since(types: dict[str, str], columns: Columns, since: datetime.date) -> Column:
-    """Return whether a row is not before a day, as it can be compared with what files say of their parts."""
+    """Return whether a row is not before a day, as it can be compared with what files say of their parts.
+
+    Rows without a time are of no period, so every run counts them.
+    """
     time, kind = column(columns.period), types[columns.period]
     if kind == "date":
-        return time >= sf.lit(since)
-    return time >= _timestamp(start_of_day(since, columns.zone or "UTC")).cast(kind)
+        return (time >= sf.lit(since)) | time.isNull()
+    return (time >= _timestamp(start_of_day(since, columns.zone or "UTC")).cast(kind)) | time.isNull()
 
 
 def _timestamp(time: datetime.datetime) -> Column:

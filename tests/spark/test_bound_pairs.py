@@ -52,11 +52,14 @@ def test_spark_makes_the_copy_of_one_machine(spark: SparkSession, tmp_path: Path
     assert on_spark(spark, source, tmp_path / "spark") == made
     make(source, tmp_path / "grown", asked(until=JUNE))
     on_spark(spark, source, tmp_path / "grown")
-    make(source, tmp_path / "quick", asked(until=JUNE))
+    for name in ("quick", "quick on one machine"):
+        make(source, tmp_path / name, asked(until=JUNE))
+    make(source, tmp_path / "quick on one machine", replace(asked(), new_only=True))
     on_spark(spark, source, tmp_path / "quick", replace(asked(), new_only=True))
     expected = rows_of(tmp_path / "copy", numbers=True)
     for name in ("spark", "grown", "quick"):
         assert rows_of(tmp_path / name, numbers=True) == expected
+    assert manifest_of(tmp_path / "quick") == manifest_of(tmp_path / "quick on one machine")
     for name in ("spark", "grown"):
         assert manifest_of(tmp_path / name) == manifest_of(tmp_path / "copy")
         # DuckDB goes on with it.
