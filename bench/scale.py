@@ -101,15 +101,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--engine", nargs="+", choices=("duckdb", "pinot"), default=["duckdb", "pinot"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tool-only", action="store_true", help="ask nothing: measure how copies are made")
+    parser.add_argument(
+        "--tool-on-spark", action="store_true", help="make the copy on Spark too, with one and two cores"
+    )
     options = parser.parse_args(arguments)
     for events in options.events:
         with tempfile.TemporaryDirectory() as folder:
-            _of_size(Path(folder), events, [] if options.tool_only else options.engine, options.rounds)
+            _generate(Path(folder) / "events.parquet", events)
+            _make_copies(Path(folder), events)
+            if options.tool_on_spark:
+                _make_copies_on_spark(Path(folder), events)
+            if not options.tool_only:
+                _of_size(Path(folder), events, options.engine, options.rounds)
 
 
 def _of_size(folder: Path, events: int, engines: Sequence[str], rounds: int) -> None:
-    _generate(folder / "events.parquet", events)
-    _make_copies(folder, events)
     (folder / "policy.yaml").write_text(POLICY)
     (folder / "budget.yaml").write_text(BUDGET)
     for name in engines:
@@ -163,6 +169,15 @@ def _make_copies(folder: Path, events: int) -> None:
     ordered.unlink()
 
 
+def _make_copies_on_spark(folder: Path, events: int) -> None:
+    """Make the copy of both months."""
+    for cores in (1, 2):
+        with tempfile.TemporaryDirectory(dir=folder) as copy:
+            options = ("--engine", "spark", "--spark", f"local[{cores}]")
+            what = f"at once, on Spark with {cores} of its threads"
+            _run_tool(folder / "events.parquet", Path(copy), UNTIL, events, what, *options)
+
+
 def _run_tool(source: Path, copy: Path, until: datetime.date, events: int, what: str, *options: str) -> None:
     command = [sys.executable, "-m", "gris_cli", "bound", "--input", str(source), "--pairs", str(copy)]
     command += ["--table", "events", "--member", "member", "--elements", "article", "--attributes", "country"]
@@ -180,11 +195,10 @@ def _run_tool(source: Path, copy: Path, until: datetime.date, events: int, what:
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     seconds, cpu = time.perf_counter() - start, used.ru_utime + used.ru_stime
-    print(
-        f"{events:>12,} tool, {what}: {json.loads(output)['pairs']:,} pairs written, {seconds:.1f} s, {cpu:.1f} CPU s, "
-        f"{peak / 1024:.0f} MiB",
-        flush=True,
-    )
+    # Spark's work is done by another process.
+    used_here = "" if "spark" in options else f", {cpu:.1f} CPU s, {peak / 1024:.0f} MiB"
+    pairs = json.loads(output)["pairs"]
+    print(f"{events:>12,} tool, {what}: {pairs:,} pairs written, {seconds:.1f} s{used_here}", flush=True)
 
 
 def _peak_kib(process: int) -> int:
