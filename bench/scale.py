@@ -51,6 +51,7 @@ from tests.support.engine_queries import engine_query
 
 ELEMENTS, ATTRIBUTES, EVENTS_OF_A_MEMBER, ROWS_OF_A_SEGMENT = 100_000, 20, 10, 1_250_000
 MOST_SEGMENTS = 8
+EVENTS_OF_A_COPYS_SEGMENT = 5 * 10**7
 # Beyond these, making and loading what is only compared would take hours.
 MOST_RAW_EVENTS_ON_PINOT, MOST_EVENTS_APPENDED = 10**7, 10**7
 FEBRUARY, UNTIL = datetime.date(2024, 2, 1), datetime.date(2024, 3, 1)
@@ -227,7 +228,8 @@ def _pinot(folder: Path, events: int) -> Iterator[tuple[Engine, Plain | None]]:
         httpx.Client(timeout=TIMEOUT_SECONDS) as http,
     ):
         urls: dict[str, Any] = {"controller": cluster.controller_url, "broker": cluster.broker_url}
-        of_a_period = max(1, segments // 4)
+        # A server that builds the star-tree of a segment holds all of its pairs.
+        of_a_period = -(-events // EVENTS_OF_A_COPYS_SEGMENT)
         load_pairs(folder / "copy", "pairs", segments=of_a_period, **urls)
         has_raw = events <= MOST_RAW_EVENTS_ON_PINOT
         if has_raw:
