@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,14 +22,6 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Run services and a gateway on the table."""
     with running_sales(tmp_path_factory.mktemp("sales")) as made:
         yield made
-
-
-@pytest.fixture
-async def visitors(stage: Stage) -> AsyncIterator[Visitors]:
-    """A console in this process, and people who come to it."""
-    made = Visitors(stage)
-    yield made
-    await made.close()
 
 
 async def filled(person: Person, totals: str) -> PageSeen:
