@@ -2,13 +2,14 @@
 
     python -m bench.scale --events 1000000 10000000 --engine duckdb pinot
 
-Events are made up: elements by Zipf's law out of 100,000, members by Pareto's with integers for names, an attribute of
-20 values, two months. Each way answers in its turn within every round:
+Events are made up: elements by Zipf's law out of 100,000, members by Pareto's with integers for names (or texts of 32
+characters, by `--members text`), an attribute of 20 values, two months. Each way answers in its turn within every round:
 
 - plain: the `COUNT(DISTINCT member)` of a top 10 that a user writes, without any option, by the raw table;
 - raw: the private question's query by the raw table, with all that makes it exact;
 - pairs: the same by the pairs copy, without an index;
 - star-tree: the same by the copy with Pinot's star-tree;
+- its query: the query of "star-tree" alone, sent as the plain one is, without the requests that show its answer whole;
 - private: a private top 10 from end to end, with services, budget and noise, by the best copy of the engine.
 
 Figures are medians of seconds and, in brackets, their ratio to plain in the same run. "tool" are runs of
@@ -66,7 +67,7 @@ tables:
     consistency: fresh
     measures: {distinct_members: true}
     columns:
-      member: {type: int64}
+      member: {type: MEMBER}
       article: {type: string, group_by: true}
       country: {type: string, filter: [in], attribute: true}
     prepared: {table: pairs, manifest: copy/manifest.json}
@@ -91,6 +92,8 @@ QUESTIONS = (
 )
 Ways = Mapping[str, Callable[[], object]]
 Plain = Callable[[str], object]
+# What a policy calls a member's name of this kind, and how one is made of its number.
+MEMBERS = {"integer": ("int64", "member"), "text": ("string", "md5(member::VARCHAR)")}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -101,6 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, nargs="+", default=[10**6, 10**7])
     parser.add_argument("--engine", nargs="+", choices=("duckdb", "pinot"), default=["duckdb", "pinot"])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--members", choices=list(MEMBERS), default="integer", help="what members are named by"
+    )
     parser.add_argument("--tool-only", action="store_true", help="ask nothing: measure how copies are made")
     parser.add_argument(
         "--tool-on-spark", action="store_true", help="make the copy on Spark too, with one and two cores"
@@ -108,7 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for events in options.events:
         with tempfile.TemporaryDirectory() as folder:
-            _generate(Path(folder) / "events.parquet", events)
+            kind, name = MEMBERS[options.members]
+            _generate(Path(folder) / "events.parquet", events, name)
+            (Path(folder) / "policy.yaml").write_text(POLICY.replace("MEMBER", kind))
             _make_copies(Path(folder), events)
             if options.tool_on_spark:
                 _make_copies_on_spark(Path(folder), events)
@@ -117,7 +125,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _of_size(folder: Path, events: int, engines: Sequence[str], rounds: int) -> None:
-    (folder / "policy.yaml").write_text(POLICY)
     (folder / "budget.yaml").write_text(BUDGET)
     for name in engines:
         opened = _duckdb if name == "duckdb" else _pinot
@@ -125,19 +132,19 @@ def _of_size(folder: Path, events: int, engines: Sequence[str], rounds: int) -> 
             policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
         )
         with (
-            opened(folder, events) as (engine, plain),
+            opened(folder, events) as (engine, plain, has_raw),
             services as running,
             PrivateClient(
                 dp=running.dp_address, budget=running.budget_address, account="bench", engine=engine
             ) as client,
         ):
             for asked in QUESTIONS:
-                ways = _ways(folder, asked, engine, plain, client)
+                ways = _ways(folder, asked, engine, plain, client, has_raw=has_raw)
                 _print(events, name, asked.what, _medians(ways, rounds))
 
 
-def _generate(path: Path, events: int) -> None:
-    """Write the events; what is drawn is the same in every run."""
+def _generate(path: Path, events: int, name: str) -> None:
+    """Write the events, with members by this name; what is drawn is the same in every run."""
     members = max(1, events // EVENTS_OF_A_MEMBER)
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
@@ -149,7 +156,7 @@ def _generate(path: Path, events: int) -> None:
             f"FROM range({events})"
         )
         connection.execute(
-            f"COPY (SELECT member, 'article ' || element AS article, 'c' || hash(member) % {ATTRIBUTES} AS country, "  # noqa: S608
+            f"COPY (SELECT {name} AS member, 'article ' || element AS article, 'c' || hash(member) % {ATTRIBUTES} AS country, "  # noqa: S608
             f"DATE '2024-01-01' + day AS day FROM ({drawn})) TO '{path}' (FORMAT parquet)"
         )
 
@@ -209,19 +216,23 @@ def _peak_kib(process: int) -> int:
 
 
 @contextmanager
-def _duckdb(folder: Path, _events: int) -> Iterator[tuple[Engine, Plain | None]]:
+def _duckdb(folder: Path, _events: int) -> Iterator[tuple[Engine, Plain, bool]]:
     files = {"events": folder / "events.parquet", "pairs": folder / "copy" / "manifest.json"}
     engine = DuckDBEngine(files, timeout_seconds=TIMEOUT_SECONDS)
     with duckdb.connect() as connection:
         connection.execute(
             f"CREATE VIEW events AS SELECT * FROM read_parquet('{folder}/events.parquet')"  # noqa: S608
         )
-        yield engine, lambda sql: connection.execute(sql.format(feb="DATE '2024-02-01'")).fetchall()
+        yield (
+            engine,
+            lambda sql: connection.execute(sql.replace("{feb}", "DATE '2024-02-01'")).fetchall(),
+            True,
+        )
     engine.close()
 
 
 @contextmanager
-def _pinot(folder: Path, events: int) -> Iterator[tuple[Engine, Plain | None]]:
+def _pinot(folder: Path, events: int) -> Iterator[tuple[Engine, Plain, bool]]:
     segments = max(2, min(MOST_SEGMENTS, -(-events // ROWS_OF_A_SEGMENT)))
     with (
         PinotCluster(directory=folder / "pinot", ports=Ports.free(servers=2)) as cluster,
@@ -240,17 +251,19 @@ def _pinot(folder: Path, events: int) -> Iterator[tuple[Engine, Plain | None]]:
         )
 
         def plain(sql: str) -> object:
-            text = f"SET timeoutMs={int(TIMEOUT_SECONDS * 1000)}; {sql.format(feb=19754)}"
+            text = f"SET timeoutMs={int(TIMEOUT_SECONDS * 1000)}; {sql.replace('{feb}', '19754')}"
             answer = http.post(f"{cluster.broker_url}/query/sql", json={"sql": text}).json()
             if answer.get("exceptions"):
                 raise RuntimeError("Pinot did not answer the plain query")
             return answer
 
-        yield engine, plain if has_raw else None
+        yield engine, plain, has_raw
         engine.close()
 
 
-def _ways(folder: Path, asked: Asked, engine: Engine, plain: Plain | None, client: PrivateClient) -> Ways:
+def _ways(
+    folder: Path, asked: Asked, engine: Engine, plain: Plain, client: PrivateClient, *, has_raw: bool
+) -> Ways:
     policy = read_policy((folder / "policy.yaml").read_bytes(), str(folder / "policy.yaml")).policy
     bare = replace(policy, tables=tuple(replace(each, prepared=None) for each in policy.tables))
     midnight = datetime.time(tzinfo=datetime.UTC)
@@ -269,12 +282,14 @@ def _ways(folder: Path, asked: Asked, engine: Engine, plain: Plain | None, clien
         replace(of_copy, query=replace(of_copy.query, table="bare_pairs")) if is_pinot else of_copy
     )
     ways: dict[str, Callable[[], object]] = {}
-    if plain is not None:
+    if has_raw:
         ways["plain"] = lambda: plain(sql)
         ways["raw"] = _of(engine, engine_query(resolve(query, bare, now=0), engine.dialect))
         ways["pairs"] = _of(engine, engine_query(without_index, engine.dialect))
     if is_pinot:
-        ways["star-tree"] = _of(engine, engine_query(of_copy, engine.dialect))
+        prepared = engine_query(of_copy, engine.dialect)
+        ways["star-tree"] = _of(engine, prepared)
+        ways["its query"] = lambda: plain(prepared.sql)
     ways["private"] = lambda: client.top_k(
         "events", "article", 10, where=conditions, time_range=(asked.start or datetime.date(1, 1, 1), UNTIL)
     )

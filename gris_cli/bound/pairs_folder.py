@@ -20,7 +20,7 @@ from dp_service.queries.pairs_manifest import (
 )
 from dp_service.queries.times import Refresh, first_day
 from gris_cli.bound.copying import complete_or_nothing
-from gris_cli.bound.pairs_pinot import pinot_schema, pinot_table
+from gris_cli.bound.pairs_pinot import by_selectivity, pinot_schema, pinot_table
 from gris_cli.bound.pairs_rows import PeriodContent
 from gris_cli.bound.pairs_source import Copying
 from gris_cli.bound.source import InputError
@@ -147,7 +147,8 @@ def put(
 ) -> None:
     """Write what belongs beside the files; the manifest takes its place last."""
     _put(folder / "pinot-schema.json", pinot_schema(manifest, types))
-    _put(folder / "pinot-table.json", pinot_table(manifest))
+    filters = by_selectivity(manifest, folder / periods[-1].file)
+    _put(folder / "pinot-table.json", pinot_table(manifest, filters))
     _put(folder / MANIFEST, replace(manifest, periods=periods).to_json())
 
 

@@ -274,6 +274,23 @@ def test_the_command_makes_a_copy_and_appends_to_it(
     assert "expected the first day of a month" in capsys.readouterr().out
 
 
+def test_the_star_tree_splits_first_by_the_attribute_of_most_values(tmp_path: Path) -> None:
+    """Whatever order they are stated in: a condition on it leaves out most; equals stay in the order they have."""
+    day = START + datetime.timedelta(days=1)
+    rows = [
+        {"who": f"m{i}", "what": "x", "paid": i % 2, "city": f"c{i}", "size": i % 2, "day": day}
+        for i in range(9)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "visits.parquet")
+    make(
+        tmp_path / "visits.parquet", tmp_path / "copy", replace(asked(), attributes=("paid", "city", "size"))
+    )
+    table = json.loads((tmp_path / "copy" / "pinot-table.json").read_bytes())
+    (tree,) = table["tableIndexConfig"]["starTreeIndexConfigs"]
+    own = ["gris_period", "gris_build", "gris_previous"]
+    assert tree["dimensionsSplitOrder"] == [*own, "city", "paid", "size", "what"]
+
+
 def test_a_bounded_copy_is_no_table_to_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The policy would name the copy for the table, whose rows it lacks; whichever engine would make it."""
     source = write(tmp_path / "visits.parquet", ROWS)

@@ -140,6 +140,21 @@ def test_a_number_that_stays_at_one_end_is_drawn_further() -> None:
     assert gumbel_order(scripted, lighter, 2).tolist() == [0, 1]
 
 
+def test_near_one_the_order_waits_for_the_bits_that_decide_it() -> None:
+    """With 1 - U from 2^-128 to 2^-127, E lies from 127 ln 2 to 128 ln 2: further bits can outweigh a count.
+
+    The first 128 bits are the same for both entries. What follows puts E of entry 0, which weighs e^0.004, close to the
+    upper end and that of entry 1 to the lower one: the keys are 0.004 - ln 88.72 and -ln 88.03, so entry 1 is first.
+    """
+    multiples = np.array([4, 0], dtype=np.int64)
+    weights = LogWeights(Fraction(1, 1000), multiples)
+    leading = [ALL_ONES] * 2
+    following = {0: [ALL_ONES - 1, ALL_ONES, ALL_ONES], 1: [ALL_ONES - 1, 0, 0]}
+    assert gumbel_order(ScriptedUniforms(leading, following), weights, 2).tolist() == [1, 0]
+    swapped = {0: following[1], 1: following[0]}
+    assert gumbel_order(ScriptedUniforms(leading, swapped), weights, 2).tolist() == [0, 1]
+
+
 class CountingUniforms:
     """Keyed uniform numbers that count how many are evaluated exactly: a second read of a first word tells."""
 
