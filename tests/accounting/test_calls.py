@@ -22,16 +22,13 @@ from dp_service.accounting.calls import CallRule
 from dp_service.accounting.composition import Bound, Guarantee, guarantee, guarantees
 from dp_service.accounting.zcdp import delta_of_zcdp
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.noise import NoiseSource
 from tests.mechanisms.enumeration import hockey_stick
 from tests.mechanisms.neighbours import (
-    Counts,
-    Release,
     all_histograms,
     laws_over,
+    laws_over_unknown_domain,
     neighbouring_pairs,
     over_known_domain,
-    over_unknown_domain,
 )
 
 CURRENCY = Currency(Fraction(1), Fraction("0.05"))
@@ -54,12 +51,8 @@ def calls_of(
     mechanism: UnkGumb | UnkLap, *, elements: int, largest: int, delta_l0: int, radius: int
 ) -> Calls:
     """Return the exact laws of a mechanism for all histograms of so many elements and counts."""
-
-    def run_on(counts: Counts) -> Callable[[NoiseSource], Release]:
-        return over_unknown_domain(mechanism, counts, d_bar=mechanism.d_bar)
-
     histograms = all_histograms(elements, largest)
-    laws = laws_over(histograms, run_on, radius=radius)
+    laws = laws_over_unknown_domain(mechanism, histograms, d_bar=mechanism.d_bar, radius=radius)
     answers = sorted({answer for law in laws.values() for answer in law.mass}, key=repr)
     rows = {
         counts: np.array([law.mass.get(answer, 0.0) for answer in answers]) for counts, law in laws.items()
@@ -162,14 +155,11 @@ def test_an_answer_is_worth_the_units_that_it_costs(question: Question) -> None:
     """By the adaptive bound for the price of the dearest answer, delta once for a call, at every epsilon."""
     mechanism = question.mechanism
     cost = mechanism.worst_case_cost()
-
-    def run_on(counts: Counts) -> Callable[[NoiseSource], Release]:
-        if isinstance(mechanism, UnkGumb | UnkLap):
-            return over_unknown_domain(mechanism, counts, d_bar=mechanism.d_bar)
-        return over_known_domain(mechanism, counts)
-
-    histograms = all_histograms(question.elements, question.largest)
-    laws = laws_over(histograms, run_on, radius=question.radius)
+    histograms, radius = all_histograms(question.elements, question.largest), question.radius
+    if isinstance(mechanism, UnkGumb | UnkLap):
+        laws = laws_over_unknown_domain(mechanism, histograms, d_bar=mechanism.d_bar, radius=radius)
+    else:
+        laws = laws_over(histograms, lambda counts: over_known_domain(mechanism, counts), radius=radius)
     table = next(islice(upper_tables(CURRENCY.epsilon_per), cost.information, None))
     factor = cost.information * math.log1p(DELTA) * cost.calls
     for share in (0.0, 0.2, 0.4, 0.6, 0.8):

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
-from subprocess import run
 
 import pytest
 
+from tests.documentation.sources import PACKAGES, STRING_OR_COMMENT, python_files, tracked
 from tests.support.pages import DOCS, ROOT
 
-PACKAGES = (
-    "dp_service",
-    "budget_service",
-    "pinot_connector",
-    "gris_gateway",
-    "gris_console",
-    "gris_serving",
-    "gris_mcp",
-    "gris_cli",
-)
 # Whatever else may hold a name that a comment speaks of.
 OTHER_SOURCES = {".proto", ".sql", ".lua", ".yaml", ".yml", ".toml", ".go", ".java", ".json", ".sh", ".html"}
 
@@ -37,43 +26,38 @@ FILE = re.compile(r"(?:[\w.-]+/)*[\w.-]+\.(?:py|sql|lua|proto|md|yaml|yml|toml|s
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-@cache
-def tracked() -> tuple[Path, ...]:
-    """Return the files of the repository; without git, those that are there."""
-    listed = run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if listed.returncode:
-        return tuple(
-            path for package in (*PACKAGES, "tests", "docs") for path in (ROOT / package).rglob("*.*")
-        )
-    return tuple(path for path in map(ROOT.joinpath, listed.stdout.split("\n")[:-1]) if path.is_file())
-
-
-def python_files() -> list[Path]:
-    """Return every file of Python that people write."""
-    return [path for path in tracked() if path.suffix == ".py" and "generated" not in path.parts]
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Give a node and the statements inside it; most of a tree is expressions, which have no docstrings."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from statements(child)
 
 
 @cache
 def prose_and_code(path: Path) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the comments and docstrings of a file, and the words of everything else in it."""
     source = path.read_text()
+    lines = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
     docstrings = {
-        (node.lineno, node.col_offset)
-        for parent in ast.walk(ast.parse(source))
+        lines[node.lineno - 1] + node.col_offset
+        for parent in statements(ast.parse(source))
         if isinstance(parent, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         for node in parent.body
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     }
-    prose, words = [], set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.start in docstrings):
-            prose.append(token.string)
-        else:
-            # Not names and strings alone: from Python 3.12 on the texts of an f-string are tokens of their own.
-            words.update(WORD.findall(token.string))
-    return tuple(prose), frozenset(words)
+    prose: list[str] = []
+
+    def without_prose(text: re.Match[str]) -> str:
+        if text["comment"] is None and text.start() not in docstrings:
+            return text[0]
+        prose.append(text[0])
+        return " "
+
+    words = frozenset(WORD.findall(STRING_OR_COMMENT.sub(without_prose, source)))
+    return tuple(prose), words
 
 
 @cache

@@ -5,18 +5,17 @@ What is stored or sent keeps its name: `SealJournal`, `gris budget seal`, `--mar
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from pathlib import Path
 
 import pytest
 
-from tests.documentation.test_names import PACKAGES, python_files, tracked
+from tests.documentation.sources import PACKAGES, STRING_OR_COMMENT, python_files, tracked
 from tests.support.pages import DOCS, ROOT
 
 GLOSSARY = DOCS / "glossary.md"
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+NAME = re.compile(r"\b[^\W\d]\w*")
 CODE = re.compile(r"`[^`\n]*`")
 
 # Parts of names, as told is part of as_told and told_of.
@@ -57,10 +56,8 @@ def parts(name: str) -> set[str]:
 
 def names_in(path: Path) -> set[str]:
     """Return the names in a file of Python; a test's own name is a sentence, and is left out."""
-    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
-    return {
-        each.string for each in tokens if each.type == tokenize.NAME and not each.string.startswith("test_")
-    }
+    names = NAME.findall(STRING_OR_COMMENT.sub(" ", path.read_text()))
+    return {each for each in names if not each.startswith("test_")}
 
 
 def test_no_name_is_made_of_a_retired_word() -> None:
@@ -78,14 +75,13 @@ def test_no_name_is_made_of_a_retired_word() -> None:
 @pytest.mark.parametrize("package", [*PACKAGES, "bench", "deploy", "examples", "protos"])
 def test_nothing_that_people_read_uses_a_retired_word(package: str) -> None:
     """Comments, docstrings, help texts, logs and errors, wherever they are written in the code; code in it is not."""
-    kinds = (tokenize.COMMENT, tokenize.STRING)
     found = {
-        f"{path.relative_to(ROOT)}: {match[0]}: {token.string.strip()[:60]}"
+        f"{path.relative_to(ROOT)}: {match[0]}: {text[0].strip()[:60]}"
         for path in python_files()
         if path.relative_to(ROOT).parts[0] == package
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
-        if token.type in kinds and " " in token.string
-        for match in RETIRED_IN_PROSE.finditer(CODE.sub("", token.string))
+        for text in STRING_OR_COMMENT.finditer(path.read_text())
+        if " " in text[0]
+        for match in RETIRED_IN_PROSE.finditer(CODE.sub("", text[0]))
     }
     assert sorted(found) == []
 

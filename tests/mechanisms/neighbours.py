@@ -49,9 +49,12 @@ def over_unknown_domain(
     mechanism: Mechanism, counts: Counts, *, d_bar: int
 ) -> Callable[[NoiseSource], Release]:
     """Run on the d_bar + 1 largest counts that exist, ties at the cut broken by the element."""
+    return _named_run(mechanism, _fetched(counts, d_bar), counts)
+
+
+def _fetched(counts: Counts, d_bar: int) -> list[int]:
     present = [element for element, count in enumerate(counts) if count > 0]
-    fetched = sorted(present, key=lambda element: (-counts[element], element))[: d_bar + 1]
-    return _named_run(mechanism, sorted(fetched), counts)
+    return sorted(sorted(present, key=lambda element: (-counts[element], element))[: d_bar + 1])
 
 
 def over_whole_histogram(mechanism: ComparedMechanism, counts: Counts) -> Callable[[NoiseSource], Release]:
@@ -64,6 +67,32 @@ def laws_over(
 ) -> dict[Counts, Law[Release]]:
     """Return the exact output law for each histogram."""
     return {counts: output_law(run_on(counts), radius=radius) for counts in histograms}
+
+
+def laws_over_unknown_domain(
+    mechanism: Mechanism, histograms: list[Counts], *, d_bar: int, radius: int
+) -> dict[Counts, Law[Release]]:
+    """Return the exact output law for each histogram, of which the mechanism is given the rows that are fetched.
+
+    No name is part of a row, so histograms with the same fetched counts share an enumeration.
+    """
+    unnamed: dict[Counts, Law[Release]] = {}
+    laws = {}
+    for counts in histograms:
+        fetched = _fetched(counts, d_bar)
+        rows = tuple(counts[element] for element in fetched)
+        if rows not in unnamed:
+            unnamed[rows] = output_law(_named_run(mechanism, list(range(len(rows))), rows), radius=radius)
+        laws[counts] = _named(unnamed[rows], fetched)
+    return laws
+
+
+def _named(law: Law[Release], names: list[int]) -> Law[Release]:
+    mass = {
+        outcome._replace(elements=tuple(names[element] for element in outcome.elements)): probability
+        for outcome, probability in law.mass.items()
+    }
+    return Law(mass, law.lost)
 
 
 def _named_run(

@@ -21,9 +21,9 @@ from .neighbours import (
     Release,
     all_histograms,
     laws_over,
+    laws_over_unknown_domain,
     neighbouring_pairs,
     over_known_domain,
-    over_unknown_domain,
 )
 
 DELTA = Fraction(1, 20)
@@ -47,11 +47,7 @@ def unknown_laws(
     mechanism: UnkLap | UnkGumb, histograms: list[Counts], *, radius: int
 ) -> dict[Counts, Law[Release]]:
     """Return the laws of a mechanism over an unknown domain."""
-    return laws_over(
-        histograms,
-        lambda counts: over_unknown_domain(mechanism, counts, d_bar=mechanism.d_bar),
-        radius=radius,
-    )
+    return laws_over_unknown_domain(mechanism, histograms, d_bar=mechanism.d_bar, radius=radius)
 
 
 def worst_delta(

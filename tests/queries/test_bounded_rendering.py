@@ -22,6 +22,7 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from tests.support.examples import examples
 from tests.support.queries.drawing import NOW, policies, questions, rows
 from tests.support.queries.reference import Row, bounded_answer
+from tests.support.queries.storing import store
 
 SALT = table_salt("t", "all")
 
@@ -36,9 +37,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def answered(connection: duckdb.DuckDBPyConnection, table: list[Row], sql: str) -> list[tuple[object, ...]]:
     """Return what DuckDB answers over rows."""
-    connection.execute("DELETE FROM t")
-    for row in table:
-        connection.execute("INSERT INTO t VALUES (?, ?, ?, ?, ?)", row)
+    store(connection, "t", table)
     return connection.execute(sql).fetchall()
 
 

@@ -19,6 +19,7 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Policy
 from tests.support.examples import examples
 from tests.support.queries.policies import resolved
+from tests.support.queries.storing import store
 
 PURCHASES = Path(__file__).resolve().parents[2] / "examples" / "online_retail" / "purchases.parquet"
 TAU = 3
@@ -74,8 +75,7 @@ def counts(engine: duckdb.DuckDBPyConnection, rows: Rows, sql: str) -> Counter[o
     engine.execute(
         "CREATE OR REPLACE TABLE purchases (member_id VARCHAR, stock_code VARCHAR, country VARCHAR)"
     )
-    for row in rows:
-        engine.execute("INSERT INTO purchases VALUES (?, ?, ?)", row)
+    store(engine, "purchases", rows)
     return Counter({tuple(element): count for *element, count in engine.execute(sql).fetchall()})
 
 

@@ -34,6 +34,7 @@ from tests.support.examples import examples
 from tests.support.queries.drawing import NOW, rows
 from tests.support.queries.lookups import FILE, asked, content, policies, policy_of, said
 from tests.support.queries.reference import Row, answer, bounded_answer
+from tests.support.queries.storing import store
 
 # The form that engines without a join of lists are given, in a dialect that can be run here.
 CASE = replace(DIALECTS["duckdb"], joins_lookups=False)
@@ -45,17 +46,15 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a database with the small table, which has a column of the looked-up one's name as well."""
     with duckdb.connect() as found:
         found.execute(
-            "CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE, "
-            "topic VARCHAR DEFAULT 'not the public one')"
+            "CREATE TABLE t "
+            "(member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE, topic VARCHAR)"
         )
         yield found
 
 
 def answered(connection: duckdb.DuckDBPyConnection, table: list[Row], sql: str) -> list[tuple[object, ...]]:
     """Return what DuckDB answers over rows."""
-    connection.execute("DELETE FROM t")
-    for row in table:
-        connection.execute("INSERT INTO t (member, text, number, flag, day) VALUES (?, ?, ?, ?, ?)", row)
+    store(connection, "t", [(*row, "not the public one") for row in table])
     return connection.execute(sql).fetchall()
 
 

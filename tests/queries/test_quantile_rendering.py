@@ -21,6 +21,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
 from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy, reference
+from tests.support.queries.storing import store
 from tests.support.queries.summing import NOW, ROWS, Row, odd_rows
 
 
@@ -43,9 +44,7 @@ def answered_to(
     connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: Sequence[Row]
 ) -> list[tuple[object, ...]]:
     """Return what DuckDB answers to a question as the policy resolves it."""
-    connection.execute("DELETE FROM t")
-    if rows:
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    store(connection, "t", rows)
     return connection.execute(render(resolution, "duckdb")).fetchall()
 
 

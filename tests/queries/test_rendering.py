@@ -26,6 +26,7 @@ from tests.support.queries.drawing import NOW, TEXTS, policies, questions_and_to
 from tests.support.queries.policies import POLICY
 from tests.support.queries.reading import parsed
 from tests.support.queries.reference import Row, answer
+from tests.support.queries.storing import store
 
 Run = Callable[[list[Row], str], list[tuple[object, ...]]]
 
@@ -39,9 +40,7 @@ def run() -> Iterator[Run]:
         )
 
         def over(table: list[Row], sql: str) -> list[tuple[object, ...]]:
-            connection.execute("DELETE FROM t")
-            for row in table:
-                connection.execute("INSERT INTO t VALUES (?, ?, ?, ?, ?)", row)
+            store(connection, "t", table)
             return connection.execute(sql).fetchall()
 
         yield over

@@ -17,6 +17,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
+from tests.support.queries.storing import store
 from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
 
 
@@ -32,9 +33,7 @@ def answered(
     connection: duckdb.DuckDBPyConnection, query: HistogramQuery, policy: Policy, rows: Sequence[Row]
 ) -> list[tuple[object, ...]]:
     """Return what DuckDB answers to a question over rows."""
-    connection.execute("DELETE FROM t")
-    if rows:
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    store(connection, "t", rows)
     return connection.execute(render(resolve(query, policy, now=NOW), "duckdb")).fetchall()
 
 

@@ -390,9 +390,9 @@ def test_duckdb_answers_what_the_question_means(
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     counted = [(each - epoch) // datetime.timedelta(microseconds=unit) for each in rows]
     engine.execute(f'DELETE FROM "{kind}"')
-    at = "?" if stored is not None else f"make_timestamp(?)::{kind}"
-    for i, each in enumerate(counted):
-        engine.execute(f"INSERT INTO \"{kind}\" VALUES (?, 'a', {at})", [f"m{i}", each])
+    at = "unnest(?)" if stored is not None else f"make_timestamp(unnest(?))::{kind}"
+    members = [f"m{i}" for i, _ in enumerate(counted)]
+    engine.execute(f"INSERT INTO \"{kind}\" SELECT unnest(?), 'a', {at}", [members, counted])
     if isinstance(end, datetime.datetime):
         literal, bound = f"TIMESTAMP '{end.isoformat(sep=' ')}'", end
     else:

@@ -6,7 +6,7 @@ import datetime
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -103,21 +103,22 @@ def faults(
     resolutions = list(_resolutions(world, policy))
     if policy.table("t").choice is not None:
         totals.chosen += sum(each.parameters.contributions is None for each in resolutions)
-    first = _met(resolutions, world.rows, folder)
-    resolutions += [*_second_looks(resolutions, first), *_sharpenings(resolutions, first)]
-    asked = [translate(each) for each in resolutions]
-    uncut = [translate(_uncut(each)) for each in resolutions]
-    answers = _met([*asked, *uncut], world.rows, folder)
-    whole, everything = answers[: len(asked)], answers[len(asked) :]
-    found: list[str] = []
-    for resolution, cut, all_ in zip(resolutions, whole, everything, strict=True):
-        _count(totals, resolution, cut)
-        found += _cut_faults(resolution, cut, all_)
-    for member in sorted({row.member for row in world.rows if row.member is not None}):
-        without = [row for row in world.rows if row.member != member]
-        neighbours = _met(uncut, without, folder)
-        for resolution, with_member, neighbour in zip(resolutions, everything, neighbours, strict=True):
-            found += _change_faults(resolution, with_member, neighbour, totals)
+    with closing(_Table(folder / "t.parquet", world.rows)) as table:
+        first = table.met(resolutions)
+        resolutions += [*_second_looks(resolutions, first), *_sharpenings(resolutions, first)]
+        whole = table.met([translate(each) for each in resolutions])
+        uncut = [translate(_uncut(each)) for each in resolutions]
+        everything = table.met(uncut)
+        found: list[str] = []
+        for resolution, cut, all_ in zip(resolutions, whole, everything, strict=True):
+            _count(totals, resolution, cut)
+            found += _cut_faults(resolution, cut, all_)
+        for member in sorted({row.member for row in world.rows if row.member is not None}):
+            table.hold([row for row in world.rows if row.member != member])
+            for resolution, with_member, neighbour in zip(
+                resolutions, everything, table.met(uncut), strict=True
+            ):
+                found += _change_faults(resolution, with_member, neighbour, totals)
     return found
 
 
@@ -182,18 +183,48 @@ def _policy(world: World, folder: Path) -> Policy:
     return read_policy(text, str(folder / "policy.yaml")).policy
 
 
-def _met(resolutions: list[Resolution], rows: list[Row], folder: Path) -> list[Histogram]:
-    """Return what the mechanism of each question meets on a table of these rows."""
-    path = folder / "t.parquet"
-    stored = [(*row, *_at(row)) for row in rows]
-    columns = list(zip(*stored, strict=True)) or [()] * len(_SCHEMA)
-    arrays = [pa.array(each, kind.type) for each, kind in zip(columns, _SCHEMA, strict=True)]
-    pq.write_table(pa.table(arrays, _SCHEMA), path)
-    engine = DuckDBEngine({"t": path})
-    try:
-        return [_met_by(engine, resolution) for resolution in resolutions]
-    finally:
-        engine.close()
+class _Table:
+    """A file and a DuckDB that answers from it; each neighbour's rows take the place of those before.
+
+    A query is asked once of the same rows: questions, the same ones uncut, and looks more have many in common.
+    """
+
+    def __init__(self, path: Path, rows: list[Row]) -> None:
+        self._path = path
+        self.hold(rows)
+        self._engine = DuckDBEngine({"t": path})
+        # Of so few rows, threads that share the work take longer to wake than to answer.
+        with self._engine.reading("t") as connection:
+            connection.execute("SET threads = 1")
+
+    def hold(self, rows: list[Row]) -> None:
+        """Replace the file by one of these rows."""
+        stored = [(*row, *_at(row)) for row in rows]
+        columns = list(zip(*stored, strict=True)) or [()] * len(_SCHEMA)
+        arrays = [pa.array(each, kind.type) for each, kind in zip(columns, _SCHEMA, strict=True)]
+        new = self._path.with_suffix(".new")
+        pq.write_table(pa.table(arrays, _SCHEMA), new)
+        new.replace(self._path)
+        self._answers: dict[base.EngineQuery, base.EngineAnswer] = {}
+
+    def met(self, resolutions: list[Resolution]) -> list[Histogram]:
+        """Return what the mechanism of each question meets on the rows that the file has."""
+        version = self._engine.data_version("t")
+        return [self._met(resolution, version) for resolution in resolutions]
+
+    def _met(self, resolution: Resolution, version: str) -> Histogram:
+        plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
+        if plan.looks is not None and resolution.names is not None:
+            second = second_plan(plan, Named(resolution.names, ""), now=NOW)
+            plan = replace(second, row_limit=resolution.row_limit)
+        query = engine_query(resolution, "duckdb")
+        if query not in self._answers:
+            self._answers[query] = self._engine.run(query, version)
+        return counted(plan, _histogram(plan, self._answers[query]))
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
 
 
 def _at(row: Row) -> tuple[datetime.datetime | None, int | None]:
@@ -202,15 +233,6 @@ def _at(row: Row) -> tuple[datetime.datetime | None, int | None]:
         return None, None
     at = datetime.datetime.combine(row.day, datetime.time((row.number or 0) % 24, 30))
     return at, (at - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
-
-
-def _met_by(engine: DuckDBEngine, resolution: Resolution) -> Histogram:
-    version = engine.data_version("t")
-    plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
-    if plan.looks is not None and resolution.names is not None:
-        second = second_plan(plan, Named(resolution.names, ""), now=NOW)
-        plan = replace(second, row_limit=resolution.row_limit)
-    return counted(plan, _histogram(plan, engine.run(engine_query(resolution, "duckdb"), version)))
 
 
 def _histogram(plan: Plan, answer: base.EngineAnswer) -> Histogram:

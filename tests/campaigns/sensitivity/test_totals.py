@@ -18,6 +18,8 @@ from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp
 from tests.campaigns.sensitivity.totals import relative_loss, true_totals
+from tests.support.examples import examples
+from tests.support.queries.storing import store
 
 Row = tuple[str, str, str, int | None]
 POLICY = """
@@ -72,9 +74,7 @@ def asked(
 
 def answered(connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: Sequence[Row]) -> Histogram:
     """Return what the engine answers."""
-    connection.execute("DELETE FROM t")
-    if rows:
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    store(connection, "t", rows)
     found = connection.execute(render(resolution, "duckdb")).fetchall()
     columns = list(zip(*found, strict=True))
     stated = resolution.parameters.sums
@@ -113,7 +113,7 @@ def worst(connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: S
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     rows=ROWS,
     totals_by=st.sampled_from("ab"),
