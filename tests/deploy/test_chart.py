@@ -25,11 +25,12 @@ from deploy.kubernetes.chart import (
     lint,
     render,
 )
-from deploy.kubernetes.validate import FOLDER, Manifest, faults, manifests_in, rendered, renderer
+from deploy.kubernetes.validate import FOLDER, Manifest, faults, manifests_in, renderer
 from gris_gateway.configuration import GatewayConfiguration, HistorySettings, LimitSettings
 from gris_serving.authorisation import Callers
 from gris_serving.documents import read_document
 from tests.deploy.network import Party, let_through, policies
+from tests.deploy.overlays import made_by
 
 pytestmark = [
     pytest.mark.usefixtures("starts_processes"),
@@ -86,7 +87,7 @@ def gateway_configuration(made: Objects, folder: Path) -> GatewayConfiguration:
 )
 def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) -> None:
     """Containers, options, probes, rights, volumes, network policies, everything: object by object, key by key."""
-    wanted = objects([each for each in rendered(FOLDER) if each.source == f"rendered {overlay}"])
+    wanted = objects(made_by(overlay))
     wanted = {key: made for key, made in wanted.items() if key[1] not in _NOT_OF_THE_CHART}
     made = charted(values)
     if overlay == "local":

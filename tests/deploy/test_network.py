@@ -9,8 +9,9 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from deploy.kubernetes.validate import FOLDER, Manifest, rendered, renderer
+from deploy.kubernetes.validate import FOLDER, Manifest, renderer
 from tests.deploy.network import Direction, Party, Port, let_through, policies
+from tests.deploy.overlays import made_by
 from tests.support.rings import needs
 
 pytestmark = pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
@@ -86,9 +87,7 @@ OVERLAYS = pytest.mark.parametrize("overlay", list(EXPECTED))
 @needs("process")
 def manifests() -> dict[str, list[Manifest]]:
     """What each overlay makes; where Pinot is in a namespace of its own, with the policy for that."""
-    made: dict[str, list[Manifest]] = {overlay: [] for overlay in EXPECTED}
-    for each in rendered(FOLDER):
-        made[each.source.removeprefix("rendered ")].append(each)
+    made = {overlay: made_by(overlay) for overlay in EXPECTED}
     access = yaml.safe_load((FOLDER / "pinot-access.yaml").read_text())
     access["metadata"]["namespace"] = PINOT
     for overlay in set(EXPECTED) - {"local"}:

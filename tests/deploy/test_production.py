@@ -20,12 +20,13 @@ import yaml
 from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from budget_service.server.process import main as budget_service_main
-from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer
+from deploy.kubernetes.validate import FOLDER, Manifest, faults, renderer
 from dp_service.queries.policy import read_policy
 from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
+from tests.deploy.overlays import made_by
 from tests.kubernetes.cluster import NAMESPACE, VOLUMES
 from tests.kubernetes.production import Production
 from tests.kubernetes.regions import Regions
@@ -74,7 +75,7 @@ def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold() -> None:
         pytest.skip("there is nothing to render the overlay with")
     pod = next(
         each.content["spec"]["template"]["spec"]
-        for each in rendered(FOLDER)
+        for each in made_by("production")
         if each.title == "rendered production: Deployment budget-service"
     )
     folder, name = demanded.key_file.rsplit("/", 1)
@@ -185,7 +186,7 @@ def deployments(overlay: str) -> dict[str, Mapping[str, Any]]:
     """Return the Deployments that an overlay makes, by their names."""
     return {
         each.content["metadata"]["name"]: each.content
-        for each in rendered(FOLDER)
+        for each in made_by(overlay)
         if each.title.startswith(f"rendered {overlay}: Deployment ")
     }
 

@@ -14,10 +14,11 @@ import yaml
 
 from deploy.compose.prepare import prepare
 from deploy.kubernetes.chart import CHART, EVERYTHING, PRODUCTION, SEVERAL, TRIAL, Values, helm, render
-from deploy.kubernetes.validate import FOLDER, manifests_in, rendered, renderer
+from deploy.kubernetes.validate import FOLDER, manifests_in, renderer
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.release_stores import release_store_of, store_keys_of
 from gris_serving.documents import read_document
+from tests.deploy.overlays import made_by
 from tests.support.release_stores import ANA, in_month, kept, key_file
 
 pytestmark = pytest.mark.usefixtures("starts_processes")
@@ -80,7 +81,7 @@ def deployed(name: str) -> Deployed:
 
 def overlaid(overlay: str) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return what an overlay makes."""
-    found = [each.content for each in rendered(FOLDER) if each.source == f"rendered {overlay}"]
+    found = [each.content for each in made_by(overlay)]
     return {(each["kind"], each["metadata"]["name"]): each for each in found}
 
 

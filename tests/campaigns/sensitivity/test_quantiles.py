@@ -23,6 +23,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.quantiles import CELL_TYPE, cells_only
 from dp_service.terms import BoundedBy, Element, MemberValue
+from tests.support.examples import examples
 from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.summing import NOW, ROWS, Row
 
@@ -110,7 +111,7 @@ def faults_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     rows=ROWS,
     place=st.sampled_from(range(3)),
@@ -171,7 +172,7 @@ def of_unknown(rule: MemberValue, column: str, *, delta_0: int, delta_1: int, pl
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     rows=ROWS,
     place=st.sampled_from(range(3)),

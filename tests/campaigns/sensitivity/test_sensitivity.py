@@ -23,7 +23,7 @@ from .campaign import campaign
 from .drawing import World, domain_file, named
 from .measuring import Totals, faults
 
-WORLDS = 80
+WORLDS = 40
 
 
 @pytest.mark.slow

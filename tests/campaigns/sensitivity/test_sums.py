@@ -25,6 +25,7 @@ from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.mechanism import moments_of
 from dp_service.terms import BoundedBy
 from dp_service.values.bounds import Clamp
+from tests.support.examples import examples
 from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy
 
 Translate = Callable[[Resolution], Resolution]
@@ -168,7 +169,7 @@ def _numbers(histogram: Histogram) -> dict[object, tuple[int, ...]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     rows=ROWS,
     whole=st.sampled_from(WHOLES),
@@ -197,7 +198,7 @@ def test_a_member_changes_counts_and_sums_within_the_price(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     rows=ROWS,
     whole=st.sampled_from(WHOLES),
