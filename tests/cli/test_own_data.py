@@ -30,48 +30,62 @@ GRIS = (sys.executable, "-m", "gris_cli")
 QUESTION = ("--table", "sales", "--by", "product", "--k", "2")
 
 
-@pytest.fixture
-def sales(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A folder with a table and the policy that was drafted for it."""
+def write_sales(folder: Path) -> None:
+    """Write a table and the policy that is drafted for it."""
     rows = "SELECT i % 5000 AS client, 'p' || (i % 4) AS product FROM range(40000) AS rows(i)"
     with duckdb.connect() as connection:
-        connection.execute(f"COPY ({rows}) TO '{tmp_path / 'sales.parquet'}' (FORMAT parquet)")
-    draft = ("--data", str(tmp_path / "sales.parquet"), "--out", str(tmp_path / "policy.yaml"))
+        connection.execute(f"COPY ({rows}) TO '{folder / 'sales.parquet'}' (FORMAT parquet)")
+    draft = ("--data", str(folder / "sales.parquet"), "--out", str(folder / "policy.yaml"))
     assert main(["policy", "draft", *draft]) == 0
-    capsys.readouterr()
+
+
+@pytest.fixture(scope="module")
+def drafted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both, which nobody changes."""
+    folder = tmp_path_factory.mktemp("drafted")
+    write_sales(folder)
+    return folder
+
+
+@pytest.fixture
+def sales(drafted: Path, tmp_path: Path) -> Path:
+    """A folder with a table and the policy that was drafted for it."""
+    shutil.copytree(drafted, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 @needs("process")
-def served(sales: Path) -> Iterator[list[str]]:
-    """`gris serve` on ports of its own, and what it printed."""
-    files = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], Path]]:
+    """`gris serve` on ports of its own: what it printed, and the folder with its table, policy and state."""
+    folder = tmp_path_factory.mktemp("served")
+    write_sales(folder)
+    files = ("--policy", str(folder / "policy.yaml"), "--data", f"sales={folder / 'sales.parquet'}")
     ports = ("--dp-port", "0", "--budget-port", "0", "--admin-port", "0")
-    command = [*GRIS, "serve", *files, *ports, "--directory", str(sales / "state")]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-    ) as process:
+    command = [*GRIS, "serve", *files, *ports, "--directory", str(folder / "state")]
+    own = {"PYTHONUNBUFFERED": "1", "COLUMNS": "100", "XDG_CACHE_HOME": str(folder / "cache")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **own}) as process:
         assert process.stdout is not None
         printed = []
         for line in process.stdout:
             printed.append(line.strip())
             if "Ctrl-C" in line:
                 break
-        yield printed
+        yield printed, folder
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
 
 
 def test_what_serve_prints_asks_and_verifies(
-    served: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    served: tuple[list[str], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The environment, a first question and the verification of the ledger, as they are copied."""
-    for line in served:
+    printed, _ = served
+    for line in printed:
         if line.startswith("export "):
             name, _, value = line.removeprefix("export ").partition("=")
             monkeypatch.setenv(name, value)
-    (question,) = [line for line in served if line.startswith("gris ask")]
+    (question,) = [line for line in printed if line.startswith("gris ask")]
     assert main([*question.split()[1:], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["charged"]["calls"] == 1
     assert main(["budget", "verify"]) == 0
@@ -79,14 +93,15 @@ def test_what_serve_prints_asks_and_verifies(
 
 
 def test_services_of_ones_own_beside_those_of_serve_are_told_who_holds_the_ledger(
-    served: list[str], sales: Path, capsys: pytest.CaptureFixture[str]
+    served: tuple[list[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What runs goes on, and is what to ask."""
-    own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
-    assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state")]) == 5
+    printed, folder = served
+    own = ("--policy", str(folder / "policy.yaml"), "--data", f"sales={folder / 'sales.parquet'}")
+    assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(folder / "state")]) == 5
     said = capsys.readouterr().err
-    assert f"{sales / 'state'} is in use, most likely by `gris serve`: leave out --embedded" in said
-    (address,) = [line.partition("=")[2] for line in served if line.startswith("export GRIS_BUDGET=")]
+    assert f"{folder / 'state'} is in use, most likely by `gris serve`: leave out --embedded" in said
+    (address,) = [line.partition("=")[2] for line in printed if line.startswith("export GRIS_BUDGET=")]
     assert main(["remaining", "--budget", address, "--account", "demo/ana"]) == 0
 
 
