@@ -132,7 +132,7 @@ class PairsCopies:
         try:
             asked.held.set_result(self._counted(table, asked.data_version))
         except BaseException as error:
-            # Whoever waits must hear of it.
+            # Those who wait must hear of it.
             asked.held.set_exception(error)
 
     def _counted(self, table: str, data_version: str) -> frozenset[PairsPeriod]:
