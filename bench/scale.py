@@ -3,7 +3,8 @@
     python -m bench.scale --events 1000000 10000000 --engine duckdb pinot
 
 Events are made up: elements by Zipf's law out of 100,000, members by Pareto's with integers for names (or texts of 32
-characters, by `--members text`), an attribute of 20 values, two months. Each way answers in its turn within every round:
+characters, by `--members text`), an attribute of 20 values, two months. Each way answers in its turn within every
+round:
 
 - plain: the `COUNT(DISTINCT member)` of a top 10 that a user writes, without any option, by the raw table;
 - raw: the private question's query by the raw table, with all that makes it exact;
@@ -156,8 +157,9 @@ def _generate(path: Path, events: int, name: str) -> None:
             f"FROM range({events})"
         )
         connection.execute(
-            f"COPY (SELECT {name} AS member, 'article ' || element AS article, 'c' || hash(member) % {ATTRIBUTES} AS country, "  # noqa: S608
-            f"DATE '2024-01-01' + day AS day FROM ({drawn})) TO '{path}' (FORMAT parquet)"
+            f"COPY (SELECT {name} AS member, 'article ' || element AS article, "  # noqa: S608
+            f"'c' || hash(member) % {ATTRIBUTES} AS country, DATE '2024-01-01' + day AS day FROM ({drawn})) "
+            f"TO '{path}' (FORMAT parquet)"
         )
 
 

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -92,7 +94,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        return int(app(list(arguments) or ["--help"], prog_name="gris", standalone_mode=False) or 0)
+        return int(_made().main(list(arguments) or ["--help"], prog_name="gris", standalone_mode=False) or 0)
     except SystemExit as ended:
         # So rich ends a program whose output nobody reads.
         if isinstance(ended.__context__, BrokenPipeError):
@@ -104,6 +106,12 @@ def _run(arguments: Sequence[str]) -> int:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
             return 0
         return _failed(error, as_json="--json" in arguments)
+
+
+@cache
+def _made() -> Any:
+    """Return all commands as click runs them, made once: that takes longer than many a command."""
+    return typer.main.get_command(app)
 
 
 def _nobody_reads() -> bool:

@@ -61,6 +61,7 @@ MOST_PERIODS = 1_400
 
 LARGEST_MANIFEST_BYTES = 64 * 2**20
 
+_CHECKSUM_KEY = "checksum"
 _CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -140,6 +141,7 @@ class PairsManifest:
         content = self._content()
         for period, link in zip(content["periods"], chain(content), strict=True):
             period["chain"] = link
+        content[_CHECKSUM_KEY] = _checksum_of(content)
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
     def _content(self) -> dict[str, Any]:
@@ -203,6 +205,13 @@ def _identity(content: dict[str, Any]) -> bytes:
     return hashlib.sha256(length_prefixed(b"gris/pairs-copy/v1", stated)).digest()
 
 
+def _checksum_of(content: dict[str, Any]) -> str:
+    """Return the hash of all that a manifest says: the chain does not show where it ends, nor to which day."""
+    stated = {name: value for name, value in content.items() if name != _CHECKSUM_KEY}
+    digest = hashlib.sha256(length_prefixed(b"gris/pairs-manifest/v1", _canonical(stated)))
+    return f"sha256:{digest.hexdigest()}"
+
+
 def _canonical(content: dict[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
@@ -213,12 +222,14 @@ def read_manifest(content: bytes) -> PairsManifest:
     Raises:
         ManifestError: It is none, or what it says cannot be true of a copy.
     """
-    raw, manifest, is_chained = None, None, False
+    raw, manifest, is_chained, is_whole = None, None, False, False
     try:
         raw = json.loads(content)
         if isinstance(raw, dict) and raw.get("format") == FORMAT:
             manifest = _manifest(raw)
             is_chained = [each["chain"] for each in raw["periods"]] == list(chain(raw))
+            # Those that were written by versions before state no checksum.
+            is_whole = _CHECKSUM_KEY not in raw or raw[_CHECKSUM_KEY] == _checksum_of(raw)
     except (ValueError, LookupError, TypeError, AttributeError):
         manifest = None
     if isinstance(raw, dict) and (why := _MADE_ANEW.get(str(raw.get("format")))):
@@ -231,6 +242,10 @@ def read_manifest(content: bytes) -> PairsManifest:
     _check(manifest)
     if not is_chained:
         raise ManifestError("expected periods of one copy only: a period does not follow the one before it")
+    if not is_whole:
+        raise ManifestError(
+            "expected the manifest as gris bound --pairs wrote it: it was changed or cut since"
+        )
     return manifest
 
 

@@ -18,6 +18,7 @@ import duckdb
 
 from dp_service.bounding.order import salt_id, table_salt
 from dp_service.noise.encoding import length_prefixed
+from gris_cli.bound.local_times import duckdb_local_time
 from gris_cli.bound.source import (
     READ_TIME,
     ROWS,
@@ -157,8 +158,7 @@ def _period(columns: Columns) -> str:
         return f"{column}::VARCHAR"
     column = f"{READ_TIME}({column})"
     if columns.zone:
-        # A timestamp without a zone is in UTC, which the session's zone is too.
-        column = f"timezone({literal(columns.zone)}, {column}::TIMESTAMPTZ)"
+        column = duckdb_local_time(column, columns.zone)
     return f"date_trunc({literal(columns.calendar)}, {column})::DATE::VARCHAR"
 
 

@@ -21,6 +21,7 @@ from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.pairs_manifest import OWN_COLUMNS, PERIOD_COLUMN, LeftOut
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.times import start_of_day
+from gris_cli.bound.local_times import duckdb_local_time
 from gris_cli.bound.source import (
     ELEMENT_TYPES,
     NANOSECONDS,
@@ -288,7 +289,7 @@ def _first_day(columns: Columns) -> str:
     """Write the first day of a row's period."""
     column = f"given.{quoted(columns.period)}"
     if columns.zone:
-        column = f"timezone({literal(columns.zone)}, {column}::TIMESTAMPTZ)"
+        column = duckdb_local_time(column, columns.zone)
     return f"date_trunc({literal(columns.calendar)}, {column})::DATE"
 
 

@@ -19,9 +19,9 @@ _SECONDS = 0.2
 def query_progress() -> Iterator[Work]:
     """Yield what runs a statement and shows its progress."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        # A pipe or a file gets no progress: what it keeps should be results and errors only.
-        bar.disable = not bar.console.is_terminal
+    console = Console(stderr=True)
+    # A pipe or a file gets no progress: what it keeps should be results and errors only.
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
 
         def run(connection: duckdb.DuckDBPyConnection, statement: str, what: str) -> None:
             task = bar.add_task(what, total=100)

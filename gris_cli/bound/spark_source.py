@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from dp_service.partitions.spark import SparkFailedError, guarded
+from gris_cli.bound.local_times import spark_local_time
 from gris_cli.bound.source import Columns, InputError, require_calendar, require_different
 from pinot_connector.engines.spark.sources import require_plain_texts, source_of
 from pinot_connector.errors import EngineRefused, EngineUnavailable
@@ -81,7 +82,7 @@ def first_day(columns: Columns) -> Column:
     """Return the first day of a row's period of the calendar. The session's zone is UTC."""
     day = column(columns.period)
     if columns.zone:
-        day = sf.from_utc_timestamp(day.cast("timestamp"), columns.zone)
+        day = sf.expr(spark_local_time(quoted(columns.period), columns.zone))
     return sf.date_trunc(columns.calendar, day).cast("date")
 
 

@@ -23,9 +23,9 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     take, if that is longer than ten seconds.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        # A pipe or a file gets no bar: what it keeps should be results and errors only.
-        bar.disable = not bar.console.is_terminal
+    console = Console(stderr=True)
+    # A pipe or a file gets no bar: what it keeps should be results and errors only.
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         estimate = _Estimate(what, total, time.monotonic(), is_said=not bar.disable)
 

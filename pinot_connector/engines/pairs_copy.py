@@ -17,9 +17,12 @@ depends on how the copy was loaded, on nobody's rows and on no account.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pinot_connector.engines.base import (
@@ -35,7 +38,7 @@ from pinot_connector.engines.base import (
     ValueType,
     sum_column,
 )
-from pinot_connector.errors import EngineRefused
+from pinot_connector.errors import EngineRefused, GrisError
 
 PERIOD_COLUMN = "gris_period"
 PREVIOUS_COLUMN = "gris_previous"
@@ -57,8 +60,24 @@ _OTHER_ROWS = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a version of a table holds, as soon as the thread that asks for it knows."""
+
+    data_version: str
+    held: Future[frozenset[PairsPeriod]] = field(default_factory=Future)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the next one asks again."""
+        return self.held.done() and self.held.exception() is not None
+
+
 class PairsCopies:
     """What the periods of an engine's pairs copies hold, asked once for each version. Thread-safe.
+
+    Different questions that come at the same time, such as all of a dashboard, wait for the one that asks, and fail as
+    it does.
 
     Args:
         engine: The engine, whose promises hold for these answers as for all others.
@@ -77,7 +96,7 @@ class PairsCopies:
         self._prefix = prefix
         self._adds_doubles = adds_doubles
         self._lock = threading.Lock()
-        self._held: dict[str, tuple[str, frozenset[PairsPeriod]]] = {}
+        self._asked: dict[str, _Asked] = {}
 
     def require(self, query: EngineQuery, data_version: str) -> None:
         """Returns if the query needs no pairs copy, or this version of its table is the one that it needs.
@@ -95,18 +114,34 @@ class PairsCopies:
 
     def _periods(self, table: str, data_version: str) -> frozenset[PairsPeriod]:
         with self._lock:
-            version, held = self._held.get(table, ("", frozenset()))
-        if version == data_version:
-            return held
+            asked = self._asked.get(table)
+            is_known = asked is not None and asked.data_version == data_version and not asked.has_failed
+            if asked is None or not is_known:
+                asked = self._asked[table] = _Asked(data_version)
+        if not is_known:
+            self._ask(table, asked)
+        try:
+            return asked.held.result()
+        except GrisError as error:
+            failure = copy.copy(error)
+        # One error must not be raised in several threads: each adds its own traceback to it.
+        raise failure
+
+    def _ask(self, table: str, asked: _Asked) -> None:
+        """Ask the engine, within its own time-out."""
+        try:
+            asked.held.set_result(self._counted(table, asked.data_version))
+        except BaseException as error:
+            # Those who wait must hear of it.
+            asked.held.set_exception(error)
+
+    def _counted(self, table: str, data_version: str) -> frozenset[PairsPeriod]:
         query = self._query(table)
         answer = self._engine.run(query, data_version)
         self._engine.confirm(query, answer)
         # Whatever type the columns have, these are integers: `run` has checked it.
         numbers = zip(*answer.elements, answer.counts, *answer.sums, strict=True)
-        held = _by_build(tuple(map(int, each)) for each in numbers)
-        with self._lock:
-            self._held[table] = (data_version, held)
-        return held
+        return _by_build(tuple(map(int, each)) for each in numbers)
 
     def _query(self, table: str) -> EngineQuery:
         named, check, count, total, *keys = (

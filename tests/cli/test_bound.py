@@ -13,7 +13,7 @@ import random
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,12 @@ import pytest
 from dp_service.bounding.order import kept, salt_id, table_salt
 from gris_cli.__main__ import main
 from gris_cli.bound.copying import Bounded, Bounding, bounded_copy
+from gris_cli.bound.pairs import pairs_copy
+from gris_cli.bound.pairs_source import Copying
 from gris_cli.bound.source import Columns, InputError
 from pinot_connector.engines.bounded_copy import read_bounded_copy
 from tests.support.texts import NOT_UTF8, write_rows
+from tests.support.zones import unknown_zone
 
 Row = tuple[str, ...]
 HEADER = ("who", "what", "where", "month", "note")
@@ -131,6 +134,35 @@ def test_a_copy_has_the_rows_of_the_reference(
 _INSTANTS = """
     SELECT i % 3 AS who, 'x' || i % 50 AS what, {instant} AS at FROM range(600) t(i)
 """
+
+
+def test_no_zone_of_an_engine_decides_where_a_period_begins(tmp_path: Path) -> None:
+    """Questions have Python's days: by others, a member of a bounded copy could have twice as many elements in one."""
+    source, out, copy = (tmp_path / name for name in ("rows.parquet", "out.parquet", "copy"))
+    starts = "unnest([TIMESTAMP '1960-03-01', TIMESTAMP '2023-10-20', TIMESTAMP '2024-03-01'])"
+    write_answer(source, _INSTANTS.format(instant=f"{starts} + INTERVAL (i * 30) MINUTE"))
+    with unknown_zone(tmp_path) as zone:
+        columns = Columns("who", ("what",), "at", "day", zone)
+        bounded_copy(source, out, Bounding("t", columns, 1), work=run_statement)
+        pairs_copy(
+            source,
+            copy,
+            Copying("t", columns, (), None, datetime.date(2024, 6, 1)),
+            work=run_statement,
+        )
+        left, given = (
+            {
+                (who, _first_day(at, zone, "day"), what)
+                for who, at, what in answer(
+                    f"SELECT rows.who, rows.at, rows.what FROM read_parquet('{path}') AS rows"
+                )
+            }
+            for path in (out, source)
+        )
+    assert set(Counter((who, day) for who, day, _ in left).values()) == {1}
+    day = "(DATE '1970-01-01' + gris_period)::VARCHAR"
+    held = answer(f"SELECT who, {day}, what FROM read_parquet('{copy}/periods/*.parquet')")
+    assert sorted(held) == sorted(given)
 
 
 @pytest.mark.parametrize(

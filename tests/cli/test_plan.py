@@ -6,7 +6,11 @@ import itertools
 import json
 import os
 import shlex
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from dp_service.accounting.epsilon_table import table_from
 from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
 from examples import simulated_month
 from gris_cli.__main__ import main
+from gris_cli.bound.query_progress import query_progress
 from gris_cli.expectations import Expectation, expectation_of
 from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.progress import progress
@@ -687,6 +692,17 @@ def test_a_long_simulation_says_how_long_it_takes(
             for _ in range(total):
                 advance()
         assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("shown", [partial(progress, "counting", 3), query_progress], ids=["plan", "bound"])
+def test_what_shows_no_progress_leaves_nothing_running(
+    shown: Callable[[], AbstractContextManager[object]],
+) -> None:
+    """Where standard error is no terminal, nobody refreshes a bar, least of all when the work is over."""
+    before = set(threading.enumerate())
+    with shown():
+        assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) == before
 
 
 def commands_of_the_guide() -> list[list[str]]:

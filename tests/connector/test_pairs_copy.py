@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import datetime
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -24,9 +26,9 @@ from gris_cli.bound.pairs_source import Copying
 from gris_cli.bound.source import Columns
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.engines.base import EngineAnswer
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import EngineRefused
+from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.support.engine_queries import engine_query
 from tests.support.pairs_copies import START, UNTIL, asked, make, mixed, policy_text, random_rows, write
 from tests.support.rings import needs
@@ -317,4 +319,56 @@ def test_timestamps_belong_to_the_periods_of_their_zone(tmp_path: Path) -> None:
     for other in (TimeRange(months[0], at(datetime.date(2024, 4, 1))), TimeRange(None, months[1])):
         query = HistogramQuery("visits", ("what",), Measure.DISTINCT_MEMBERS, (), other, k=5)
         assert resolve(query, policy, now=0).query.table == "visits"
+    engine.close()
+
+
+class Counting(DuckDBEngine):
+    """An engine that answers slowly what a copy holds, fails the first time if told so, and counts how often."""
+
+    def __init__(self, manifest: Path, *, fails: bool) -> None:
+        super().__init__({"visits_pairs": manifest})
+        self.runs = 0
+        self.fails = fails
+        self.several = threading.Event()
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Gives others the time to ask as well."""
+        if query.pairs_copy is None:
+            self.runs += 1
+            if self.runs > 1:
+                self.several.set()
+            self.several.wait(0.5)
+            if self.fails and self.runs == 1:
+                raise EngineUnavailable("the engine took too long")
+        return super().run(query, data_version)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_copy_holds_is_asked_once_by_all_who_come_at_the_same_time(
+    tmp_path: Path, fails: bool
+) -> None:
+    """Such as the questions of one dashboard; if that fails, it fails for them, and who comes later asks again."""
+    make(write(tmp_path / "visits.parquet", random_rows(300, seed=5)), tmp_path / "copy")
+    engine = Counting(tmp_path / "copy" / "manifest.json", fails=fails)
+    chosen, policy = Random(6), policy_at(tmp_path)
+    asking = [
+        engine_query(resolve(random_question(chosen, "month"), policy, now=0), "duckdb") for _ in range(8)
+    ]
+    together = threading.Barrier(len(asking))
+
+    def check(query: EngineQuery) -> BaseException | None:
+        together.wait(20)
+        try:
+            engine.check(query)
+        except EngineUnavailable as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(len(asking)) as threads:
+        failed = [each for each in threads.map(check, asking) if each is not None]
+    engine.check(asking[0])
+    assert engine.runs == 1 + fails
+    assert bool(failed) == fails
+    # Each has an error of its own.
+    assert len(set(map(id, failed))) == len(failed)
     engine.close()

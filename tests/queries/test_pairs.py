@@ -12,7 +12,7 @@ import pytest
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.errors import PolicyError
-from dp_service.queries.pairs_manifest import chain
+from dp_service.queries.pairs_manifest import ManifestError, chain, read_manifest
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
@@ -223,3 +223,22 @@ def test_a_table_that_no_copy_can_answer_for_is_refused(
     assert old in text
     with pytest.raises(PolicyError, match=message):
         read(tmp_path, text.replace(old, new))
+
+
+EDITS: dict[str, dict[str, Any]] = {
+    "an end that was not copied": {"end": "2024-05-01"},
+    "without its last period": {"periods": 2},
+    "first attributes in the place of checked ones": {"first_attributes": True},
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edited_manifest_is_none(tmp_path: Path, edit: dict[str, Any]) -> None:
+    """What the chain of periods does not show, the whole one's checksum does; one of before states none."""
+    read(tmp_path)
+    written = json.loads(read_manifest((tmp_path / "manifest.json").read_bytes()).to_json())
+    if "periods" in edit:
+        edit = {"periods": written["periods"][: edit["periods"]]}
+    assert read_manifest(json.dumps(written).encode())
+    with pytest.raises(ManifestError, match="it was changed or cut since"):
+        read_manifest(json.dumps(written | edit).encode())
