@@ -68,7 +68,9 @@ async def held_account(world: World, client: AsyncPrivateClient, account: str) -
     explanation = await client.explain(
         "SELECT cohort, COUNT(DISTINCT member_id) FROM feedback GROUP BY cohort"
     )
-    holder = Holder(BudgetServiceClient(world.budget, account.split("/"), WAITING))
+    # It is held until it is freed, however long a busy machine takes: what has lapsed cannot be freed.
+    holding = replace(WAITING, reservation=600)
+    holder = Holder(BudgetServiceClient(world.budget, account.split("/"), holding))
     try:
         await holder.hold(explanation.worst_case_cost.unit_id)
         yield holder

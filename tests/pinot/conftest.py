@@ -4,7 +4,6 @@ import shutil
 import signal
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster, Ports
@@ -12,6 +11,8 @@ from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.facts import Facts, facts_of, version_of, wanted_version
 from tests.pinot.nasty import NastyTable, create_nasty_table
+from tests.pinot.plain_http import HTTP
+from tests.pinot.planner import Planner, running_planner
 from tests.support.fake_pinot_fixtures import opened, pinot, servers
 from tests.support.rings import needs
 
@@ -33,9 +34,17 @@ def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotClu
 
 
 @pytest.fixture(scope="package")
+@needs("pinot")
+def planner() -> Iterator[Planner]:
+    """Pinot's own parser, and the Calcite that its planner is made of."""
+    with running_planner() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
 def facts(pinot_cluster: PinotCluster) -> Facts:
     """What Pinot of this version does by itself."""
-    return facts_of(version_of(httpx.get(f"{pinot_cluster.controller_url}/version", timeout=30).json()))
+    return facts_of(version_of(HTTP.get(f"{pinot_cluster.controller_url}/version", timeout=30).json()))
 
 
 @pytest.fixture(scope="package")

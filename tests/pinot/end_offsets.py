@@ -15,6 +15,7 @@ import httpx
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.pinot.facts import facts_of, version_of
+from tests.pinot.plain_http import HTTP
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def reporting_ends(controller_url: str, kafka: str) -> Iterator[str]:
 
     A controller that reports them by itself is left alone.
     """
-    if facts_of(version_of(httpx.get(f"{controller_url}/version", timeout=30).json())).ends_are_reported:
+    if facts_of(version_of(HTTP.get(f"{controller_url}/version", timeout=30).json())).ends_are_reported:
         yield controller_url
         return
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "ends"})

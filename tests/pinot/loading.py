@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 
 from deploy.pinot.cluster import PinotCluster
+from tests.pinot.plain_http import HTTP
 from tests.pinot.waiting import wait_until
 
 
@@ -30,25 +31,25 @@ def create_table(
         "metadata": {},
         **config,
     }
-    httpx.post(f"{cluster.controller_url}/schemas", json=schema, timeout=30).raise_for_status()
-    httpx.post(f"{cluster.controller_url}/tables", json=whole, timeout=30).raise_for_status()
+    HTTP.post(f"{cluster.controller_url}/schemas", json=schema, timeout=30).raise_for_status()
+    HTTP.post(f"{cluster.controller_url}/tables", json=whole, timeout=30).raise_for_status()
 
 
 def has_table(cluster: PinotCluster, table: str) -> bool:
     """Tell whether there is a table of this name; of none, some versions answer 404, and some an empty object."""
-    answer = httpx.get(f"{cluster.controller_url}/tables/{table}", timeout=30)
+    answer = HTTP.get(f"{cluster.controller_url}/tables/{table}", timeout=30)
     return answer.is_success and bool(answer.json())
 
 
 def remove_table(cluster: PinotCluster, table: str) -> None:
     """Remove a table, if it is there, and wait until servers have dropped it: until then it cannot be made again."""
     url = f"{cluster.controller_url}/tables/{table}"
-    answer = httpx.delete(url, timeout=30)
+    answer = HTTP.delete(url, timeout=30)
     if answer.status_code != httpx.codes.NOT_FOUND:
         answer.raise_for_status()
 
     def is_gone() -> bool:
-        view = httpx.get(f"{url}/externalview", timeout=30)
+        view = HTTP.get(f"{url}/externalview", timeout=30)
         return not (view.is_success and any(view.json().get(kind) for kind in ("OFFLINE", "REALTIME")))
 
     wait_until(is_gone)
@@ -64,7 +65,7 @@ def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str,
     parameters = {"tableNameWithType": f"{table}_OFFLINE", "batchConfigMapStr": json.dumps(batch)}
     content = "\n".join(json.dumps(row) for row in rows).encode()
     url = f"{cluster.controller_url}/ingestFromFile"
-    httpx.post(url, params=parameters, files={"file": ("rows.json", content)}, timeout=30).raise_for_status()
+    HTTP.post(url, params=parameters, files={"file": ("rows.json", content)}, timeout=30).raise_for_status()
 
 
 def wait_for_rows(cluster: PinotCluster, table: str, rows: int) -> None:
@@ -86,5 +87,5 @@ def plain_rows(cluster: PinotCluster, sql: str) -> object:
 def plain_answer(cluster: PinotCluster, sql: str) -> dict[str, Any]:
     """Return the broker's whole answer to a query."""
     url = f"{cluster.broker_url}/query/sql"
-    content: dict[str, Any] = httpx.post(url, json={"sql": sql}, timeout=30).json()
+    content: dict[str, Any] = HTTP.post(url, json={"sql": sql}, timeout=30).json()
     return content

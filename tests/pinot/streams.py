@@ -23,6 +23,7 @@ from pinot_connector.engines.base import (
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.kafka_broker import Kafka
 from tests.pinot.loading import plain_rows
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import count_members
 from tests.pinot.waiting import wait_until
 
@@ -108,7 +109,7 @@ class StreamedTable:
         }
 
     def _consuming(self) -> list[str]:
-        view = httpx.get(f"{self.cluster.controller_url}/tables/{self.name}/externalview", timeout=30).json()
+        view = HTTP.get(f"{self.cluster.controller_url}/tables/{self.name}/externalview", timeout=30).json()
         return [
             name
             for name, replicas in (view.get("REALTIME") or {}).items()
@@ -137,11 +138,11 @@ class StreamedTable:
 
     def drop(self) -> None:
         """Remove the table: servers would go on looking for a stream that is gone."""
-        httpx.delete(f"{self.cluster.controller_url}/tables/{self.name}", timeout=30)
+        HTTP.delete(f"{self.cluster.controller_url}/tables/{self.name}", timeout=30)
 
     def remove_what_is_old(self) -> None:
         """Have the controller take the segments that its retention lets go of, as it does every six hours."""
-        httpx.get(
+        HTTP.get(
             f"{self.cluster.controller_url}/periodictask/run",
             params={"taskname": "RetentionManager", "tableName": self.name, "type": "REALTIME"},
             timeout=30,
@@ -149,7 +150,7 @@ class StreamedTable:
 
     def segments(self) -> frozenset[str]:
         """Return the names of the segments of the real-time part."""
-        state = httpx.get(f"{self.cluster.controller_url}/tables/{self.name}/idealstate", timeout=30).json()
+        state = HTTP.get(f"{self.cluster.controller_url}/tables/{self.name}/idealstate", timeout=30).json()
         return frozenset(state["REALTIME"])
 
     def truth(self, end: int = TODAY, rows: Sequence[Row] | None = None) -> dict[str, int]:

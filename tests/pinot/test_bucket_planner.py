@@ -13,7 +13,7 @@ from dp_service.queries.resolution import resolve
 from tests.support.examples import long_but
 from tests.support.queries.bucketing import MICROSECOND, NOW, UTC, Row, asked, counted, policy, stored
 
-from .planner import Planned, Table, is_there, planned
+from .planner import Planned, Planner, Table, is_there
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -64,11 +64,12 @@ def table(kind: str) -> Table:
     return Table({"member": "VARCHAR", "at": "INTEGER" if kind == "days" else "BIGINT"}, held)
 
 
-@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("kind", long_but(lambda kind: kind in ("days", "timestamps"), KINDS))
-def test_pinot_counts_in_the_buckets_of_the_calendar(kind: str) -> None:
+def test_pinot_counts_in_the_buckets_of_the_calendar(planner: Planner, kind: str) -> None:
     """In every type of column, for every length, with a query inside and without one."""
-    answers: list[Planned] = planned({"t": table(kind)}, queries(kind, UNBOUNDED) + queries(kind, BOUNDED))
+    answers: list[Planned] = planner.planned(
+        {"t": table(kind)}, queries(kind, UNBOUNDED) + queries(kind, BOUNDED)
+    )
     of = "milliseconds" if kind == "timestamps" else kind
     for length, answer in zip([*BucketLength, *BucketLength], answers, strict=True):
         assert answer.unknown_options == []

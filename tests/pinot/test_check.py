@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -11,6 +10,7 @@ from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
 from tests.campaigns.pinot_check.connector import filled, require_equal
 from tests.campaigns.pinot_check.rows import Outcome, Row, row, tried
 from tests.campaigns.pinot_check.table import ROWS
+from tests.pinot.plain_http import HTTP
 
 QUICK = {each.attempt.__name__: each for each in ROWS if not each.is_slow}
 
@@ -78,6 +78,4 @@ def test_a_cluster_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str])
 
 
 def _tables(cluster: PinotCluster) -> object:
-    return [
-        httpx.get(f"{cluster.controller_url}/{kind}", timeout=30).json() for kind in ("tables", "schemas")
-    ]
+    return [HTTP.get(f"{cluster.controller_url}/{kind}", timeout=30).json() for kind in ("tables", "schemas")]

@@ -11,6 +11,7 @@ import pytest
 from deploy.pinot.cluster import PinotCluster
 from examples import load as load_module
 from examples.load import TABLES, LoadError, data_version, load, wait_for_pinot
+from tests.pinot.plain_http import HTTP
 from tests.pinot.waiting import wait_until
 
 
@@ -29,8 +30,8 @@ def put(cluster: PinotCluster, parquet: Path, table: str) -> str:
 def push_times(cluster: PinotCluster, table: str) -> dict[str, str]:
     """Return when each segment was uploaded."""
     url = f"{cluster.controller_url}/segments/{table}_OFFLINE"
-    segments = httpx.get(f"{url}/crc").json()
-    return {each: httpx.get(f"{url}/{each}/metadata").json()["segment.push.time"] for each in segments}
+    segments = HTTP.get(f"{url}/crc").json()
+    return {each: HTTP.get(f"{url}/{each}/metadata").json()["segment.push.time"] for each in segments}
 
 
 def test_the_data_version_is_the_hash_of_the_file(tmp_path: Path) -> None:
@@ -49,14 +50,14 @@ def test_a_column_of_an_unsupported_type_is_refused_before_pinot_is_asked(tmp_pa
 
 def test_both_servers_hold_a_part(loaded_pinot: PinotCluster) -> None:
     """A fault of one server can be noticed in any answer."""
-    ideal = httpx.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback/idealstate").json()["OFFLINE"]
+    ideal = HTTP.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback/idealstate").json()["OFFLINE"]
     servers = [server for replicas in ideal.values() for server in replicas]
     assert sorted(servers.count(server) for server in set(servers)) == [2, 2]
 
 
 def test_the_version_stands_in_the_configuration_of_the_table(loaded_pinot: PinotCluster) -> None:
     """An operator can see what a cluster serves."""
-    config = httpx.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback").json()["OFFLINE"]
+    config = HTTP.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback").json()["OFFLINE"]
     assert config["metadata"]["customConfigs"]["gris.data_version"] == data_version(
         TABLES["cofacts_feedback"]
     )
@@ -76,7 +77,7 @@ def test_loading_again_does_nothing_and_loading_other_rows_replaces(
     write(parquet, "SELECT i AS number, DATE '1970-01-02' AS day FROM range(8) AS t(i)")
     assert put(pinot_cluster, parquet, "again") != first
     sql = {"sql": "SELECT COUNT(*), SUM(number), MIN(day), MAX(day) FROM again"}
-    answer = httpx.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
+    answer = HTTP.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
     assert answer["resultTable"]["rows"] == [[8, 28.0, 1.0, 1.0]]
 
 
@@ -103,7 +104,7 @@ def test_loading_that_was_interrupted_goes_on(
     assert 4 == len(after)
     assert before.items() <= after.items()
     sql = {"sql": "SELECT COUNT(*), SUM(number) FROM resumed"}
-    answer = httpx.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
+    answer = HTTP.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
     assert answer["resultTable"]["rows"] == [[40, 780.0]]
 
 
@@ -152,7 +153,7 @@ def test_a_table_that_does_not_become_whole_is_reset(
     sql = {"sql": "SELECT COUNT(DISTINCT member_id) FROM afresh"}
     url = f"{pinot_cluster.broker_url}/query/sql"
     # This table was whole already, so it may seem so once more before the servers have obeyed the order.
-    wait_until(lambda: httpx.post(url, json=sql).json()["resultTable"]["rows"] == [[6]])
+    wait_until(lambda: HTTP.post(url, json=sql).json()["resultTable"]["rows"] == [[6]])
 
 
 def test_a_pinot_that_does_not_come_is_named() -> None:

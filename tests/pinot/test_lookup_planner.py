@@ -9,7 +9,7 @@ from dp_service.queries.resolution import resolve
 from tests.support.queries.drawing import NOW
 from tests.support.queries.lookups import expected, nasty
 
-from .planner import Table, is_there, planned
+from .planner import Planner, Table, is_there
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_pinot_counts_what_is_looked_up() -> None:
+def test_pinot_counts_what_is_looked_up(planner: Planner) -> None:
     """With a query inside and without one, bounded and not, with and without an element for other keys."""
     texts, answers = [], []
     for kept in (False, True):
@@ -27,6 +26,6 @@ def test_pinot_counts_what_is_looked_up() -> None:
             texts += [render(resolve(each, policy, now=NOW), "pinot") for each in questions]
             answers += [expected(each, policy, rows) for each in questions]
     held = [(row.member, row.text) for row in rows]
-    found = planned({"t": Table({"member": "VARCHAR", "text": "VARCHAR"}, held)}, texts)
+    found = planner.planned({"t": Table({"member": "VARCHAR", "text": "VARCHAR"}, held)}, texts)
     assert [each.unknown_options for each in found] == [[]] * len(texts)
     assert [[tuple(row) for row in each.rows] for each in found] == answers

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -19,6 +18,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
 from tests.pinot.loading import upload, wait_for_rows
+from tests.pinot.plain_http import HTTP
 from tests.support.engine_queries import engine_query
 from tests.support.pairs_copies import (
     MONTHS,
@@ -79,7 +79,7 @@ def plan_of(cluster: PinotCluster, resolution: Resolution) -> str:
 
 def explained(cluster: PinotCluster, sql: str) -> str:
     """Return the plan of a query."""
-    found = httpx.post(f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=60).json()
+    found = HTTP.post(f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=60).json()
     assert not found.get("exceptions"), found["exceptions"]
     return str(found["resultTable"]["rows"])
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import httpx
-
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
 from tests.pinot.facts import Facts
 from tests.pinot.nasty import NastyTable
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import EXACT, count_members
 
 TOP_TEN = (
@@ -17,7 +16,7 @@ TOP_TEN = (
 
 def ask(cluster: PinotCluster, sql: str) -> dict[str, Any]:
     """Return the broker's answer to a query, as it is."""
-    answer = httpx.post(f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=30)
+    answer = HTTP.post(f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=30)
     content: dict[str, Any] = answer.json()
     return content
 
@@ -73,13 +72,13 @@ def test_an_old_pinot_without_a_match_calls_every_column_a_string(
 
 def test_a_table_that_is_not_there_is_told_by_version(pinot_cluster: PinotCluster, facts: Facts) -> None:
     """An old controller says that it has nothing of it, a newer one that there is none."""
-    found = httpx.get(f"{pinot_cluster.controller_url}/tables/nowhere", timeout=30)
+    found = HTTP.get(f"{pinot_cluster.controller_url}/tables/nowhere", timeout=30)
     assert (404 if facts.missing_tables_are_not_found else 200) == found.status_code
 
 
 def test_only_a_broker_with_a_response_limit_overrides(pinot_cluster: PinotCluster, facts: Facts) -> None:
     """What a newer controller sets for every cluster by itself says nothing against a cluster."""
-    settings = httpx.get(f"{pinot_cluster.controller_url}/cluster/configs", timeout=30).json()
+    settings = HTTP.get(f"{pinot_cluster.controller_url}/cluster/configs", timeout=30).json()
     override = settings.get("pinot.broker.enable.query.limit.override")
     assert override == str(facts.override_is_on).lower()
 

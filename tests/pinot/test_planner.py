@@ -9,7 +9,6 @@ import datetime
 import random
 from dataclasses import dataclass
 from itertools import islice
-from subprocess import CalledProcessError
 
 import duckdb
 import pytest
@@ -25,10 +24,9 @@ from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSIO
 from tests.support.queries import quantiles, summing
 from tests.support.queries.reference import Row, bounded_answer
 from tests.support.queries.summing import NUMBERS, WHOLES, policy
-from tests.support.rings import needs
 
 from .facts import version_of, wanted_version
-from .planner import Planned, Table, is_there, on_cluster, planned
+from .planner import Planned, Planner, RefusedError, Table, is_there, on_cluster
 
 pytestmark = pytest.mark.skipif(
     not is_there(),
@@ -247,8 +245,7 @@ def _summed_table(policy: Policy, table: str) -> Table:
 
 
 @pytest.fixture(scope="module")
-@needs("pinot")
-def found(request: pytest.FixtureRequest) -> Found:
+def found(planner: Planner, request: pytest.FixtureRequest) -> Found:
     """What every question came to on Pinot's side: in Calcite, or on the Pinot of a version that was asked for."""
     resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
     resolutions += [resolve(query, BOUNDING, now=0) for query in BOUNDED]
@@ -258,7 +255,7 @@ def found(request: pytest.FixtureRequest) -> Found:
     tables = {"visits": _table(), "t": _odd_table()}
     tables |= {name: _summed_table(policy, name) for name, policy in (SUMMED | SPREAD).items()}
     queries = [render(each, "pinot") for each in resolutions]
-    plans = planned(tables, queries)
+    plans = planner.planned(tables, queries)
     if version_of({"pinot-controller": wanted_version()}) >= OLDEST_MULTISTAGE_VERSION:
         plans = on_cluster.answered(request.getfixturevalue("pinot_cluster"), tables, queries, plans)
     answers = iter(plans)
@@ -366,10 +363,13 @@ def test_a_query_finds_the_cells_that_the_reference_finds(found: Found) -> None:
         assert quantiles.reference(query, SPREAD[query.table], summing.odd_rows(500)) == answer.rows
 
 
-@pytest.mark.usefixtures("starts_pinot")
-def test_what_pinot_does_not_take_is_noticed() -> None:
+def test_what_pinot_does_not_take_is_noticed(planner: Planner) -> None:
     """A misspelt option is found, and so is SQL that is not Pinot's."""
-    (misspelt,) = planned({"visits": _table()}, ['SET minServerTrimSize=-1; SELECT "page" FROM "visits"'])
+    tables = {"visits": _table()}
+    (misspelt,) = planner.planned(tables, ['SET minServerTrimSize=-1; SELECT "page" FROM "visits"'])
     assert ["minServerTrimSize"] == misspelt.unknown_options
-    with pytest.raises(CalledProcessError):
-        planned({"visits": _table()}, ['SELECT "no_such_column" FROM "visits"'])
+    with pytest.raises(RefusedError, match="no_such_column"):
+        planner.planned(tables, ['SELECT "no_such_column" FROM "visits"'])
+    # One question leaves nothing to the next.
+    with pytest.raises(RefusedError, match="visits"):
+        planner.planned({}, ['SELECT "page" FROM "visits"'])

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -27,6 +26,7 @@ from tests.pinot.end_offsets import reporting_ends
 from tests.pinot.facts import Facts
 from tests.pinot.kafka_broker import Kafka, running_kafka
 from tests.pinot.loading import upload, wait_for_rows
+from tests.pinot.plain_http import HTTP
 from tests.pinot.streams import TODAY, StreamedTable, answered, counts, rows_of
 from tests.pinot.waiting import wait_until
 
@@ -123,7 +123,7 @@ def test_a_stream_in_many_segments_is_answered_as_duckdb_does(
         table.send(rows_of(TODAY - 1 + day, range(day * 50, day * 50 + 100)))
     assert table.truth() == _until(engine, table.question())
     assert table.truth(TODAY - 1) == answered(engine, table.question(TODAY - 1))
-    view = httpx.get(f"{pinot_cluster.controller_url}/tables/{table.name}/idealstate", timeout=30).json()
+    view = HTTP.get(f"{pinot_cluster.controller_url}/tables/{table.name}/idealstate", timeout=30).json()
     assert len(view["REALTIME"]) > 4
 
 

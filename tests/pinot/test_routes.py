@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -28,6 +27,7 @@ from pinot_connector.errors import (
     IncompleteAnswer,
 )
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 from tests.support.fake_pinot import ANSWER, QUERY, FakePinot, loaded, reported
@@ -258,13 +258,13 @@ def test_old_rows_of_a_late_broker_are_never_answered_under_a_new_version(
     outcomes: list[object] = []
     for number in range(1, 4):
         names = {"segmentsFrom": [f"g{number - 1}"], "segmentsTo": [f"g{number}"]}
-        begun = httpx.post(f"{url}/startReplaceSegments", params=kind, json=names, timeout=30).json()
+        begun = HTTP.post(f"{url}/startReplaceSegments", params=kind, json=names, timeout=30).json()
         upload(pinot_cluster, table, f"g{number}", rows(f"G{number}"))
         entry = {"segmentLineageEntryId": begun["segmentLineageEntryId"]}
         # Until it is loaded, nobody may use it, and the broker would have learned of it too.
         time.sleep(4)
         with stopped_broker(pinot_cluster), ThreadPoolExecutor(6) as threads:
-            httpx.post(f"{url}/endReplaceSegments", params={**kind, **entry}, timeout=30).raise_for_status()
+            HTTP.post(f"{url}/endReplaceSegments", params={**kind, **entry}, timeout=30).raise_for_status()
             time.sleep(0.5)
             engine._controller._latest.clear()
             version = engine.data_version(table)
@@ -288,9 +288,9 @@ def test_a_column_that_segments_lack_is_refused_until_they_are_reloaded(
     upload(pinot_cluster, table, "old", old)
     wait_for_rows(pinot_cluster, table, 9)
     schemas = f"{pinot_cluster.controller_url}/schemas/{table}"
-    schema = httpx.get(schemas, timeout=30).json()
+    schema = HTTP.get(schemas, timeout=30).json()
     schema["dimensionFieldSpecs"].append({"name": "plan", "dataType": "STRING"})
-    httpx.put(schemas, json=schema, timeout=30).raise_for_status()
+    HTTP.put(schemas, json=schema, timeout=30).raise_for_status()
     new = [{"member_id": "n", "country": "DE", "day": 17000, "plan": "free"}]
     upload(pinot_cluster, table, "new", new)
     wait_for_rows(pinot_cluster, table, 10)
@@ -301,7 +301,7 @@ def test_a_column_that_segments_lack_is_refused_until_they_are_reloaded(
     if plain_answer(pinot_cluster, query.sql)["numSegmentsPrunedInvalid"]:
         wait_until(lambda: _is_to_be_reloaded(engine, table, query))
         reload = f"{pinot_cluster.controller_url}/segments/{table}/reload"
-        httpx.post(reload, timeout=30).raise_for_status()
+        HTTP.post(reload, timeout=30).raise_for_status()
     wait_until(lambda: outcome(engine, query, engine.data_version(table)) == (["null", "free"],))
     assert [9, 1] == confirmed(engine, query).counts
 

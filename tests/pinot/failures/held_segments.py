@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Condition, Thread
 
-import httpx
-
 from deploy.pinot.cluster import PinotCluster
 from tests.pinot.loading import plain_rows, upload
+from tests.pinot.plain_http import HTTP
 from tests.pinot.waiting import wait_until
 
 SEGMENT = "s0"
@@ -107,8 +106,8 @@ def create_table(cluster: PinotCluster, *, replication: int = 1) -> str:
     }
     url = cluster.controller_url
     schema = {"schemaName": table, "dimensionFieldSpecs": texts}
-    httpx.post(f"{url}/schemas", json=schema).raise_for_status()
-    httpx.post(f"{url}/tables", json=config).raise_for_status()
+    HTTP.post(f"{url}/schemas", json=schema).raise_for_status()
+    HTTP.post(f"{url}/tables", json=config).raise_for_status()
     return table
 
 
@@ -128,13 +127,13 @@ def load_names(cluster: PinotCluster, table: str, content: str) -> None:
 def segment_of(cluster: PinotCluster, table: str) -> HeldSegment:
     """Return the segment that the table has now."""
     url = f"{cluster.controller_url}/segments/{table}/{SEGMENT}"
-    return HeldSegment(httpx.get(url).raise_for_status().content)
+    return HeldSegment(HTTP.get(url).raise_for_status().content)
 
 
 def push(cluster: PinotCluster, table: str, segment: HeldSegment) -> None:
     """Replace the segment by the one that is offered; Pinot then tells the servers to download it from there."""
     headers = {"UPLOAD_TYPE": "URI", "DOWNLOAD_URI": segment.url}
-    answer = httpx.post(
+    answer = HTTP.post(
         f"{cluster.controller_url}/segments",
         params={"tableName": table, "tableType": "OFFLINE"},
         headers=headers | {"Content-Type": "application/json"},
@@ -148,12 +147,12 @@ def loaded(cluster: PinotCluster, table: str) -> list[str]:
     """Return the checksum of the segment on each server that has it, as the servers themselves say."""
     found = []
     for server in cluster.ports.servers:
-        answer = httpx.get(f"http://localhost:{server.admin}/tables/{table}_OFFLINE/segments/crc")
+        answer = HTTP.get(f"http://localhost:{server.admin}/tables/{table}_OFFLINE/segments/crc")
         if answer.is_success and SEGMENT in answer.json():
             found.append(str(answer.json()[SEGMENT]))
     return found
 
 
 def _are_loaded(cluster: PinotCluster, table: str) -> bool:
-    crc = httpx.get(f"{cluster.controller_url}/segments/{table}_OFFLINE/crc").json()[SEGMENT]
+    crc = HTTP.get(f"{cluster.controller_url}/segments/{table}_OFFLINE/crc").json()[SEGMENT]
     return set(loaded(cluster, table)) == {str(crc)}

@@ -7,7 +7,6 @@ from threading import Event, Thread
 from typing import Any
 
 import duckdb
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -24,6 +23,7 @@ from pinot_connector.errors import (
 from tests.pinot.facts import NOT_ALL_SEGMENTS, Facts
 from tests.pinot.loading import create_table, has_table, plain_count, upload, wait_for_rows
 from tests.pinot.nasty import NastyTable
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
@@ -175,20 +175,20 @@ def test_replaced_segments_are_neither_counted_nor_waited_for(
 def replace_all_segments(cluster: PinotCluster, table: str, rows: list[dict[str, object]]) -> None:
     """Replace all segments by one, in the way that leaves the old ones to be deleted later."""
     url = f"{cluster.controller_url}/segments/{table}"
-    listed = httpx.get(url, params={"type": "OFFLINE"}).json()[0]["OFFLINE"]
+    listed = HTTP.get(url, params={"type": "OFFLINE"}).json()[0]["OFFLINE"]
     body = {"segmentsFrom": listed, "segmentsTo": [f"{table}_merged"]}
-    started = httpx.post(
+    started = HTTP.post(
         f"{url}/startReplaceSegments", params={"type": "OFFLINE"}, json=body
     ).raise_for_status()
     upload(cluster, table, f"{table}_merged", rows)
     wait_until(lambda: _is_online(cluster, table, f"{table}_merged"))
     entry = {"type": "OFFLINE", "segmentLineageEntryId": started.json()["segmentLineageEntryId"]}
-    httpx.post(f"{url}/endReplaceSegments", params=entry).raise_for_status()
+    HTTP.post(f"{url}/endReplaceSegments", params=entry).raise_for_status()
     wait_for_rows(cluster, table, len(rows))
 
 
 def _is_online(cluster: PinotCluster, table: str, segment: str) -> bool:
-    view = httpx.get(f"{cluster.controller_url}/tables/{table}/externalview").json()["OFFLINE"]
+    view = HTTP.get(f"{cluster.controller_url}/tables/{table}/externalview").json()["OFFLINE"]
     return "ONLINE" in view.get(segment, {}).values()
 
 
@@ -212,7 +212,7 @@ def test_a_refresh_with_as_many_rows_never_answers_under_the_wrong_version(
     """While a segment is replaced by another of the same size, each version has one answer."""
     rows = "SELECT format('m{}', i) AS member_id, 'v0' AS name FROM range(4) AS t(i)"
     load_rows(pinot_cluster, "refreshed", rows, tmp_path, segments=1)
-    segment = next(iter(httpx.get(f"{pinot_cluster.controller_url}/segments/refreshed_OFFLINE/crc").json()))
+    segment = next(iter(HTTP.get(f"{pinot_cluster.controller_url}/segments/refreshed_OFFLINE/crc").json()))
     query = count_members("refreshed", ("name", ColumnType.STRING))
     seen: dict[str, set[str]] = {}
     is_over = Event()
@@ -275,13 +275,13 @@ def test_a_table_whose_counts_are_inexact_is_refused(
 def changed_table(loaded_pinot: PinotCluster) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Changes the configuration of the table `cofacts_feedback` for one test."""
     url = f"{loaded_pinot.controller_url}/tables/cofacts_feedback"
-    original = httpx.get(url).json()["OFFLINE"]
+    original = HTTP.get(url).json()["OFFLINE"]
     yield lambda change: _put(url, original | change)
     _put(url, original)
 
 
 def _put(url: str, content: dict[str, Any]) -> None:
-    httpx.put(url, json=content, timeout=30).raise_for_status()
+    HTTP.put(url, json=content, timeout=30).raise_for_status()
 
 
 def test_a_cluster_whose_counts_are_inexact_is_refused(
@@ -289,12 +289,12 @@ def test_a_cluster_whose_counts_are_inexact_is_refused(
 ) -> None:
     """A setting for all tables is noticed as well, and so is its end."""
     url, name = f"{loaded_pinot.controller_url}/cluster/configs", "enable.distinct.count.bitmap.override"
-    httpx.post(url, json={name: "true"}).raise_for_status()
+    HTTP.post(url, json={name: "true"}).raise_for_status()
     try:
         with pytest.raises(EngineRefused, match="cluster setting"):
             engine.data_version("cofacts_feedback")
     finally:
-        httpx.delete(f"{url}/{name}").raise_for_status()
+        HTTP.delete(f"{url}/{name}").raise_for_status()
     assert engine.data_version("cofacts_feedback")
 
 

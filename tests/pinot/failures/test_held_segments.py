@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -27,6 +26,7 @@ from tests.pinot.failures.held_segments import (
     push,
     segment_of,
 )
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
@@ -235,7 +235,7 @@ def test_a_server_that_comes_online_with_rows_that_were_replaced_meanwhile_is_no
 
 
 def _online(cluster: PinotCluster, table: str) -> list[str]:
-    view = httpx.get(f"{cluster.controller_url}/tables/{table}/externalview").json()["OFFLINE"]["s0"]
+    view = HTTP.get(f"{cluster.controller_url}/tables/{table}/externalview").json()["OFFLINE"]["s0"]
     return [server for server, state in view.items() if state == "ONLINE"]
 
 
@@ -264,7 +264,7 @@ def test_a_new_segment_in_error_is_told_of(
         segment.break_downloads()
         push(pinot_cluster, table, segment)
         view = f"{pinot_cluster.controller_url}/tables/{table}/externalview"
-        wait_until(lambda: "ERROR" in str(httpx.get(view).json()))
+        wait_until(lambda: "ERROR" in str(HTTP.get(view).json()))
         meanwhile = [said(opened(server_admin=asked), table, 1) for asked in (False, True)]
     assert source != table
     assert [each.answered for each in meanwhile] == [set(), set()]

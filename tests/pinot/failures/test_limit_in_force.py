@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -14,6 +13,7 @@ from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.pinot.loading import plain_answer
 from tests.pinot.nasty import NastyTable
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 from tests.support.fake_pinot import QUERY, FakePinot
@@ -147,7 +147,7 @@ def test_a_real_broker_is_refused_only_while_it_lowers_limits(
     override, most = "pinot.broker.enable.query.limit.override", "pinot.broker.query.response.limit"
 
     def rows_and_outcome(settings: dict[str, str]) -> tuple[int, int | str]:
-        httpx.post(configs, json=settings, timeout=30).raise_for_status()
+        HTTP.post(configs, json=settings, timeout=30).raise_for_status()
         pinot_cluster.stop_broker()
         pinot_cluster.start_broker()
         wait_until(lambda: plain_answer(pinot_cluster, query.sql).get("numSegmentsQueried") == 2)
@@ -166,5 +166,5 @@ def test_a_real_broker_is_refused_only_while_it_lowers_limits(
         rows, outcome = rows_and_outcome({most: "500"})
         assert (500, True) == (rows, most in str(outcome))
     finally:
-        httpx.delete(f"{configs}/{most}", timeout=30).raise_for_status()
+        HTTP.delete(f"{configs}/{most}", timeout=30).raise_for_status()
         assert (1001, 1001) == rows_and_outcome({override: "false"})

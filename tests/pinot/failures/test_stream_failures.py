@@ -10,7 +10,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
@@ -25,6 +24,7 @@ from tests.pinot.end_offsets import reporting_ends
 from tests.pinot.facts import version_of
 from tests.pinot.kafka_broker import Kafka, running_kafka
 from tests.pinot.loading import plain_rows
+from tests.pinot.plain_http import HTTP
 from tests.pinot.streams import TODAY, StreamedTable, answered, rows_of
 from tests.pinot.waiting import wait_until
 from tests.support.engine_queries import engine_query
@@ -215,11 +215,11 @@ def test_a_segment_that_is_removed_is_in_no_answer_or_in_all(
     truth, tally = table.truth(), Tally()
     wait_until(lambda: tally.ask(engine, table, TODAY, truth))
     url = table.cluster.controller_url
-    state = httpx.get(f"{url}/tables/{table.name}/idealstate", timeout=30).json()["REALTIME"]
+    state = HTTP.get(f"{url}/tables/{table.name}/idealstate", timeout=30).json()["REALTIME"]
     removed = next(name for name, replicas in state.items() if "ONLINE" in replicas.values())
     question = table.question()
     answer = engine.run(question, engine.data_version(table.name))
-    httpx.delete(f"{url}/segments/{table.name}_REALTIME/{removed}", timeout=30).raise_for_status()
+    HTTP.delete(f"{url}/segments/{table.name}_REALTIME/{removed}", timeout=30).raise_for_status()
 
     def is_noticed() -> bool:
         try:
@@ -297,12 +297,12 @@ def test_a_partition_that_stopped_before_its_first_commit_keeps_answers_back(
     truth, tally = table.truth(), Tally()
     wait_until(lambda: tally.ask(engine, table, TODAY, truth))
     url = table.cluster.controller_url
-    state = httpx.get(f"{url}/tables/{table.name}/idealstate", timeout=30).json()["REALTIME"]
+    state = HTTP.get(f"{url}/tables/{table.name}/idealstate", timeout=30).json()["REALTIME"]
     stopped = next(name for name in state if "__1__" in name)
     (server,) = state[stopped]
     # What a server says of a consumer that failed for good.
     said = {"name": stopped, "instance": server, "streamPartitionMsgOffset": "1", "reason": "tried"}
-    httpx.get(f"{url}/segmentStoppedConsuming", params=said, timeout=30).raise_for_status()
+    HTTP.get(f"{url}/segmentStoppedConsuming", params=said, timeout=30).raise_for_status()
 
     def is_noticed() -> bool:
         tally.ask(engine, table, TODAY, truth)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import closing
 
-import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.loading import create_table, plain_answer, plain_count, upload, wait_for_rows
+from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
@@ -43,7 +43,7 @@ def replicated(pinot_cluster: PinotCluster) -> Iterator[PinotCluster]:
     """
     tables = {"grouped": {"routing": {"instanceSelectorType": "replicaGroup"}}, "balanced": {}}
     for table, config in tables.items():
-        if not httpx.get(f"{pinot_cluster.controller_url}/tables/{table}", timeout=30).json():
+        if not HTTP.get(f"{pinot_cluster.controller_url}/tables/{table}", timeout=30).json():
             create_table(pinot_cluster, table, COLUMNS, replication=2, **config)
             for segment in "abc":
                 upload(pinot_cluster, table, f"{table}_{segment}", ROWS)
@@ -84,10 +84,10 @@ def test_a_table_with_replica_groups_is_answered_while_the_broker_does_not_know_
 def detecting_broker(replicated: PinotCluster) -> Iterator[PinotCluster]:
     """The cluster with a broker that leaves out a server to which a connection failed."""
     configs, name = f"{replicated.controller_url}/cluster/configs", "pinot.broker.failure.detector.type"
-    httpx.post(configs, json={name: "CONNECTION"}, timeout=30).raise_for_status()
+    HTTP.post(configs, json={name: "CONNECTION"}, timeout=30).raise_for_status()
     _restart_broker(replicated)
     yield replicated
-    httpx.delete(f"{configs}/{name}", timeout=30).raise_for_status()
+    HTTP.delete(f"{configs}/{name}", timeout=30).raise_for_status()
     _restart_broker(replicated)
 
 

@@ -2,8 +2,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
@@ -53,8 +56,9 @@ import org.apache.pinot.sql.parsers.parser.SqlParserImpl;
  * Reads queries with the parser of a Pinot release, and has the Calcite of that release validate, plan and run them,
  * with that release's own scalar functions.
  *
- * Standard input: {"tables": {name: {"columns": [[name, type], ..], "rows": [[value, ..], ..]}}, "queries": [text, ..]}.
- * Standard output: for each query its options, those among them that this Pinot does not know, columns and rows.
+ * Standard input, in each line: {"tables": {name: {"columns": [[name, type], ..], "rows": [[value, ..], ..]}},
+ * "queries": [text, ..]}. Standard output, in one line for each of these: {"answers": [..]}, for each query its options,
+ * those among them that this Pinot does not know, columns and rows; or {"refused": text}, why one of them has none.
  */
 public class Planner {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -69,7 +73,21 @@ public class Planner {
       DataTypeConversionFunctions.class, DateTimeFunctions.class, HashFunctions.class, StringFunctions.class);
 
   public static void main(String[] arguments) throws Exception {
-    JsonNode request = JSON.readTree(System.in);
+    BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = requests.readLine(); line != null; line = requests.readLine()) {
+      ObjectNode response = JSON.createObjectNode();
+      try {
+        response.set("answers", answers(JSON.readTree(line)));
+      } catch (Exception | AssertionError refused) {
+        response.put("refused", String.valueOf(refused));
+      }
+      System.out.write(JSON.writeValueAsBytes(response));
+      System.out.write('\n');
+      System.out.flush();
+    }
+  }
+
+  private static ArrayNode answers(JsonNode request) throws Exception {
     SchemaPlus schema = Frameworks.createRootSchema(false);
     request.get("tables").fields().forEachRemaining(each -> schema.add(each.getKey(), new Rows(each.getValue())));
     addFunctions(schema);
@@ -77,7 +95,7 @@ public class Planner {
     for (JsonNode query : request.get("queries")) {
       answers.add(answer(schema, query.asText()));
     }
-    JSON.writeValue(System.out, answers);
+    return answers;
   }
 
   private static ObjectNode answer(SchemaPlus schema, String text) throws Exception {

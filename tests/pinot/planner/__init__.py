@@ -11,10 +11,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 VERSION = "1.5.1"
 _FOLDER = Path(__file__).resolve().parent
@@ -43,39 +44,75 @@ def is_there() -> bool:
     return all(shutil.which(program) for program in ("javac", "java", "mvn"))
 
 
-def planned(tables: Mapping[str, Table], queries: Sequence[str]) -> list[Planned]:
-    """Parse, validate, plan and run queries; raises CalledProcessError if one of them is refused."""
-    request = {
-        "tables": {
-            name: {"columns": list(table.columns.items()), "rows": table.rows}
-            for name, table in tables.items()
-        },
-        "queries": queries,
-    }
+class Planner:
+    """A running Java that plans and runs queries; starting it and warming it up takes most of the time of a question.
+
+    Args:
+        process: reads a request from each line, and writes a line for it.
+        complaints: what it writes besides.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+        self._process = process
+        self._complaints = complaints
+
+    def planned(self, tables: Mapping[str, Table], queries: Sequence[str]) -> list[Planned]:
+        """Parse, validate, plan and run queries; raises RefusedError if one of them is refused."""
+        request = {
+            "tables": {
+                name: {"columns": list(table.columns.items()), "rows": table.rows}
+                for name, table in tables.items()
+            },
+            "queries": queries,
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            self._complaints.seek(0)
+            raise RuntimeError(f"the planner has ended: {self._complaints.read().decode(errors='replace')}")
+        response = json.loads(line)
+        if "refused" in response:
+            raise RefusedError(response["refused"])
+        return [
+            Planned(
+                answer["options"],
+                answer["unknown"],
+                [(name, kind) for name, kind in answer["columns"]],
+                [tuple(row) for row in answer["rows"]],
+            )
+            for answer in response["answers"]
+        ]
+
+
+class RefusedError(Exception):
+    """A query is none for Pinot; the text says why."""
+
+
+@contextmanager
+def running_planner() -> Iterator[Planner]:
+    """Run one for the questions of the block."""
     # Pinot's own planner takes texts as UTF-8 too.
     java = [
         "java",
         "-Xmx512M",
         "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
         "-Dcalcite.default.charset=UTF-8",
         "-cp",
         f"{_jars()}/*",
+        str(_FOLDER / "Planner.java"),
     ]
-    done = subprocess.run(
-        [*java, str(_FOLDER / "Planner.java")],
-        input=json.dumps(request).encode(),
-        capture_output=True,
-        check=True,
-    )
-    return [
-        Planned(
-            answer["options"],
-            answer["unknown"],
-            [(name, kind) for name, kind in answer["columns"]],
-            [tuple(row) for row in answer["rows"]],
-        )
-        for answer in json.loads(done.stdout)
-    ]
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,
+    ):
+        try:
+            yield Planner(process, complaints)
+        finally:
+            process.kill()
 
 
 def _jars() -> Path:
