@@ -34,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests can be run without pytest-rerunfailures.
     if config.pluginmanager.has_plugin("rerunfailures"):
         config.pluginmanager.import_plugin("tests.support.reruns")
+    else:
+        config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any machine")
 
