@@ -17,6 +17,7 @@ from gris_api.budget.v1 import admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.budget.conftest import empty
 from tests.observability.world import scraped
 from tests.support.budget_client import account, charging, connected, cost, failure, new_id, reserving
 from tests.support.budget_process import ROOT, command, health, health_becomes, refused
@@ -143,14 +144,15 @@ async def test_commits_are_counted_with_all_that_they_had(
         store = f"sqlite:{tmp_path}/ledger.db"
     else:
         server: RedisServer | PostgresServer | EtcdCluster = request.getfixturevalue(f"shared_{kind}")
+        # What other tests have charged there counts, and an account that they closed is closed.
         if isinstance(server, PostgresServer):
-            # What other tests have charged there counts.
             server.forget()
+        elif isinstance(server, RedisServer):
+            await empty(server.address)
         store = server.new_ledger() if isinstance(server, EtcdCluster) else server.address
     with Counted(tmp_path, store) as ledger:
         async with connected(ledger.address) as stub:
-            name = new_id()
-            await asyncio.gather(*(stub.UpdateBudget(charging(path=("acme", name))) for _ in range(200)))
+            await asyncio.gather(*(stub.UpdateBudget(charging()) for _ in range(200)))
         assert ledger.value("gris_budget_commit_requests_sum") >= 200
         commits = ledger.value("gris_budget_commit_requests_count")
         assert 0 < commits < 200
@@ -160,11 +162,10 @@ async def test_commits_are_counted_with_all_that_they_had(
 
 async def test_workers_are_counted_together(tmp_path: Path, shared_redis: RedisServer) -> None:
     """One address shows the sums, whichever of them has served what."""
+    await empty(shared_redis.address)
     with Counted(tmp_path, shared_redis.address, "--workers", "2", "--drain-seconds", "0.2") as ledger:
         async with connections(ledger.address) as stubs:
-            # Other tests have left accounts in this Redis.
-            path = ("acme", new_id())
-            await asyncio.gather(*(stub.UpdateBudget(charging(cost(3, 1), path)) for stub in stubs))
+            await asyncio.gather(*(stub.UpdateBudget(charging(cost(3, 1))) for stub in stubs))
         # A caller may have its answer before the worker has counted the call.
         service = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "UpdateBudget"}
         counted = partial(ledger.value, "gris_rpc_duration_seconds_count", **service)

@@ -21,9 +21,12 @@ _DRAWN = settings(
 )
 
 
-def campaign(number: int, folder: Path, *, seed_: int = 0) -> Totals:
-    """Ask `number` worlds; raises AssertionError, with the smallest world that shows it, if a promise is broken."""
-    totals = Totals()
+def campaign(number: int, folder: Path, *, seed_: int = 0, before: Totals | None = None) -> Totals:
+    """Ask `number` worlds; raises AssertionError, with the smallest world that shows it, if a promise is broken.
+
+    What is looked at is added to what was looked at `before`.
+    """
+    totals = before or Totals()
 
     @seed(seed_)
     @settings(_DRAWN, max_examples=number)

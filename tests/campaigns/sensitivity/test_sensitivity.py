@@ -23,24 +23,32 @@ from .campaign import campaign
 from .drawing import World, domain_file, named
 from .measuring import Totals, faults
 
-WORLDS = 40
+# Worlds that one seed draws are alike, and which they are depends on the modules that have been imported.
+WORLDS = 10
+LEAST, MOST = 4, 20
+ENOUGH = 2
 
 
 @pytest.mark.slow
 def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path) -> None:
     """Promises hold by construction; every neighbour's histogram is within Delta and tau, and within the price."""
-    totals = campaign(WORLDS, tmp_path)
-    # Worlds that show nothing would prove nothing.
-    assert {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb", "BoundGauss"} == set(totals.mechanisms)
-    assert totals.partly_known > WORLDS // 20
-    assert totals.in_time > WORLDS // 20
-    assert totals.totals > WORLDS // 20
-    assert totals.second_looks > WORLDS // 20
-    assert totals.shifts > WORLDS // 20
-    assert totals.sharpenings > WORLDS // 20
-    assert totals.chosen > 0
-    assert totals.at_delta > WORLDS // 20
-    assert totals.at_tau > WORLDS // 20
+    totals = Totals()
+    for seed in range(MOST):
+        totals = campaign(WORLDS, tmp_path, seed_=seed, before=totals)
+        if seed + 1 >= LEAST and not unseen(totals):
+            return
+    pytest.fail(f"{MOST * WORLDS} worlds have not shown {unseen(totals)}")
+
+
+def unseen(totals: Totals) -> list[str]:
+    """Return what too few worlds have shown: those that show nothing would prove nothing."""
+    seen = ("partly_known", "in_time", "totals", "second_looks", "shifts", "sharpenings", "at_delta", "at_tau")
+    mechanisms = {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb", "BoundGauss"} - set(totals.mechanisms)
+    return [
+        *sorted(mechanisms),
+        *(each for each in seen if getattr(totals, each) <= ENOUGH),
+        *(["chosen"] if not totals.chosen else []),
+    ]
 
 
 @pytest.mark.slow
