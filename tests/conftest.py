@@ -78,8 +78,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start three workers more than there are processors: many wait, for a Pinot, a container or a service."""
-    return (os.cpu_count() or 1) + 3 if config.getvalue("dist") == "loadfile" else None
+    """Start more workers than there are processors: tests wait, for a disk or a clock, a Pinot or a container."""
+    return (os.cpu_count() or 1) + (3 if config.getvalue("dist") == "loadfile" else 1)
 
 
 @pytest.hookimpl(wrapper=True)

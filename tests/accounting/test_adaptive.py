@@ -257,6 +257,7 @@ def test_the_bound_lies_between_fixed_batches_and_concentrated_privacy(units: in
         assert below > batch + 0.003
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("e", "units", "delta", "expected"),
     [("0.15", 100, "1e-9", 4.479), ("0.1", 100, "1e-6", 2.252), ("0.15", 300, "1e-9", 8.246)],

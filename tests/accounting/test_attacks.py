@@ -29,6 +29,7 @@ def test_thirty_days_of_averaging() -> None:
     assert 12.08 == round(100 * found.discrete_with_ties, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 2, 7, 30])
 @pytest.mark.parametrize("epsilon_per", ["0.15", "1", "6"])
 def test_continuous_averaging_is_the_inverse_fourier_transform(answers: int, epsilon_per: str) -> None:
@@ -42,6 +43,7 @@ def test_continuous_averaging_is_the_inverse_fourier_transform(answers: int, eps
     assert found == pytest.approx(float(2 * integral / mp.pi), abs=1e-5 if answers == 1 else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 2, 3, 30])
 @pytest.mark.parametrize("epsilon_per", ["0.15", "1", "6"])
 def test_discrete_averaging_is_a_convolution(answers: int, epsilon_per: str) -> None:

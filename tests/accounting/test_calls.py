@@ -101,6 +101,7 @@ def composed_delta(first: Calls, second: Calls, epsilon: float) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), COMPOSITIONS)
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 1.0])
 def test_two_calls_keep_twice_delta_at_every_epsilon(

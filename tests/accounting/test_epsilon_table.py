@@ -33,6 +33,7 @@ def table() -> EpsilonTable:
     return extended(new_table(E), 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("units", [0, 1, 7, 100])
 @pytest.mark.parametrize("slack", ["1e-9", "4e-9", "1.07e-9", "7.77e-6", "1.01e-13"])
 def test_a_table_is_hardly_above_the_bounds_it_is_made_of(

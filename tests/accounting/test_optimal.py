@@ -44,6 +44,7 @@ def test_the_known_optima_of_fixed_batches_come_out(count: int, expected: float)
     assert expected == round(fixed_batch_epsilon(Portion(TENTH, count), Fraction("1e-6")), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.8])
 def test_no_batch_of_responses_is_worse_than_the_bound(count: int, share: float) -> None:

@@ -73,6 +73,7 @@ def test_googles_gaussian_has_epsilon_one() -> None:
     assert 1.0 == pytest.approx(found.value, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.001, 0.1, 8.4375])
 @pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_googles_accountant_agrees(rho: float, delta: float) -> None:

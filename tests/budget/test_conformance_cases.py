@@ -83,6 +83,7 @@ async def test_what_is_settled_where_a_level_was_added_is_paid_for_in_its_span(
         at_midnight(clock)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days_between", [0, 1, 2])
 async def test_a_day_counts_as_long_as_the_present_rule_says(
     any_store: Store, clock: SteppedClock, days_between: int

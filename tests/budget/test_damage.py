@@ -192,6 +192,7 @@ FORGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forged", list(FORGED.values()), ids=list(FORGED))
 async def test_an_entry_that_the_rules_cannot_have_written_is_named(
     tmp_path: Path, forged: tuple[str, str]
@@ -225,6 +226,7 @@ UNREADABLE_IN_SQLITE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", list(UNREADABLE_IN_SQLITE))
 async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_path: Path, table: str) -> None:
     """A caller whom it concerns gets no answer, and is told no more."""

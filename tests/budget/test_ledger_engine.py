@@ -29,6 +29,7 @@ def engine_on(store: MemoryTransactions, *, most: int = MOST) -> LedgerEngine:
     return LedgerEngine(store, by_root=True, most=most, committed=uncounted)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=examples(75),
     deadline=None,

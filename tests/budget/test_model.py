@@ -92,6 +92,7 @@ async def test_the_rules_do_what_the_model_does(
     assert found.differences == []
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(HISTORIES)
 async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(history: list[Step]) -> None:

@@ -104,6 +104,7 @@ class World:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 6))
 async def test_no_replica_counts_less_than_was_charged_in_its_window(first: int) -> None:
     """Whatever windows and zones the others have, through days and months; and the sums are the journal's."""
@@ -128,6 +129,7 @@ async def test_stores_count_alike_for_replicas_that_differ(any_store: Store, clo
     assert found.differences == []
 
 
+@pytest.mark.slow
 async def test_replicas_that_take_turns_leave_a_row_for_each_day_and_zone(
     any_store: Store, clock: SteppedClock
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 from hypothesis import given
@@ -63,6 +64,7 @@ def written_out(
     )
 
 
+@pytest.mark.slow
 @given(st.lists(reported(), min_size=1, max_size=8))
 def test_a_form_that_is_used_again_tells_only_the_last_answer(
     answers: list[tuple[Charged, Account, str, bool]],

@@ -73,6 +73,7 @@ async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: P
         assert not (await store.apply(*charge("late"))).replayed
 
 
+@pytest.mark.slow
 async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Path) -> None:
     """Its store is not serving, then the whole; new calls are refused at once, and the first charge is made once."""
     store = SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)

@@ -182,6 +182,7 @@ async def spent(path: Path, clock: SteppedClock) -> Cost:
         return (await store.read(ANALYST, ON)).levels[-1].spent
 
 
+@pytest.mark.slow
 async def test_a_service_whose_ledger_was_exchanged_refuses_and_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -106,6 +106,7 @@ def reference(rows: Sequence[Row], table: str, columns: Columns, delta_0: int) -
     return sorted(row for row in rows if tuple(row[place] for place in places) in counted[key(row)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 @pytest.mark.parametrize("delta_0", [1, 3, 1000])
 @pytest.mark.parametrize(
@@ -136,6 +137,7 @@ _INSTANTS = """
 """
 
 
+@pytest.mark.slow
 def test_no_zone_of_an_engine_decides_where_a_period_begins(tmp_path: Path) -> None:
     """Questions have Python's days: by others, a member of a bounded copy could have twice as many elements in one."""
     source, out, copy = (tmp_path / name for name in ("rows.parquet", "out.parquet", "copy"))
@@ -165,6 +167,7 @@ def test_no_zone_of_an_engine_decides_where_a_period_begins(tmp_path: Path) -> N
     assert sorted(held) == sorted(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instant", "zone"),
     [

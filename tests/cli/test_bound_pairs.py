@@ -64,6 +64,7 @@ def test_a_copy_has_each_pair_once_in_a_period_and_names_the_one_before(tmp_path
     assert sum(each.rows for each in manifest.periods) == made.pairs == len(reference(rows))
 
 
+@pytest.mark.slow
 def test_a_copy_that_grew_by_closed_periods_is_the_one_that_was_made_at_once(tmp_path: Path) -> None:
     """Whether each run sees the whole table or the new period alone; the files of older periods stay as they are."""
     rows = random_rows(1500, seed=2)
@@ -114,6 +115,7 @@ BAD: dict[str, tuple[list[Row], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "message"), BAD.values(), ids=BAD)
 def test_what_does_not_fit_the_copy_leaves_it_as_it_was(
     copy: Path, tmp_path: Path, rows: list[Row], message: str

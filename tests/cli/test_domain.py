@@ -105,6 +105,7 @@ def test_a_price_is_not_added_to_units_of_laplace_noise(
     assert [1, 1] == spent(ledger, "acme/ada", capsys)
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_not_there_leaves_the_file_before(folder: Path) -> None:
     """Nothing is shown that is not recorded."""
     (folder / "page.json").write_text("the domain before")
@@ -185,6 +186,7 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
     assert "integrity" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -138,6 +138,7 @@ def pairs_of(path: Path) -> set[tuple[str, str]]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("text", ["a", "a,b", "a;b\tc", "'a'", "#a", "\\", 'a"b', "", "x\r\ny,z", "| \t|"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

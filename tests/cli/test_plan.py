@@ -610,6 +610,7 @@ def test_a_known_domain_shows_all_that_are_asked_for_at_the_price_of_the_worst_c
     assert (6, 1.0) == (whole["expected"][0]["worst_case"], whole["expected"][0]["recall"])
 
 
+@pytest.mark.slow
 def test_a_known_domain_with_a_delta_is_counted_by_known_lap(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

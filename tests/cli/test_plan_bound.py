@@ -146,6 +146,7 @@ def test_two_looks_are_worth_what_they_are_with_the_hash(cofacts: BoundedCounts,
     assert worth.error == pytest.approx(error, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_sketch_is_worth_what_the_mechanisms_are(cofacts: BoundedCounts) -> None:
     """Normal noise and a threshold by it: one element and a tenth of the error apart at most, fixed seeds."""
     sketch, trials = Sketch(cofacts, QUESTION, 1), Trials(cofacts, QUESTION, Draws(1), 30)
@@ -240,6 +241,7 @@ def test_the_command_proposes_and_says_why(capsys: pytest.CaptureFixture[str]) -
     assert (names.share, names.max_names) == (Fraction(proposed["names_share"]), 75)
 
 
+@pytest.mark.slow
 def test_a_block_lets_the_service_choose(cofacts: BoundedCounts, capsys: pytest.CaptureFixture[str]) -> None:
     """What it expects is a little less than what is so; a policy with it gives a top 1 to UnkGumb, and a top 50 not."""
     proposed = reported(capsys, *OF_COFACTS, *QUICK, "--choose")["proposal"]
@@ -329,6 +331,7 @@ def test_a_single_unit_is_never_shared(capsys: pytest.CaptureFixture[str]) -> No
     assert [row["mechanism"] for row in found["trade_off"]] == ["one look", "UnkGumb"]
 
 
+@pytest.mark.slow
 def test_stated_members_are_as_heavy_as_stated() -> None:
     """Median, 90 %, 99 % and the largest, and as many members; ten times the members are ten times the counts."""
     few = counts_of_stated(Stated(20_000, 5000, (4, 30, 200, 1000), 1.0), 50, 75)

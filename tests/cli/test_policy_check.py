@@ -416,6 +416,7 @@ tables:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "most", "tau_and_pages"),
     [
@@ -475,6 +476,7 @@ def test_an_assumed_bound_of_contributions_is_counted(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [
@@ -581,6 +583,7 @@ def test_a_time_column_of_another_type_or_unit_is_told(
     assert "secret" not in reported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("time", "value"),
     [

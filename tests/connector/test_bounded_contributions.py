@@ -437,6 +437,7 @@ def assert_refused(services: EmbeddedServices, path: Path, expected: str, *, tab
     engine.close()
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_the_place_of_the_copy_is_refused_when_it_is_read(
     tables: dict[str, Path], tmp_path: Path
 ) -> None:

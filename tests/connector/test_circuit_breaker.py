@@ -134,6 +134,7 @@ async def test_a_slow_call_of_a_living_service_is_waited_for() -> None:
         await asking
 
 
+@pytest.mark.slow
 async def test_one_caller_tries_after_a_rest_and_an_answer_closes_the_circuit() -> None:
     """While it tries the others are refused; a trial that fails opens anew."""
     ledger = _Ledger()

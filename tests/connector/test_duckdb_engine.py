@@ -94,6 +94,7 @@ def test_an_answer_of_another_shape_is_incomplete(engine: DuckDBEngine, sql: str
         _run(engine, _query(sql))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize(
     ("kind", "type_"),

@@ -286,6 +286,7 @@ def test_a_new_period_is_used_once_the_manifest_names_it(tmp_path: Path) -> None
     engine.close()
 
 
+@pytest.mark.slow
 def test_timestamps_belong_to_the_periods_of_their_zone(tmp_path: Path) -> None:
     """Around midnight in Berlin, in summer and winter; one that some engine cannot hold is in no period."""
     chosen, hour = Random(8), datetime.timedelta(hours=1)
@@ -343,6 +344,7 @@ class Counting(DuckDBEngine):
         return super().run(query, data_version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_a_copy_holds_is_asked_once_by_all_who_come_at_the_same_time(
     tmp_path: Path, fails: bool

@@ -127,6 +127,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ENCODINGS)
 def test_every_question_sees_the_same_rows(tmp_path: Path, options: dict[str, object]) -> None:
     """Whatever bytes are in the texts and however they are stored: the rows that Python can read, and no others."""
@@ -245,6 +246,7 @@ def _words_of_the_statements(path: Path) -> list[str]:
     return sorted(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_spelled", [str.lower, str.upper])
 @pytest.mark.parametrize("kind", ["text", "number", "struct"])
 def test_columns_called_like_the_engines_own_names_change_nothing(

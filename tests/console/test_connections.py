@@ -6,6 +6,7 @@ import asyncio
 import socket
 
 import httpx
+import pytest
 import uvicorn
 
 from gris_console.process import OwnConsole, server_options
@@ -15,6 +16,7 @@ from tests.console.people import Visitors, until
 SILENT = 300
 
 
+@pytest.mark.slow
 async def test_connections_that_say_nothing_close_the_console_to_nobody() -> None:
     """Beside hundreds of them pages and probes are answered, and each is closed after the time for headers."""
     own = OwnConsole("127.0.0.1:0", Endpoint("localhost:1"), None)

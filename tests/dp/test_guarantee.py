@@ -131,6 +131,7 @@ async def solved(policy: str = DEFAULTS + TABLES, **fields: Any) -> dp_pb2.Solve
         return response
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [DEFAULTS + TABLES, "count_noise: gaussian\n" + DEFAULTS + TABLES])
 @pytest.mark.parametrize(
     "given",

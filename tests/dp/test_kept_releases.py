@@ -72,6 +72,7 @@ def views(by: str) -> list[question_pb2.Question]:
     return [question(by), question(by, omit_counts=True), *ks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ALL_COLUMNS)
 @pytest.mark.parametrize("confidence", [0.0, 0.8])
 async def test_what_is_shown_of_a_kept_release_is_what_a_new_one_shows(

@@ -81,6 +81,7 @@ def test_no_file_of_the_server_is_opened(tmp_path: Path) -> None:
     assert {"tables.t.prepared.manifest", "tables.t.columns.c.domain.published"} <= keys
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "a: &b 1\nc: *b", "tables: []", "[" * 50_000])
 def test_what_is_no_policy_is_a_fault_and_no_error(text: str) -> None:
     """Even if it is no YAML, or nested without end."""

@@ -141,6 +141,7 @@ async def test_what_cannot_be_is_refused_by_field(tmp_path: Path, fields: Any, n
     assert named == metadata["field"]
 
 
+@pytest.mark.slow
 async def test_a_thousand_statements_of_awkward_numbers_are_added_up_in_time(tmp_path: Path) -> None:
     """Denominators without a common factor must not make sums of a million digits."""
     awkward = [

@@ -121,6 +121,7 @@ def problem_of(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join(fields["problem"] for _, fields in events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [

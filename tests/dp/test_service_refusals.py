@@ -144,6 +144,7 @@ async def test_a_refusal_reaches_a_client_that_is_still_sending(dp: Any) -> None
         assert (grpc.StatusCode.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC") == refused[:2]
 
 
+@pytest.mark.slow
 async def test_a_client_that_only_waits_is_refused_all_the_same(dp: Any) -> None:
     """A stream that is neither ended nor continued is answered after a moment."""
     call = dp.AddNoise(timeout=20)

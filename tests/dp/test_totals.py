@@ -93,6 +93,7 @@ def drawn(
     return release(plan, histogram(summed=summed), KEY, confidence=confidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("known", "k"), [(False, None), (False, 2), (True, 3)])
 def test_intervals_of_totals_and_of_what_is_left_cover(known: bool, k: int | None) -> None:
     """Given which elements are shown; 300 releases miss more than a third of the time once in 10^7 runs."""

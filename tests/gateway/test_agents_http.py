@@ -116,6 +116,7 @@ async def test_numbers_that_json_does_not_have_are_no_numbers(
         assert '\\"field\\":\\"k\\"' in answer.text, (number, answer.text)
 
 
+@pytest.mark.slow
 async def test_a_connection_that_sends_no_whole_request_is_closed() -> None:
     """One that sends nothing, half a header, or half a second request: after the time for a handshake, and no other."""
     limits = replace(DEFAULT_LIMITS, handshake_seconds=0.5, grace_seconds=1)

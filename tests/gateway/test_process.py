@@ -76,6 +76,7 @@ def with_limit(key: str, value: str) -> Callable[[str], str]:
     return lambda text: f"{text[: text.index('limits:')]}limits: {{{key}: {value}}}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -151,6 +152,7 @@ def test_a_wrong_configuration_is_named_in_one_line(
     assert 1 == said.count("\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pinot", "code", "complaint"),
     [

@@ -96,6 +96,7 @@ def begun(line: RawLine, metadata: list[tuple[str, str]], text: str, *, withheld
     return stream
 
 
+@pytest.mark.slow
 async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_path: Path) -> None:
     """Each once, as cancelled, whether it takes back its call or its line is gone."""
     registry = CollectorRegistry()

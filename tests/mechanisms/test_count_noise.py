@@ -24,6 +24,7 @@ def test_gaussian_counts_cost_their_units_of_zcdp(promise: GaussianPromise) -> N
     assert promise.worst_rho() <= promise.rho * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_laplace_counts_cost_no_more_zcdp() -> None:
     """The other law at the same price."""
     for histograms in (SMALL, far_above(1)):
@@ -82,6 +83,7 @@ def test_the_law_of_counts_does_not_touch_the_selection() -> None:
     assert chosen[0] == pytest.approx(chosen[1], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [Fraction(1, 3), Fraction(1, 20), Fraction(1, 10**6)])
 @pytest.mark.parametrize(
     "variance", [Fraction(1, 9), Fraction(1), Fraction(4, 9), Fraction(1600, 9), Fraction(10**6)]

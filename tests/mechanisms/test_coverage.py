@@ -99,6 +99,7 @@ def worst_coverage(
     return min(coverages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(3, 3), (4, 2), (7, 0), (0, 0)])
 @pytest.mark.parametrize("shown", [1, 2])
 def test_known_lap_covers_cut_or_whole(counts: Counts, shown: int) -> None:

@@ -57,6 +57,7 @@ def worst_delta(
     return max(hockey_stick(laws[first], laws[second], epsilon) for first, second in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon_per", "delta_l0", "tau", "largest"), [(3, 1, 1, 2), (3, 2, 1, 2), (6, 1, 2, 3)]
 )

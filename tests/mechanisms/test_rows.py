@@ -110,6 +110,7 @@ def rotated_rows(size: int) -> NDArray[np.int64]:
     return np.roll(np.arange(size), -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_order", [reversed_rows, rotated_rows])
 @pytest.mark.parametrize("counts", [[2, 0, 1], [1, 1, 1], [3, 2, 0]])
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def words_read(mechanism: Mechanism, counts: NDArray[np.int64], seed: int) -> Co
     return stream.read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*KNOWN, *UNKNOWN], ids=str)
 def test_all_histograms_of_one_size_read_as_many_words(mechanism: Mechanism) -> None:
     """Of every sub-stream, for every shape and 20 seeds; keys in doubt would show by chance once in 10^8 runs."""

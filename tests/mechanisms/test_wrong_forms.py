@@ -139,6 +139,7 @@ def mass_of_zeros(mechanism: UnkLap | UnkGumb, counts: Counts) -> float:
     return math.fsum(mass for outcome, mass in law.mass.items() if zeros & set(outcome.elements))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(0, 2, 0), (0, 0, 0), (1, 0, 0)])
 def test_rows_of_zero_never_come_out_unless_the_mask_is_dropped(
     monkeypatch: pytest.MonkeyPatch, counts: Counts

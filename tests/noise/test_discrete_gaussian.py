@@ -50,6 +50,7 @@ def test_a_sample_fits_the_closed_form(variance: Fraction) -> None:
     assert p_value_against(variance, draws(variance, SIZE)) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", VARIANCES)
 @pytest.mark.parametrize("factor", [Fraction(100, 169), Fraction(169, 100)])
 def test_the_same_test_rejects_a_scale_that_is_30_percent_off(variance: Fraction, factor: Fraction) -> None:

@@ -85,6 +85,7 @@ def test_a_gaussian_tail_is_the_sum_of_the_masses(n: int) -> None:
     assert close(gaussian_tail(variance, n), sum(gaussian_mass(variance, z) for z in range(n, 900)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [-40, 1, 20, 33, 34, 60, 200, 900, 1500])
 def test_a_tail_by_the_euler_maclaurin_formula_encloses_the_sum(n: int) -> None:
     """Just above v = 1024 the sum over 3000 masses at 400 bits lies within the enclosure, which has 45 digits."""

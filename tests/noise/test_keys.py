@@ -63,6 +63,7 @@ def test_numbers_with_128_equal_bits_promise_nothing(end: int) -> None:
     assert np.isinf(standard_gumbel(uniforms, 0, np.array([end], dtype=np.uint64))[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [Fraction(3, 20), Fraction(1, 10**12), Fraction(997, 3), Fraction(10**12)])
 @pytest.mark.parametrize("last_odds", [Fraction(1), Fraction(10**300 - 7, 3), Fraction(5, 10**300 + 1)])
 @pytest.mark.parametrize("with_divisors", [True, False])

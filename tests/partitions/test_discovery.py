@@ -44,6 +44,7 @@ def noise(asked: Parameters, seed: bytes, count: int = COUNT) -> KeyedElementNoi
     return KeyedElementNoise(seed, asked, element_keys(map(str, range(count))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", list(Method), ids=str)
 def test_a_seed_gives_one_domain_and_another_seed_another(method: Method) -> None:
     """The run is a function of pairs, parameters and seed."""

@@ -55,6 +55,7 @@ def excess(parameters: Parameters, element_count: int = 2, most_members: int = 3
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", CASES, ids=str)
 def test_all_neighbours_are_as_close_as_promised(parameters: Parameters) -> None:
     """At every epsilon the hockey-stick divergence of the exact laws is at most that of corollary 9."""

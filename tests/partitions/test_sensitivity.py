@@ -59,6 +59,7 @@ def first_round(method: Method, grids: Grids, enough: float) -> Round:
     return replace(turn, enough=int(enough * turn.grid.units))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [m for m in Method if m not in (Method.SIPS, Method.MAD2R)], ids=str)
 @settings(max_examples=examples(40), deadline=None)
 @given(scene=scenes(), grids=st.sampled_from([FINE, COARSE]), enough=st.floats(1, 4, exclude_min=True))

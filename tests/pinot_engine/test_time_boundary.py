@@ -95,6 +95,7 @@ ONLY_OFFLINE = {"numSegmentsQueried": 1, "numConsumingSegmentsQueried": 0, "tota
 ONLY_STREAM = {"numSegmentsQueried": 3, "numConsumingSegmentsQueried": 2, "totalDocs": 21}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stream", "covers", "is_whole"),
     [

@@ -76,6 +76,7 @@ def test_a_version_that_takes_long_is_asked_for_seldom(
     assert pinot.paths.count(METADATA) <= 5
 
 
+@pytest.mark.slow
 def test_a_table_that_changes_again_is_not_waited_for_in_its_old_state(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:

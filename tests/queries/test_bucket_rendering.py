@@ -65,6 +65,7 @@ def instants(start: datetime.datetime, end: datetime.datetime, zone: str) -> Ite
         yield from (edge - MICROSECOND, edge, edge + MICROSECOND, edge - datetime.timedelta(seconds=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("zone", "start", "end"), RANGES)
 def test_every_time_is_in_the_bucket_of_the_calendar(kind: str, zone: str, start: str, end: str) -> None:
@@ -101,6 +102,7 @@ def test_a_zone_that_is_dropped_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("zone", "start", "end"), [*RANGES, ("America/St_Johns", "2006-10-20", "2006-11-10")]
 )
@@ -187,6 +189,7 @@ def test_no_condition_has_a_function_of_times(kind: str, dialect: str) -> None:
     assert not any(word in condition.lower() for word in ("trunc", "make_", "micros", "epoch"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "zone", ["Europe/Berlin", "Europe/Amsterdam", "America/Sao_Paulo", "Pacific/Apia", "UTC"]
 )

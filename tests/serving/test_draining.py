@@ -43,6 +43,7 @@ def draining(server: grpc.aio.Server, health: Health, seconds: float) -> asyncio
     return asyncio.create_task(ending)
 
 
+@pytest.mark.slow
 async def test_a_server_that_drains_says_so_and_serves_whoever_comes() -> None:
     """NOT_SERVING at once; old and new connections are served until the drain is over, and none after it."""
     async with ending_server(1.0) as (address, server, health):

@@ -33,6 +33,7 @@ async def closed_after(options: tuple[tuple[str, int], ...]) -> float:
         await server.stop(None)
 
 
+@pytest.mark.slow
 async def test_an_idle_connection_is_closed_in_time() -> None:
     """By default gRPC leaves it open for two minutes."""
     assert 0.5 < await closed_after(handshake_options(1.0)) < 5

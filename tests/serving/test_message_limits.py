@@ -189,6 +189,7 @@ async def test_a_request_that_a_stranger_never_finishes_is_refused_at_once(
     assert str(grpc.StatusCode.UNAUTHENTICATED.value[0]) == await asyncio.to_thread(attack)
 
 
+@pytest.mark.slow
 async def test_few_strangers_at_a_time_may_send_a_request_of_health(tmp_path: Path) -> None:
     """Of 60 requests without their last byte, the oldest are refused by name; a whole one is answered."""
     (tmp_path / "access.yaml").write_text("certificates: {'dns:reader.example.org': [read]}")

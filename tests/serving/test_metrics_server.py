@@ -57,6 +57,7 @@ def test_idle_connections_take_few_threads_and_keep_nobody_out(address: tuple[st
         assert threading.active_count() - before <= 2 * MOST_CONNECTIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\n", b"GET /" + b"x" * 1000])
 def test_a_connection_that_never_asks_is_closed(registry: CollectorRegistry, sent: bytes) -> None:
     """Also one that sends a byte now and then, which no time-out of a single read would end."""

@@ -34,6 +34,7 @@ def found_in(bug: str, first: int = 1) -> tuple[int, str]:
     pytest.fail(f"no seed up to {SEEDS} has found the bug")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", long_but(lambda seed: seed in SHORT, range(1, 41)))
 def test_no_account_is_overspent_and_no_charge_is_lost(seed: int) -> None:
     """Cuts, crashes, pauses, lost and repeated messages: every charge is reported once, and every lease comes back."""
@@ -42,6 +43,7 @@ def test_no_account_is_overspent_and_no_charge_is_lost(seed: int) -> None:
     assert witness.leases
 
 
+@pytest.mark.slow
 def test_a_history_is_the_same_again() -> None:
     """A seed that has failed can be looked at."""
     journals = []

@@ -52,6 +52,7 @@ LONGEST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LONGEST.values(), ids=LONGEST.keys())
 def test_the_longest_texts_are_work_in_proportion_to_their_length(text: str) -> None:
     """Nobody keeps the service busy with a text; counted in calls of functions, which no machine changes."""

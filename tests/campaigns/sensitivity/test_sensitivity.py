@@ -42,7 +42,16 @@ def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path)
 
 def unseen(totals: Totals) -> list[str]:
     """Return what too few worlds have shown: those that show nothing would prove nothing."""
-    seen = ("partly_known", "in_time", "totals", "second_looks", "shifts", "sharpenings", "at_delta", "at_tau")
+    seen = (
+        "partly_known",
+        "in_time",
+        "totals",
+        "second_looks",
+        "shifts",
+        "sharpenings",
+        "at_delta",
+        "at_tau",
+    )
     mechanisms = {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb", "BoundGauss"} - set(totals.mechanisms)
     return [
         *sorted(mechanisms),
@@ -217,6 +226,7 @@ def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     assert any("and 9/640 is charged" in each for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", Measure)
 def test_a_total_that_counts_other_members_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: Measure

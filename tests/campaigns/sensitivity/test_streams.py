@@ -44,6 +44,7 @@ def test_one_member_decides_no_more_than_its_own_counts() -> None:
     assert {"plain", "with keys", "hybrid"} == set(totals.answered)
 
 
+@pytest.mark.slow
 def test_the_worlds_are_answered(pinot: FakePinot) -> None:
     """Worlds of each kind that is promised well are; worlds that are all refused would prove nothing."""
     rows = tuple(Sent(f"m{i % 3}", "abc"[i % 3], -1 - i % 4, i % 2) for i in range(12))

@@ -100,6 +100,7 @@ def test_names_counts_and_sums_together_are_within_their_price(asked: SumsOfName
     assert is_kept(asked)
 
 
+@pytest.mark.slow
 def test_sums_of_members_who_are_not_bounded_within_the_names_break_their_promise() -> None:
     """A member then adds to B of a name in which it does not count."""
     asked = promise(1, 2)

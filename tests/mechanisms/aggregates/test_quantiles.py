@@ -100,6 +100,7 @@ def bounded_range(first: Law[Cells], second: Law[Cells]) -> float:
     return max(ratios) - min(ratios)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", WANTED, ids=str)
 def test_one_choice_is_bounded_range(wanted: Wanted) -> None:
     """Over all data sets of up to 5 members in 4 cells; without a delta."""
@@ -266,6 +267,7 @@ def test_scores_of_extremes_leave_members_to_spare(spare: int) -> None:
             assert largest.max() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", WANTED, ids=str)
 @pytest.mark.parametrize("alpha", [Fraction(1, 3), Fraction(1, 20)])
 def test_a_single_choice_is_within_its_rank_error(wanted: Wanted, alpha: Fraction) -> None:

@@ -38,6 +38,7 @@ def test_all_groups_read_as_many_words(min_count: int | None) -> None:
         assert sum(reads[0].values()) >= 2 * ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("min_count", [None, 1])
 @pytest.mark.parametrize("epsilon", ["0.15", "0.01", "0.0003"])
 def test_the_work_of_an_average_depends_neither_on_its_noise_nor_on_how_much_there_is(
