@@ -50,6 +50,7 @@ def test_an_element_of_the_needed_count_is_found_as_often_by_unk_gumb(
     assert found_in(mechanism, 7 + above, 7) == pytest.approx(expected, abs=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta_l0", [1, 2])
 @pytest.mark.parametrize("probability", [HALF, MOSTLY])
 def test_an_element_of_the_needed_count_is_found_as_often_by_unk_lap(

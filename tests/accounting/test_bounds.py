@@ -39,6 +39,7 @@ def test_the_drift_is_at_most_an_eighth_of_the_square(epsilon_per: Fraction) -> 
     assert ratio >= 1 - float(epsilon_per) ** 2 / 72 - 1e-9
 
 
+@pytest.mark.slow
 @given(EPSILONS, st.integers(1, 10**6), st.fractions(Fraction(1, 10**20), Fraction(9, 10)))
 @settings(deadline=None, derandomize=True)
 def test_the_newer_bound_is_never_larger_than_lemma_4_4_without_adding_up(
@@ -51,6 +52,7 @@ def test_the_newer_bound_is_never_larger_than_lemma_4_4_without_adding_up(
     assert newer <= older * (1 + 1e-9) or math.isclose(adding, older)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(EPSILONS, st.integers(0, 10)), max_size=4), st.sampled_from(["1e-2", "1e-6", "1e-12"])
 )

@@ -117,6 +117,7 @@ def test_two_calls_keep_twice_delta_at_every_epsilon(
     assert found <= 2 * DELTA + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), COMPOSITIONS)
 def test_two_calls_keep_twice_delta_by_adding_up(
     first: Callable[[], Calls], second: Callable[[], Calls]

@@ -38,6 +38,7 @@ def response(loss: float, e: float) -> tuple[float, float]:
     return first, first * math.exp(-loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "expected"), [(100, 2.246), (1000, 8.301)])
 def test_the_known_optima_of_fixed_batches_come_out(count: int, expected: float) -> None:
     """At e = 0.1 and delta 1e-6."""

@@ -149,6 +149,7 @@ def test_a_step_that_goes_too_far_is_taken_back() -> None:
     assert max(tried) > 2 * begin >= found > 2 * begin * Fraction("0.9999")
 
 
+@pytest.mark.slow
 def test_an_epsilon_per_with_a_table_is_taken_if_it_fits() -> None:
     """Only if it is larger than what the other bounds allow, and within the target."""
     target = Target(Fraction(2), Fraction("1e-6"))

@@ -99,6 +99,7 @@ def test_no_other_alpha_is_better(rho: Fraction, delta: Fraction) -> None:
             assert found.value <= max(0, (over + 1) * mp.mpf(rho) + log_rest / over) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @given(RHOS, DELTAS)
 @settings(deadline=None, derandomize=True)
 def test_the_two_directions_are_inverse(rho: Fraction, delta: Fraction) -> None:

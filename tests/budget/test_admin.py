@@ -373,6 +373,7 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
     await client.aclose()
 
 
+@pytest.mark.slow
 async def test_a_ledger_is_verified_while_it_is_charged(any_store: Store) -> None:
     """A verification between charges, with new levels all the time, finds nothing wrong."""
 

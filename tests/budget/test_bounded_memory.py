@@ -97,6 +97,7 @@ def drawn_anew(asked: Asked[Request]) -> Asked[Request]:
     return asked.but(reservation_id=f"again-{asked.request.reservation_id}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", FREE)
 async def test_what_takes_no_budget_is_forgotten_an_hour_after_it_has_ended(
     any_store: Store, clock: SteppedClock, act: Callable[[str], Iterator[Asked[Request]]]

@@ -117,6 +117,7 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
     assert named.limits_of(account("acme", name, "dev"), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "named"),
     [

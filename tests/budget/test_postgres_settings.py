@@ -323,6 +323,7 @@ def certificate_for(folder: Path, address: str) -> Path:
     return public
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [

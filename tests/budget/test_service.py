@@ -245,6 +245,7 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         assert (error.code, error.info.reason) == (grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("message", "field"),
     [

@@ -155,6 +155,7 @@ async def test_the_file_of_an_exchanged_ledger_is_left_alone(tmp_path: Path, clo
     assert wal(path).read_text() == "of the other ledger"
 
 
+@pytest.mark.slow
 async def test_a_ledger_behind_a_link_that_is_left_alone_is_served(
     tmp_path: Path, clock: SteppedClock
 ) -> None:

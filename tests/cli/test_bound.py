@@ -218,6 +218,7 @@ def _first_day(at: Any, zone: str, calendar: str) -> str:
     return str(day.replace(day=1) if calendar == "month" else day)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
@@ -306,6 +307,7 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
     assert made.rows_without_values == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns", [Columns("who", ("what",)), Columns("who", ("what", "where"), "month")], ids=str
 )
@@ -345,6 +347,7 @@ GOOD = b"who,what\nada,x\n"
 WHAT = Columns("who", ("what",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

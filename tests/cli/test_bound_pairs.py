@@ -209,6 +209,7 @@ CHANGED: list[Row] = [
 ]
 
 
+@pytest.mark.slow
 def test_members_whose_attribute_changed_may_keep_the_first_one(tmp_path: Path) -> None:
     """Each then has one row in an element and period, however many runs there were; the copy stays of that kind."""
     whole = write(tmp_path / "visits.parquet", CHANGED)
@@ -233,6 +234,7 @@ def test_members_whose_attribute_changed_may_keep_the_first_one(tmp_path: Path) 
     )
 
 
+@pytest.mark.slow
 def test_older_periods_need_not_be_read(tmp_path: Path) -> None:
     """The copy is the same; what came late to them is not looked for, and what they lack is no fault.
 
@@ -317,6 +319,7 @@ def test_a_bounded_copy_is_no_table_to_copy(tmp_path: Path, capsys: pytest.Captu
         assert not (tmp_path / "copy" / "manifest.json").exists()
 
 
+@pytest.mark.slow
 def test_nanoseconds_are_of_the_day_that_questions_see_them_in(tmp_path: Path) -> None:
     """A cast would round the last ones of a month up into the next one, which no question does."""
     midnight = int(datetime.datetime(2024, 2, 1, tzinfo=datetime.UTC).timestamp()) * 10**9

@@ -219,6 +219,7 @@ def test_wrong_flags_are_told_by_name(
     assert not (folder / "page.json").exists()
 
 
+@pytest.mark.slow
 def test_days_are_published_as_days(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The type in the file is the column's."""
     assert 0 == publish(folder, "--unrecorded", column="day")

@@ -207,6 +207,7 @@ def test_the_most_frequent_element_comes_first_where_asked(tmp_path: Path) -> No
         assert 1 == as_lists(pairs)[1][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -316,6 +316,7 @@ def test_the_same_seed_gives_the_same_plan(tmp_path: Path, capsys: pytest.Captur
     assert b"<svg" in found[0][1]
 
 
+@pytest.mark.slow
 def test_bounds_that_are_given_are_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever they are, and it is not said that they were rounded."""
     found = reported(capsys, *OF_COFACTS, *QUICK, "--bound", "7", "--bound", "100000")
@@ -354,6 +355,7 @@ def test_popularity_falls_by_the_power_that_is_stated() -> None:
     assert flat.counts[0] == pytest.approx(flat.counts[-1], rel=0.1)
 
 
+@pytest.mark.slow
 def test_members_who_hold_nearly_everything_need_a_bound_of_all_names() -> None:
     """As with words: Delta_2 is then about M, and not what is right for members with few elements."""
     question = Question(CURRENCY, 20, 1, 1000)

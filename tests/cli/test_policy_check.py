@@ -243,6 +243,7 @@ def test_data_of_another_shape_than_the_policys_are_refused(
     assert "expected a column app in the data of visits; it lists" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "misspelt", "expected"),
     [
@@ -572,6 +573,7 @@ def _check_time(written: Path, time: str, value: str) -> int:
     return main(["policy", "check", str(written), "--data", f"visits={path}"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("time", "value", "expected"), TIMES.values(), ids=TIMES)
 def test_a_time_column_of_another_type_or_unit_is_told(
     written: Path, capsys: pytest.CaptureFixture[str], *, time: str, value: str, expected: str
@@ -603,6 +605,7 @@ def test_timestamps_as_they_are_declared_are_sound(
     assert "visits: 1 row" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

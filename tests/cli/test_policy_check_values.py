@@ -91,6 +91,7 @@ def test_the_owner_is_told_what_bounds_change(tmp_path: Path, capsys: pytest.Cap
     assert "2 of 3 member totals by shop (66.7 %)" in text
 
 
+@pytest.mark.slow
 def test_a_table_that_is_larger_than_stated_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

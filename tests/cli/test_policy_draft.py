@@ -85,6 +85,7 @@ def test_a_draft_is_the_same_whatever_the_rows_hold(
     assert "secret" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "flags", "expected"),
     [

@@ -100,6 +100,7 @@ def test_a_bound_is_recorded_and_counts_for_everyone(
     assert not (folder / "paid.json").exists()
 
 
+@pytest.mark.slow
 def test_each_publication_has_noise_of_its_own(folder: Path) -> None:
     """A refresh is another release, whose key nobody keeps: the same data give other cells."""
     (folder / "policy.yaml").write_text(POLICY.replace("epsilon_per: 2", "epsilon_per: 0.01"))

@@ -47,6 +47,7 @@ def test_what_a_file_states_is_read(tmp_path: Path, copy: CopyStatement) -> None
     assert read_bounded_copy(write(tmp_path / "a [1]*.parquet", copy.to_json())) == copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
@@ -79,6 +80,7 @@ def test_another_statement_is_refused(tmp_path: Path, stated: str | None, messag
 SPARK = "org.apache.spark.sql.parquet.row.metadata"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [

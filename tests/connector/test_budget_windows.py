@@ -37,6 +37,7 @@ def windows(rule: WindowRule, start: Microseconds, end: Microseconds) -> int:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "own"), list(itertools.product(CALENDAR, CALENDAR)))
 def test_no_window_that_meets_the_accounts_is_left_out(shared: WindowRule, own: WindowRule) -> None:
     """On each day of half a year, with the changes of the clocks in four zones."""

@@ -107,6 +107,7 @@ async def until(condition: Callable[[Sequence[Level]], bool], calls: BudgetServi
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["127.0.0.1:{}", "ipv4:127.0.0.1:{},127.0.0.1:{}"])
 async def test_a_dead_port_is_noticed_quickly(target: str) -> None:
     """Replicas too, though calls to them wait for one; and the next caller is refused at once."""

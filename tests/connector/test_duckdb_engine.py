@@ -117,6 +117,7 @@ def test_a_column_of_another_type_is_refused_whatever_its_rows(
         _run(engine, _query(sql, columns=(ExpectedColumn("element", kind),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "UINTEGER"])
 def test_integers_of_at_most_64_signed_bits_are_integers(engine: DuckDBEngine, type_: str) -> None:
     """Each of them fits whatever row comes."""
@@ -173,6 +174,7 @@ def test_a_database_file_is_read_anew_when_it_is_replaced(tmp_path: Path) -> Non
     engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collated", ["member_id", "element", "app"])
 def test_a_column_with_a_collation_is_refused_by_name(tmp_path: Path, collated: str) -> None:
     """`x` and `X` would be one element, spelled as the first row spells it; and so in a filter, or of members."""
@@ -249,6 +251,7 @@ def test_the_file_that_is_named_is_the_one_that_is_read(tmp_path: Path, name: st
     engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("held", "declared", "where"),
     [

@@ -216,6 +216,7 @@ def an_older_manifest(folder: Path) -> Path:
     return folder / "before" / "manifest.json"
 
 
+@pytest.mark.slow
 def test_parts_of_two_builds_would_count_a_member_twice(tmp_path: Path) -> None:
     """What is refused is no formality: each period has as many rows as it should, and the count is wrong."""
     mixed(tmp_path, random_rows(300, seed=5))
@@ -262,6 +263,7 @@ def test_another_copy_than_the_manifests_answers_nothing(
             assert client.histogram("visits", "what", time_range=(START, datetime.date(2024, 6, 1))).rows
 
 
+@pytest.mark.slow
 def test_a_new_period_is_used_once_the_manifest_names_it(tmp_path: Path) -> None:
     """What counted before is the same release as before."""
     source, folder = write(tmp_path / "visits.parquet", random_rows(2000, seed=5)), tmp_path / "growing"

@@ -268,6 +268,7 @@ def test_columns_called_like_the_engines_own_names_change_nothing(
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "unseen"), [(b"b", 0), (NOT_UTF8, 1)])
 @pytest.mark.parametrize("table", ["longer", "shorter", "odd_rows", "odd_stretches", "unreadable", "rows"])
 def test_a_table_called_like_the_engines_own_is_asked_and_counted(
@@ -301,6 +302,7 @@ def _write_breakable(path: Path, said: bytes, last: bytes) -> None:
     state_type(path, "extra", said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BREAKABLE)
 def test_a_column_that_one_row_can_break_is_not_read_unless_it_is_named(tmp_path: Path, case: str) -> None:
     """Not even to look for texts that are no UTF-8: no question that names other columns depends on it."""
@@ -316,6 +318,7 @@ def test_a_column_that_one_row_can_break_is_not_read_unless_it_is_named(tmp_path
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", [None, ColumnType.STRING])
 @pytest.mark.parametrize("case", BREAKABLE)
 def test_a_question_that_names_a_column_that_one_row_can_break_is_refused_whatever_the_rows(
@@ -336,6 +339,7 @@ def test_a_question_that_names_a_column_that_one_row_can_break_is_refused_whatev
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["VARCHAR[]", "JSON[]", "STRUCT(a VARCHAR)", "JSON", "DECIMAL(4,2)[2]"])
 def test_a_list_or_struct_or_json_is_no_member(tmp_path: Path, type_: str) -> None:
     """A list of a type that members can have is none itself."""
@@ -399,6 +403,7 @@ def _in_2026(engine: DuckDBEngine) -> list[int]:
     return engine.run(query, engine.data_version("visits")).counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_statistics", [False, True])
 @pytest.mark.parametrize("last", ENDS)
 def test_timestamps_in_milliseconds_are_not_read_whatever_the_rows(
@@ -414,6 +419,7 @@ def test_timestamps_in_milliseconds_are_not_read_whatever_the_rows(
     engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["us", "ns"])
 @pytest.mark.parametrize("last", ENDS)
 def test_no_timestamp_in_a_finer_unit_fails_a_question(tmp_path: Path, unit: str, last: int) -> None:

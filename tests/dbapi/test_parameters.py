@@ -94,6 +94,7 @@ def test_a_text_arrives_as_it_is(text: str) -> None:
     assert (In("cohort", (text,)),) == read("cohort = %(p)s", p=text)
 
 
+@pytest.mark.slow
 @given(_Texts, _Texts)
 def test_any_two_texts_arrive_as_they_are(first: str, second: str) -> None:
     """One beside the other, neither changes where the other ends."""

@@ -112,6 +112,7 @@ def test_secrets_are_read_from_files_that_nobody_else_can_read() -> None:
         assert all(secret["defaultMode"] == 0o440 for secret in secrets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "grace"),
     [("dp-service", DP_GRACE), ("budget-service", BUDGET_GRACE), ("gateway", DEFAULT_LIMITS.grace_seconds)],

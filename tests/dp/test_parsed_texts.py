@@ -49,6 +49,7 @@ def test_another_policy_reads_a_text_anew() -> None:
     assert texts.question(SQL.format(5), before).dimensions == ("article",)
 
 
+@pytest.mark.slow
 def test_the_oldest_texts_are_forgotten_and_refusals_are_not_kept() -> None:
     """Texts that strangers send take bounded memory."""
     texts, policy = ParsedTexts(), policy_of("reading")

@@ -341,6 +341,7 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     assert ("a", "b") == watched.served.content.policy.table("engagement").column("article").domain
 
 
+@pytest.mark.slow
 def test_another_manifest_is_another_policy(tmp_path: Path) -> None:
     """It is taken once it has settled; one that is not of the table leaves the policy as it was."""
     path, manifest = tmp_path / "policy.yaml", tmp_path / "copy" / "manifest.json"

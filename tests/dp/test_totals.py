@@ -136,6 +136,7 @@ def test_totals_have_noise_of_their_own_of_the_variance_that_is_stated() -> None
     assert abs(float(np.corrcoef(of_totals, of_rows)[0, 1])) < 0.3
 
 
+@pytest.mark.slow
 def test_totals_are_of_what_a_shown_element_names() -> None:
     """Over an unknown domain no other one is returned, whole or not; over a known one all are."""
     for number in range(40):

@@ -333,6 +333,7 @@ async def test_the_ticket_of_an_end_between_the_looks_names_no_release() -> None
         assert not (await translated(dp, question("score"))).HasField("unfinished")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("character", ["'", "$", "\\", "\N{GRINNING FACE}", "\x01"])
 async def test_the_second_look_at_the_longest_names_fits_into_a_message(character: str) -> None:
     """Whatever they are and for all engines; the plan goes back with the rows."""

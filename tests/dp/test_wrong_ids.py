@@ -167,6 +167,7 @@ def specification_without_tau(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(translation, "release_specification", forgetful)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "wrong_form"),
     [

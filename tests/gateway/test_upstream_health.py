@@ -166,6 +166,7 @@ async def filled(history: History, account: tuple[str, ...], count: int, *, payl
         await history.add(account, release(k, payload=payload))
 
 
+@pytest.mark.slow
 async def test_the_file_stops_growing() -> None:
     """An account that fills it alone loses its oldest results once it has reached its size."""
     history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())

@@ -58,6 +58,7 @@ def test_the_promises_are_no_empty_ones() -> None:
     assert all(promise.mechanism.guarantee().delta <= 0.0501 for promise in PROMISES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_limit_dom_keeps_its_promise_at_the_price_of_each_outcome(k: int) -> None:
     """Pay what you get: j elements and bottom are j + 1 choices, k without bottom."""
@@ -95,6 +96,7 @@ def test_one_shot_gumbel_is_peeling(k: int) -> None:
     assert all(same_law(peeled[counts], one_shot[counts]) for counts in histograms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2])
 def test_unk_gumb_is_algorithm_6(k: int) -> None:
     """Without counts it is the strict LimitDom at an index that was chosen for a low threshold."""
@@ -270,6 +272,7 @@ def one_shot_law(mechanism: OneShotLaplace, counts: tuple[int, int]) -> float:
     return float(mass[reach >= counts[1] - counts[0]].sum())
 
 
+@pytest.mark.slow
 def test_one_shot_laplace_keeps_its_promise_on_two_elements() -> None:
     """The published theorem is on the continuous law; the discrete one keeps it, at every difference of counts."""
     epsilon, delta = ONE_SHOT.guarantee().epsilon, ONE_SHOT.guarantee().delta

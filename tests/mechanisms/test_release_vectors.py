@@ -58,6 +58,7 @@ def mechanism_of(name: str, p: page.Parameters) -> Mechanism:
     return known[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "vector", RELEASES, ids=lambda vector: f"{vector['mechanism']}-{vector['parameters']['count_noise']}"
 )

@@ -98,6 +98,7 @@ def test_all_histograms_of_one_size_are_asked_the_same_of_noise(mechanism: Mecha
     assert all(each == asked[0] for each in asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", UNKNOWN, ids=str)
 def test_missing_rows_read_as_many_words_as_those_that_are_there(mechanism: Mechanism) -> None:
     """How many elements of an unknown domain exist is no secret of the mechanism's, but not time's to tell either."""

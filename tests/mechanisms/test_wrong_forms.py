@@ -119,6 +119,7 @@ def test_reserving_two_k_would_overspend() -> None:
     assert mechanism.worst_case_cost() == Cost(information=11, calls=1)
 
 
+@pytest.mark.slow
 def test_breaking_ties_by_true_rank_is_not_private(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal noisy counts in the order of the true counts reveal that order, however small epsilon is."""
     mechanism = KnownLap(Currency(Fraction(1), Fraction(1, 20)), delta_l0=1, tau=1)

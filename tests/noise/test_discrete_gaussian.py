@@ -44,6 +44,7 @@ def p_value_against(variance: Fraction, sample: NDArray[np.int64]) -> float:
     return chi_squared_p_value(cells.tolist(), masses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_a_sample_fits_the_closed_form(variance: Fraction) -> None:
     """100 000 draws pass chi-squared at level 1e-6; the seed is fixed, so the test never flickers."""
@@ -128,6 +129,7 @@ def test_noise_has_mean_0_and_the_stated_variance(variance: Fraction) -> None:
     assert abs(sample.var() / float(variance) - 1) < 5 * math.sqrt(2 / SIZE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 7, 999, 1000, 1024])
 @pytest.mark.parametrize("variance", [Fraction(1600, 9), Fraction(10**8)])
 def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(

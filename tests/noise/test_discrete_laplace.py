@@ -115,6 +115,7 @@ def test_no_draws_are_an_empty_array() -> None:
     assert draws(ONE, 0).shape == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 7, 999, 1024])
 @pytest.mark.parametrize("scale", [ONE, Fraction(10**6)])
 def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(

@@ -38,6 +38,7 @@ def test_the_tail_is_the_sum_of_the_masses(n: int) -> None:
     assert close(laplace_tail(HALF, n), sum(laplace_mass(HALF, z) for z in range(n, REACH)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [-4, 0, 1, 9])
 def test_the_mass_of_a_difference_is_the_convolution(n: int) -> None:
     """Pr[Z1 - Z2 = n] agrees with the sum over all pairs."""
@@ -45,6 +46,7 @@ def test_the_mass_of_a_difference_is_the_convolution(n: int) -> None:
     assert close(laplace_difference_mass(HALF, n), pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [-5, 0, 1, 2, 40])
 def test_the_tail_of_a_difference_is_the_sum_of_its_masses(n: int) -> None:
     """The closed form of Pr[Z1 - Z2 >= n] agrees with summation on both sides of zero."""
@@ -70,6 +72,7 @@ def test_a_search_may_end_at_zero() -> None:
     assert smallest_with_tail_at_most(lambda n: laplace_tail(HALF, n), exact_bound(Fraction(1))) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variance", [Fraction(1, 10**6), Fraction(1, 7), Fraction(3), Fraction(178), Fraction(1000)]
 )

@@ -184,6 +184,7 @@ HISTOGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", HISTOGRAMS.values(), ids=HISTOGRAMS)
 @pytest.mark.parametrize("unit", [Fraction(1, 10**6), Fraction(3, 20), Fraction(1000)])
 @pytest.mark.parametrize("count", [1, 100])

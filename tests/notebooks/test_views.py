@@ -240,6 +240,7 @@ def test_a_ranking_without_counts_has_no_picture() -> None:
         result_of(("a",), counts=False).plot()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{"clipped": True}, {"tau": 3}])
 def test_an_axis_of_rows_says_rows_and_how_many_bars_there_are_not(more: dict[str, Any]) -> None:
     """Members are another number; and whoever sees 50 bars alone would take them for all."""

@@ -58,6 +58,7 @@ def test_a_seed_gives_one_domain_and_another_seed_another(method: Method) -> Non
     assert first == again != other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [Method.WEIGHTED_GAUSSIAN, Method.SIPS, Method.MAD, Method.MAD2R], ids=str)
 def test_the_order_of_members_does_not_matter_to_parallel_methods(method: Method) -> None:
     """Whatever lies where: the same domain."""
@@ -146,6 +147,7 @@ def test_members_keep_different_elements_in_a_fair_order() -> None:
     assert 10 == len(counts)
 
 
+@pytest.mark.slow
 def test_the_rounds_share_the_budget_exactly() -> None:
     """Rational numbers that add up to rho and delta; source: algorithm 3 of Swanberg et al. 2023."""
     assert (Fraction(1, 13), Fraction(3, 13), Fraction(9, 13)) == geometric_shares(3)

@@ -69,6 +69,7 @@ def test_three_elements_are_as_close_as_promised(method: Method) -> None:
     assert excess(parameters, element_count=3, most_members=2) <= ROUNDING_ERROR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", list(Method), ids=str)
 def test_heavy_elements_are_as_close_as_promised(method: Method) -> None:
     """Around and far above the threshold, where noise alone protects, one more member of any set changes little."""

@@ -106,6 +106,7 @@ HEAVY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("degree", "heavy"), HEAVY)
 def test_the_worst_case_of_rerouting_stays_below_one(degree: int, heavy: int) -> None:
     """With the constant that the sensitivity argument gives, even members made for it move the weights by one."""

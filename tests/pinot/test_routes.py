@@ -108,6 +108,7 @@ def test_a_broker_that_asks_for_other_segments_is_late(
     assert [5] == confirmed(fake_engine, QUERY).counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "error"),
     [

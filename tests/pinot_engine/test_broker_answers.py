@@ -62,6 +62,7 @@ def test_an_answer_of_no_segment_is_as_good_as_any_other(
 PARTIAL = {**NOTHING, "numServersQueried": 1, "numServersResponded": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", [ANSWER, NOTHING], ids=["some", "none"])
 @pytest.mark.parametrize(
     "count", [PARTIAL, {**PARTIAL, "exceptions": [{"errorCode": 305}]}, {**ANSWER, "totalDocs": 6}]

@@ -35,6 +35,7 @@ def test_a_whole_answer_is_given(engine: PinotEngine) -> None:
     assert ask(engine) == [5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "literal", ["%", "%%", "%%%", "%(x)s", "%(", "%s", "%%(", "100%%(x)d%", "{}", "\\", "*", "é%"]
 )
@@ -51,6 +52,7 @@ def test_the_token_is_sent_to_both(pinot: FakePinot, engine: PinotEngine) -> Non
     assert set(pinot.headers) == {"Bearer token"}
 
 
+@pytest.mark.slow
 def test_many_questions_may_be_asked_at_once(pinot: FakePinot, engine: PinotEngine) -> None:
     """Threads share one engine; none loses its credentials or its answer."""
     version = engine.data_version("t")

@@ -147,6 +147,7 @@ def test_what_was_waited_for_is_not_waited_for_again(
     assert 2 <= time.monotonic() - started < 2.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("age", "is_used"), [(0, False), (200, True)])
 def test_a_connector_that_starts_waits_for_what_was_pushed_just_now(
     pinot: FakePinot, opened: Callable[..., PinotEngine], age: float, is_used: bool

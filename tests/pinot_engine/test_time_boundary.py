@@ -127,6 +127,7 @@ def test_a_part_may_be_missing_only_where_it_cannot_have_rows(
         confirmed(engine, asked(stream))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("divided_at", "stream", "error"),
     [

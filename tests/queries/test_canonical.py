@@ -228,6 +228,7 @@ def test_filters_share_a_fingerprint_exactly_if_the_same_rows_meet_them(
     assert same_rows == (fingerprint_of_filters(left) == fingerprint_of_filters(right))
 
 
+@pytest.mark.slow
 @given(st.lists(small_filters(), max_size=5), st.randoms(use_true_random=False))
 def test_order_and_repetition_of_filters_do_not_show(filters: list[Filter], random: Random) -> None:
     """Shuffling filters and saying one twice keeps the fingerprint."""

@@ -114,6 +114,7 @@ tables:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "low", "high", "cells"),
     [

@@ -69,6 +69,7 @@ def test_duckdb_sums_what_the_reference_does(
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("infinities", [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)])
 def test_an_infinity_of_one_member_decides_nothing_about_the_nan_of_another(

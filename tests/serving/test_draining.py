@@ -93,6 +93,7 @@ async def test_a_connection_ends_within_the_drain_and_its_calls_do_not_notice() 
             assert await echo.one(str(number)) == str(number)
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_never_finished_does_not_outlive_its_connection_for_ever() -> None:
     """Half of a request has come when the connection's time is over: it is closed when the grace is over too."""
     server = grpc.aio.server(options=connection_options(0.4, grace_seconds=0.5))

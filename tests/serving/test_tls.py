@@ -161,6 +161,7 @@ async def in_thread(address: str) -> str:
     return await asyncio.to_thread(shown_certificate, address)
 
 
+@pytest.mark.slow
 async def test_each_port_of_a_server_is_given_new_files(tmp_path: Path) -> None:
     """Also one that nobody has connected to since."""
     authority = Authority.new(tmp_path)

@@ -113,6 +113,7 @@ async def test_the_oldest_calls_give_way_and_honest_ones_are_answered() -> None:
         assert server.refused() >= 20 - MOST
 
 
+@pytest.mark.slow
 async def test_a_call_that_waits_too_long_for_its_request_is_refused_by_name() -> None:
     """All but the quarter that is served as it comes."""
     async with echo(seconds=0.5) as server:

@@ -3,11 +3,16 @@
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
 
 import duckdb
 
 from tests.support.engine_conformance import Rows
+
+_Frozen: TypeAlias = tuple[tuple[tuple[str, Any], ...], ...]
 
 _SCHEMA = (
     "member_id VARCHAR, page VARCHAR, nickname VARCHAR, score INTEGER, regular BOOLEAN, visited DATE, "
@@ -20,22 +25,44 @@ def write_parquet(path: Path, rows: Rows, timestamp: str = "TIMESTAMP") -> None:
 
     `timestamp` is the type of the timestamps, in the words of DuckDB.
     """
-    new = path.with_suffix(".new")
-    with duckdb.connect() as connection:
-        _create(connection, "visits", rows, timestamp)
-        connection.execute(f"COPY visits TO '{new}' (FORMAT parquet)")
-    new.replace(path)
+    _replace(path, _parquet(_frozen(rows), timestamp))
 
 
 def write_database(path: Path, table: str, rows: Rows, timestamp: str = "TIMESTAMP WITH TIME ZONE") -> None:
     """Writes a DuckDB database with one table, in one step."""
+    _replace(path, _database(table, _frozen(rows), timestamp))
+
+
+def _replace(path: Path, file: bytes) -> None:
     new = path.with_suffix(".new")
-    with duckdb.connect(new) as connection:
-        _create(connection, table, rows, timestamp)
+    new.write_bytes(file)
     new.replace(path)
 
 
-def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: Rows, timestamp: str) -> None:
+def _frozen(rows: Rows) -> _Frozen:
+    return tuple(tuple(row.items()) for row in rows)
+
+
+# Nearly every test of an engine begins with the same rows.
+@cache
+def _parquet(rows: _Frozen, timestamp: str) -> bytes:
+    with TemporaryDirectory() as folder, duckdb.connect() as connection:
+        path = Path(folder) / "rows.parquet"
+        _create(connection, "visits", rows, timestamp)
+        connection.execute(f"COPY visits TO '{path}' (FORMAT parquet)")
+        return path.read_bytes()
+
+
+@cache
+def _database(table: str, rows: _Frozen, timestamp: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.duckdb"
+        with duckdb.connect(path) as connection:
+            _create(connection, table, rows, timestamp)
+        return path.read_bytes()
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: _Frozen, timestamp: str) -> None:
     # Somewhere else than the engines' own zone, so that a zone that takes part shows.
     connection.execute("SET TimeZone = 'America/New_York'")
     connection.execute(f"CREATE TABLE {table} ({_SCHEMA.format(timestamp=timestamp)})")

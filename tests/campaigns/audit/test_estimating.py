@@ -28,12 +28,14 @@ def finding_at(scale: Fraction, seed: int) -> float:
     return proven_delta(with_member, without_member, EVENTS, epsilon=1.0, delta=0.0).proven_delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_right_scale_is_not_accused(seed: int) -> None:
     """Noise of scale 1 is 1-DP, exactly so: nothing is proven, though the promise has no slack."""
     assert finding_at(Fraction(1), seed) <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_scale_that_is_30_percent_off_is_rejected(seed: int) -> None:
     """At 0.7 of its scale the loss is 1.43 where 1 is promised, and 3000 answers of each table prove it."""

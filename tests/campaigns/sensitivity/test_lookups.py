@@ -143,6 +143,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_lookup_that_acts_at_the_wrong_place_is_found(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

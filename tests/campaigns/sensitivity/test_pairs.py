@@ -107,6 +107,7 @@ def test_one_member_changes_one_count_by_one(tmp_path: Path, seed: int) -> None:
     assert list(faults(seed, tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_a_query_that_counts_each_period_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the condition on the period before, a member counts once in each."""
     statement = import_module("dp_service.queries.render.statement")

@@ -113,6 +113,7 @@ def counts_rows(resolution: Resolution) -> Resolution:
     return replace(resolution, query=replace(resolution.query, clip=None))
 
 
+@pytest.mark.slow
 def test_a_query_that_clips_nobody_is_found(tmp_path: Path) -> None:
     """A member has four rows in one element where two may count; also in a total, whose one element is everything."""
     day = datetime.date(2019, 1, 1)
@@ -178,6 +179,7 @@ def bounds_nobody(resolution: Resolution) -> Resolution:
     return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
 
 
+@pytest.mark.slow
 def test_a_query_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     """A member has four texts where two may count; bounded, nothing is found, for members and for events."""
     day = datetime.date(2019, 1, 1)
@@ -200,6 +202,7 @@ def bounds_nobody_in_the_second_look(resolution: Resolution) -> Resolution:
     return resolution if resolution.names is None else bounds_nobody(resolution)
 
 
+@pytest.mark.slow
 def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     """A member has four of the names where two may count; bounded within them, nothing is found."""
     day = datetime.date(2019, 1, 1)

@@ -73,6 +73,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", FAULTY)
 def test_a_check_that_is_taken_out_is_found(
     pinot: FakePinot, monkeypatch: pytest.MonkeyPatch, check: str

@@ -63,6 +63,7 @@ def tail(variance: Fraction, n: int) -> mpmath.mpf:
         return mpmath.fsum(masses[n:]) / total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("delta_0", "units", "min_count"),
     [(32, 71, 1), (32, 20, 1), (8, 5, 4), (1, 3, 1), (256, 20, 25), (8, 2, 1)],
@@ -76,6 +77,7 @@ def test_the_threshold_is_the_smallest_that_hides_newcomers(delta_0: int, units:
     assert tail(mechanism.variance, excess + 1) <= allowed < tail(mechanism.variance, excess)
 
 
+@pytest.mark.slow
 def test_the_threshold_of_wide_noise_is_the_smallest_too() -> None:
     """At sigma = 843 masses are no longer added up in the code; here they are."""
     mechanism = look(1000, 1, tau=2, counted=Counted.EVENTS)
@@ -93,6 +95,7 @@ def test_distinct_members_over_periods_share_delta_among_all_their_elements() ->
     assert several.threshold == at_once.threshold
 
 
+@pytest.mark.slow
 def test_events_over_periods_are_hidden_for_every_number_of_periods() -> None:
     """Few elements with many events each, and many with few: T is enough for all, and for one no more than needed."""
     mechanism = look(4, 20, 2, periods=5, tau=3, counted=Counted.EVENTS)

@@ -24,6 +24,7 @@ RUNS: dict[str, Callable[[Histogram, KeyedNoise], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_all_histograms_of_one_size_read_as_many_words(name: str) -> None:
     """Of every sub-stream, for every shape and 20 seeds."""
