@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import random
@@ -9,13 +10,18 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from dp_service.queries.elements import microseconds_of, timestamp_of
+from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
+from dp_service.queries.zone_offsets import zone_offsets
 from gris_cli.__main__ import main
 from gris_cli.bound.copying import Bounded, Bounding, bounded_copy
+from gris_cli.bound.local_times import spark_local_time
 from gris_cli.bound.on_spark import copied
 from gris_cli.bound.source import Columns, InputError
 from pinot_connector.engines.bounded_copy import BoundedCopyError, read_bounded_copy
@@ -143,6 +149,28 @@ def test_both_make_the_same_periods_of_a_calendar(
     assert made_on_spark == made
     assert rows_on_spark == rows
     assert 0 < made.rows_kept < made.rows
+
+
+def test_clocks_show_on_spark_what_they_show_in_python(spark: SparkSession) -> None:
+    """At every change of the clocks of a zone where they change twice within weeks, and just before it."""
+    offsets = zone_offsets(FIRST_TIMESTAMP, END_OF_TIMESTAMPS, "Africa/Casablanca")
+    changes = [microseconds_of(each.until) for each in offsets if each.until is not None]
+    times = [change + just for change in changes for just in (-1, 0)]
+    times += [microseconds_of(FIRST_TIMESTAMP), microseconds_of(END_OF_TIMESTAMPS) - 1]
+    beyond = [2**63 - 1, microseconds_of(FIRST_TIMESTAMP) - 1]
+    shown = spark_local_time("timestamp_micros(time)", "Africa/Casablanca")
+    with own_session(spark) as own:
+        asked = own.createDataFrame([(each,) for each in times + beyond], "time long")
+        rows = asked.selectExpr("time", f"unix_micros({shown}) AS shown").collect()
+    found = {row.time: row.shown for row in rows}
+    zone = ZoneInfo("Africa/Casablanca")
+    ahead = {each: timestamp_of(each).astimezone(zone).utcoffset() for each in times}
+    assert found == {each: each + microseconds(ahead.get(each)) for each in times + beyond}
+
+
+def microseconds(ahead: datetime.timedelta | None) -> int:
+    """Return how long it is, 0 for None."""
+    return 0 if ahead is None else ahead // datetime.timedelta.resolution
 
 
 @pytest.mark.parametrize("elements", [("day",), ("flag", "number"), ("number", "the `name`")])
