@@ -19,7 +19,7 @@ from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import sharing
 from tests.support import rings, service_starts
-from tests.support.examples import LONG
+from tests.support.examples import LONG, examples
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
@@ -36,7 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.import_plugin("tests.support.reruns")
     else:
         config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")
-    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile(
+        "any machine", max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("any machine")
 
 

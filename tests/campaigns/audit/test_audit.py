@@ -27,7 +27,7 @@ from .world import (
     running_world,
 )
 
-ASKS = 100
+ASKS = 50
 """A right build is accused of breaking any one promise at most once in 10^6 runs, however often it is asked."""
 
 ASKS_OF_BROKEN_BUILDS = {

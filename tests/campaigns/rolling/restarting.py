@@ -28,7 +28,7 @@ from tests.support.forgetful_store import ForgetfulStore
 ASKING = 2
 CALLING = 4
 # Between two calls of one caller, so that a short campaign is not one of throughput; most of the time some call runs.
-PAUSE_SECONDS = 0.004
+PAUSE_SECONDS = 0.012
 # As `minReadySeconds` of a Deployment: clients look for a replica that was away at least twice in this time.
 SETTLED_SECONDS = 1.5
 # What is tried here is not how soon a dead ledger is noticed; a machine that is busy must not look like one.
