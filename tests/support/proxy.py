@@ -48,6 +48,8 @@ class Proxy:
             yield self
         finally:
             server.close()
+            # Whoever has connected just now is handled from the next turn of the loop on.
+            await asyncio.sleep(0)
             # Not cancelled: asyncio's server of Python 3.11 complains in the log of handlers that were.
             while self._handlers:
                 self.cut()
@@ -98,11 +100,11 @@ class Proxy:
             host, _, port = self.upstream.rpartition(":")
             up_reader, up_writer = await asyncio.open_connection(host, int(port))
         except OSError:
-            writer.transport.abort()
             return
         else:
             await self._joined(_Line(writer, up_writer), reader, up_reader)
         finally:
+            writer.transport.abort()
             self._handlers.discard(task)
 
     async def _joined(
