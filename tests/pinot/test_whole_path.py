@@ -108,6 +108,8 @@ def test_both_engines_give_one_release(
     assert left.cost == right.cost == left.charged == right.charged
 
 
+# Its server starts again after it; the engine alone is tried in failures.
+@pytest.mark.long
 def test_a_killed_server_gives_no_other_answer_and_loses_no_budget(
     loaded_pinot: PinotCluster, engine: PinotEngine, services: EmbeddedServices, duck: DuckDBEngine
 ) -> None:

@@ -284,6 +284,15 @@ def test_no_controller_means_no_answer(pinot: FakePinot, engine: PinotEngine) ->
     engine.close()
 
 
+def test_no_broker_is_said_at_once(pinot: FakePinot) -> None:
+    """Nobody waits for a time-out where nobody listens."""
+    with closing(PinotEngine(controller=pinot.url, broker="http://127.0.0.1:1")) as engine:
+        started = time.monotonic()
+        with pytest.raises(EngineUnavailable):
+            ask(engine)
+    assert time.monotonic() - started < 1
+
+
 def test_counts_are_not_written_to_the_log(engine: PinotEngine, caplog: pytest.LogCaptureFixture) -> None:
     """Even where everything is logged, neither query nor answer are."""
     with caplog.at_level(logging.DEBUG):
