@@ -181,8 +181,6 @@ def _later(table: str) -> EngineQuery:
     )
 
 
-# Two servers start again after it.
-@pytest.mark.long
 def test_no_server_at_all_is_not_taken_for_no_segment(pairs: PinotCluster, engine: PinotEngine) -> None:
     """Pinot 0.11 says the same, word for word, when every segment is pruned and when every server is dead."""
     query = _later("by_time_1")
