@@ -136,18 +136,18 @@ def _definitions(folder: Path, table: str, *, star_tree: bool) -> tuple[Mapping[
 def wait_for_pinot(controller: str, broker: str, seconds: float) -> None:
     """Return as soon as tables can be made and asked; raises LoadError if that takes longer than `seconds`."""
     tenant = f"{controller.rstrip('/')}/tenants/DefaultTenant"
-    is_up = partial(_has_servers, tenant, f"{broker.rstrip('/')}/health")
-    if not _comes_true(is_up, seconds):
+    # One client: each reads all certificates of this machine when it is made.
+    with httpx.Client(timeout=2.0) as http:
+        is_up = _comes_true(partial(_has_servers, http, tenant, f"{broker.rstrip('/')}/health"), seconds)
+    if not is_up:
         raise LoadError(f"waited {seconds:g} seconds in vain for servers at {controller} and for {broker}")
 
 
-def _has_servers(tenant: str, broker_health: str) -> bool:
+def _has_servers(http: httpx.Client, tenant: str, broker_health: str) -> bool:
     try:
-        found = httpx.get(tenant, timeout=2.0)
+        found = http.get(tenant)
         return (
-            found.is_success
-            and bool(found.json()["ServerInstances"])
-            and httpx.get(broker_health, timeout=2.0).is_success
+            found.is_success and bool(found.json()["ServerInstances"]) and http.get(broker_health).is_success
         )
     except (httpx.HTTPError, ValueError, KeyError):
         return False

@@ -29,11 +29,7 @@ from pinot_connector.engines.duckdb_files import (
 from pinot_connector.engines.file_versions import VersionedFile
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pairs_files import PairsFiles
-from pinot_connector.engines.parquet import (
-    BREAKABLE,
-    breakable_columns,
-    quoted,
-)
+from pinot_connector.engines.parquet import BREAKABLE, quoted
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.errors import (
     EngineRefused,
@@ -214,7 +210,7 @@ class DuckDBEngine:
         held = connection.execute(f"DESCRIBE {quoted(table)}").fetchall()
         types = {row[0].casefold(): row[1] for row in held}
         if table in self._parquet:
-            types |= dict.fromkeys(breakable_columns(connection, self._file(table).path), BREAKABLE)
+            types |= dict.fromkeys(map(str.casefold, self._parquet[table].unread), BREAKABLE)
         return types
 
     @contextmanager

@@ -90,6 +90,13 @@ class ParquetTable:
             execute_all(connection, view, to_error=refused)
             yield connection
 
+    @property
+    def unread(self) -> list[str]:
+        """The columns that no question may read, of the version that was opened last; the views do not have them."""
+        # Without the lock, which whoever lists another version holds for long.
+        listed = self._listed
+        return [] if listed is None else listed[2]
+
     def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
         """Returns the list of this version, and the columns that no question may read.
 
@@ -97,14 +104,10 @@ class ParquetTable:
         """
         with self._lock:
             if self._listed is None or self._listed[0] != data_version:
-                listed = self._new_list(connection, data_version)
-                self._listed = (data_version, listed, self._unread(connection))
+                self._listed = (data_version, *self._new_list(connection, data_version))
             return self._listed[1:]
 
-    def _unread(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
-        return translated(partial(unread_columns, connection, self._file.path), refused)
-
-    def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
+    def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> tuple[str, list[str]]:
         if self._listed is not None:
             execute_all(connection, f"DROP TABLE {self._listed[1]}", to_error=refused)
             self._listed = None
@@ -113,10 +116,11 @@ class ParquetTable:
         before = self._file.stamp()
         require_version(self._file, data_version)
         translated(partial(list_unreadable, connection, self._file.path, table), refused)
+        unread = translated(partial(unread_columns, connection, self._file.path), refused)
         if self._file.stamp() != before:
             execute_all(connection, f"DROP TABLE {table}", to_error=refused)
             raise DataChanged("the data changed while the question was answered")
-        return table
+        return table, unread
 
 
 def in_memory() -> duckdb.DuckDBPyConnection:

@@ -26,6 +26,7 @@ from tests.pinot.loading import plain_rows
 from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import count_members
 from tests.pinot.waiting import wait_until
+from tests.support.queries.storing import store
 
 Row = Mapping[str, object]
 TODAY = 20_000
@@ -158,10 +159,7 @@ class StreamedTable:
         held = self.rows if rows is None else rows
         with duckdb.connect() as connection:
             connection.execute("CREATE TABLE held (member_id VARCHAR, article_id VARCHAR, day INTEGER)")
-            connection.executemany(
-                "INSERT INTO held VALUES (?, ?, ?)",
-                [[row["member_id"], row["article_id"], row["day"]] for row in held] or [["", "", 2**31 - 1]],
-            )
+            store(connection, "held", [(row["member_id"], row["article_id"], row["day"]) for row in held])
             sql = "SELECT article_id, count(DISTINCT member_id) FROM held WHERE day < ? GROUP BY 1"
             return dict(connection.execute(sql, [end]).fetchall())
 

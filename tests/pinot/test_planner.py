@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -23,6 +24,7 @@ from dp_service.terms import Element, MemberValue
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.support.queries import quantiles, summing
 from tests.support.queries.reference import Row, bounded_answer
+from tests.support.queries.storing import store
 from tests.support.queries.summing import NUMBERS, WHOLES, policy
 
 from .facts import version_of, wanted_version
@@ -179,15 +181,22 @@ def _odd_table() -> Table:
     return Table(dict(zip(Row._fields, types, strict=True)), rows)
 
 
-def _on_duckdb(sql: str) -> list[tuple[object, ...]]:
+def _on_duckdb(queries: Sequence[str]) -> list[list[tuple[object, ...]]]:
     with duckdb.connect() as engine:
         engine.execute(
             "CREATE TABLE visits (visitor TEXT, page TEXT, score BIGINT, active BOOLEAN, day DATE, region TEXT, "
             "seen TIMESTAMP)"
         )
-        rows = [(*row[:4], FIRST_DAY + datetime.timedelta(int(str(row[4]))), *row[5:]) for row in _rows()]
-        engine.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?, make_timestamp(? * 1000))", rows)
-        return [tuple(map(_as_in_pinot, row)) for row in engine.execute(sql).fetchall()]
+        rows = [
+            (*row[:4], FIRST_DAY + datetime.timedelta(int(str(row[4]))), row[5], _timestamp(row[6]))
+            for row in _rows()
+        ]
+        store(engine, "visits", rows)
+        return [[tuple(map(_as_in_pinot, row)) for row in engine.execute(sql).fetchall()] for sql in queries]
+
+
+def _timestamp(milliseconds: object) -> datetime.datetime:
+    return datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=int(str(milliseconds)))
 
 
 def _as_in_pinot(value: object) -> object:
@@ -268,7 +277,7 @@ def found(planner: Planner, request: pytest.FixtureRequest) -> Found:
 def asked(found: Found) -> list[Asked]:
     """Every question of `QUESTIONS`, asked of both."""
     resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
-    wanted = [_on_duckdb(render(each, "duckdb")) for each in resolutions]
+    wanted = _on_duckdb([render(each, "duckdb") for each in resolutions])
     return [Asked(pinot, duck) for pinot, duck in zip(found.questions, wanted, strict=True)]
 
 

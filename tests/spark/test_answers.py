@@ -34,6 +34,7 @@ from tests.support.engine_queries import engine_query
 from tests.support.examples import examples
 from tests.support.queries import quantiles, summing
 from tests.support.queries.drawing import NOW, TYPES, VALUES, policies, questions, questions_and_totals
+from tests.support.queries.storing import store
 
 Engines = tuple[SparkEngine, DuckDBEngine]
 ROWS = 400
@@ -55,7 +56,7 @@ def engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
         connection.execute(
             "CREATE TABLE t (member VARCHAR, text VARCHAR, number BIGINT, flag BOOLEAN, day DATE)"
         )
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", rows)
+        store(connection, "t", rows)
         connection.execute(f"COPY t TO '{path}' (FORMAT parquet)")
     spark_engine, duckdb_engine = SparkEngine(spark, {"t": str(path)}), DuckDBEngine({"t": path})
     yield spark_engine, duckdb_engine
@@ -126,7 +127,7 @@ def summing_engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
     path = tmp_path_factory.mktemp("sums") / "t.parquet"
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, whole BIGINT, number DOUBLE)")
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", summing.odd_rows(500))
+        store(connection, "t", summing.odd_rows(500))
         connection.execute(f"COPY t TO '{path}' (FORMAT parquet)")
     spark_engine, duckdb_engine = SparkEngine(spark, {"t": str(path)}), DuckDBEngine({"t": path})
     yield spark_engine, duckdb_engine
