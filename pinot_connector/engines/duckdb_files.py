@@ -93,7 +93,7 @@ class ParquetTable:
     @property
     def unread(self) -> list[str]:
         """The columns that no question may read, of the version that was opened last; the views do not have them."""
-        # Without the lock, which whoever lists another version holds for long.
+        # Without the lock: listing another version holds it for long.
         listed = self._listed
         return [] if listed is None else listed[2]
 
