@@ -15,7 +15,7 @@ import pytest
 from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import Found, ReleaseStore
 from pinot_connector.release_store.encryption import StoreKeyError, StoreKeys, read_store_keys
-from pinot_connector.release_store.postgres import PostgresReleaseStore
+from pinot_connector.release_store.postgres import PostgresDatabase, PostgresReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from tests.support.postgres_server import PostgresServer
 from tests.support.release_stores import (
@@ -244,6 +244,13 @@ def test_key_files_are_checked_as_noise_keys_are(tmp_path: Path) -> None:
             read_store_keys(path)
     with pytest.raises(StoreKeyError, match="once"):
         read_store_keys(tmp_path / "releases.key", [hexadecimal])
+
+
+def test_nothing_is_compiled_for_a_statement_of_a_millisecond(release_postgres: PostgresServer) -> None:
+    """PostgreSQL takes what removes old releases for long work, and would compile it for half a second."""
+    database = PostgresDatabase(new_database(release_postgres))
+    assert [("off",)] == database.run(lambda execute: execute("SHOW jit", {}))
+    database.close()
 
 
 async def test_a_database_that_goes_away_and_comes_back(release_postgres: PostgresServer) -> None:

@@ -177,7 +177,7 @@ def test_algorithm_4_asks_for_a_higher_threshold_than_unk_lap() -> None:
     kept = Fraction(mechanism.guarantee().delta)
     served = UnkLap(Currency(2 * mechanism.parameters.epsilon_per, kept), 2, 10, 1)
     assert served.count_inverse_scale == mechanism.inverse_scale
-    assert threshold_shift(served) <= mechanism.threshold_shift()
+    assert threshold_shift(served) <= mechanism.threshold_shift
 
 
 @pytest.mark.parametrize("epsilon_per", ["0.15", "1"])

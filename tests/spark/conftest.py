@@ -27,7 +27,9 @@ _HOSTILE = {
 }
 
 # What runs for a minute is compiled once, and not again to run faster.
-QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+QUICK_JVM = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240M"
+}
 
 
 @pytest.fixture(scope="package")

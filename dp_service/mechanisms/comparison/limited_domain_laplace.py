@@ -12,6 +12,7 @@ law.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -65,8 +66,9 @@ class LaplaceLimitDom:
         """One over the scale of all noise."""
         return self.parameters.epsilon_per / (self.tau * self.delta_l0)
 
+    @cached_property
     def threshold_shift(self) -> int:
-        """Return C, tau (1 + Delta ln(Delta / delta_hat) / epsilon) rounded up."""
+        """C, which is tau (1 + Delta ln(Delta / delta_hat) / epsilon) rounded up."""
         odds = self.delta_l0 / self.parameters.delta
 
         def closed_form(context: IntervalContext) -> Interval:
@@ -76,7 +78,7 @@ class LaplaceLimitDom:
 
     def guarantee(self) -> Guarantee:
         """Return epsilon and (exp(epsilon) + 1) Delta Pr[Z1 - Z2 > C - tau]."""
-        tail = laplace_difference_tail(self.inverse_scale, self.threshold_shift() - self.tau + 1)
+        tail = laplace_difference_tail(self.inverse_scale, self.threshold_shift - self.tau + 1)
         delta = (exponential(self.parameters.epsilon_per) + 1) * self.delta_l0 * tail
         return Guarantee(rounded_up(self.parameters.epsilon_per), upper_end(delta), choices=None)
 
@@ -85,7 +87,7 @@ class LaplaceLimitDom:
         counts, elements = largest_counts(histogram, self.d_bar + 1)
         candidates = int(np.count_nonzero(counts[: self.d_bar]))
         drawn = noise.discrete_laplace(self.inverse_scale, candidates + 1, "counts")
-        bottom = int(counts[self.d_bar] + drawn[candidates]) + self.threshold_shift()
+        bottom = int(counts[self.d_bar] + drawn[candidates]) + self.threshold_shift
         noisy = counts[:candidates] + drawn[:candidates]
         above = np.flatnonzero(noisy > bottom)
         shown = by_noisy_count(elements[above], noisy[above])[: self.k]
