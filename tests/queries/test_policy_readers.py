@@ -10,76 +10,12 @@ from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy_document import read_document
 from tests.support.examples import examples
 
-PIECES = [
-    *(
-        "a: ",
-        "b: 1\n",
-        "c:\n",
-        "- ",
-        "\n",
-        "  ",
-        "    ",
-        " ",
-        "? ",
-        ": ",
-        ":",
-        "x",
-        "'",
-        '"',
-        "\\",
-        "\t",
-        "\r\n",
-    ),
-    *(
-        "[",
-        "]",
-        "{",
-        "}",
-        ", ",
-        "#",
-        " # said\n",
-        "|\n",
-        ">\n",
-        "|-\n",
-        ">+\n",
-        "---\n",
-        "...\n",
-        "%YAML 1.1\n",
-    ),
-    *(
-        "no",
-        "yes",
-        "true",
-        "~",
-        "null",
-        "012",
-        "12",
-        "-7",
-        "0x1F",
-        "1e-10",
-        "0.15",
-        "12:30",
-        "2024-02-30",
-        "<<: ",
-    ),
-    *(
-        "&a ",
-        "*a",
-        "!!int ",
-        "!",
-        "@",
-        "`",
-        "é",
-        "😀",
-        "\ufeff",
-        "\x85",
-        "\u2028",
-        "\xa0",
-        "\x00",
-        "\x7f",
-        "\ud800",
-    ),
-]
+FORM = ("a: ", "b: 1\n", "c:\n", "- ", "\n", "  ", "    ", " ", "? ", ": ", ":", "x", "'", '"', "\\")
+STYLE = ("[", "]", "{", "}", ", ", "#", " # said\n", "|\n", ">\n", "|-\n", ">+\n", "---\n", "...\n")
+SCALARS = ("no", "yes", "true", "~", "null", "012", "12", "-7", "0x1F", "1e-10", "0.15", "12:30", "<<: ")
+ODD = ("&a ", "*a", "!!int ", "!", "@", "`", "é", "\t", "\r\n", "%YAML 1.1\n")
+NOT_PRINTABLE = ("\ufeff", "\x85", "\u2028", "\xa0", "\x00", "\x7f", "\ud800")
+PIECES = FORM + STYLE + SCALARS + ODD + NOT_PRINTABLE
 
 
 @pytest.mark.skipif(
