@@ -4,8 +4,8 @@ PyYAML follows YAML 1.1, where `NO` is false, `012` is ten and `12:30` is 750, a
 win. A policy must mean what it says, so only the plain forms of YAML 1.2 are read as anything but text, decimal
 numbers stay text until they become exact fractions, and repeated keys, aliases and explicit tags are refused.
 
-libyaml reads ten times as fast as PyYAML's own Python. It is given what consists of printable characters, for there
-both readers find the same values; what it refuses, Python reads again.
+libyaml reads ten times as fast as PyYAML's own Python. It is given what consists of printable characters: in no such
+text that Python accepts has another value been found. What it refuses, Python reads again; it accepts a little more.
 """
 
 from __future__ import annotations

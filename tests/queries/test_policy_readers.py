@@ -18,6 +18,7 @@ NOT_PRINTABLE = ("\ufeff", "\x85", "\u2028", "\xa0", "\x00", "\x7f", "\ud800")
 PIECES = FORM + STYLE + SCALARS + ODD + NOT_PRINTABLE
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not yaml.__with_libyaml__, reason="PyYAML was built without libyaml: there is one reader only"
 )
