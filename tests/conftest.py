@@ -34,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests can be run without pytest-rerunfailures.
     if config.pluginmanager.has_plugin("rerunfailures"):
         config.pluginmanager.import_plugin("tests.support.reruns")
+        # Why a first try failed is told, also where the second passes; versions before 16.3 know no such option.
+        config.option.rerun_show_tracebacks = True
     else:
         config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")
     settings.register_profile(
