@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
@@ -26,6 +26,13 @@ def groupable(table: Table, name: str) -> Column:
             f"{name}: the policy does not allow grouping by this column; it allows {listed(allowed)}",
         )
     return column
+
+
+def in_one_order(filters: Iterable[Filter]) -> list[Filter]:
+    """Return conditions in an order that does not depend on how they were written: it decides which fault is named."""
+    return sorted(
+        filters, key=lambda each: (each.column, _operator(each).value, sorted(map(repr, {*_values(each)})))
+    )
 
 
 def check_filter(table: Table, condition: Filter) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dp_service.parameters.release import Listing, ReleaseParameters
-from dp_service.queries.allowed_columns import check_filter, check_shown, groupable
+from dp_service.queries.allowed_columns import check_filter, check_shown, groupable, in_one_order
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
 from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
@@ -34,7 +34,7 @@ from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
-from dp_service.queries.structured import Filter, HistogramQuery, Measure, Value
+from dp_service.queries.structured import HistogramQuery, Measure, Value
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import require_whole_series, shown_with_sums, sums_released
 from dp_service.queries.tables import Policy, Table
@@ -148,7 +148,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         for name in query.dimensions
     ]
     restricted = restricted_values(dimensions)
-    for condition in _by_column(query.filters):
+    for condition in in_one_order(query.filters):
         check_filter(table, condition)
         check_shown(condition, restricted)
     if query.time_range is not None:
@@ -198,11 +198,6 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     )
 
 
-def _by_column(filters: Sequence[Filter]) -> list[Filter]:
-    """Return conditions by column, so that every order of them is refused with the same words."""
-    return sorted(filters, key=lambda each: each.column)
-
-
 def _buckets(
     query: HistogramQuery, table: Table, closed_before: int | None
 ) -> tuple[QueryBucket, Column] | None:
@@ -211,7 +206,7 @@ def _buckets(
     if bucket is None:
         return None
     # Which buckets there are follows from the conditions, so these come first.
-    for condition in _by_column(query.filters):
+    for condition in in_one_order(query.filters):
         check_filter(table, condition)
     return bucket, bucket_column(bucket, query, table, closed_before)
 

@@ -75,8 +75,8 @@ def private_postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="package")
 @needs("etcd")
-def shared_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
-    """Run one cluster of etcd for all tests that leave it as it is; each has a ledger of its own there.
+def sleeping_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    """Run one cluster of etcd for all tests that leave it as it is, stopped while none of them uses it.
 
     Its files are in memory where that is a folder: nobody kills these members, and three disks would be one here.
     """
@@ -86,7 +86,19 @@ def shared_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluste
         tempfile.TemporaryDirectory(prefix="gris-etcd-", dir=parent) as folder,
         etcd_cluster(Path(folder)) as cluster,
     ):
+        cluster.stop_all()
         yield cluster
+
+
+@pytest.fixture
+def shared_etcd(sleeping_etcd: EtcdCluster) -> Iterator[EtcdCluster]:
+    """Let the cluster work for one test, which has a ledger of its own there.
+
+    Idle, its members would take as much of a processor in half a minute as ten tests: they beat all the time.
+    """
+    sleeping_etcd.go_on_all()
+    yield sleeping_etcd
+    sleeping_etcd.stop_all()
 
 
 @pytest.fixture

@@ -138,6 +138,26 @@ def pairs_of(path: Path) -> set[tuple[str, str]]:
         }
 
 
+OTHERS = [("#ann", "'x'"), ("ben", "y#r"), ("cid", "'x'"), ("dan", "'it;s'"), ("eve", "007")]
+
+
+def pairs_of_rows(path: Path, rows: list[tuple[str, str]], end: str) -> set[tuple[str, str]]:
+    """Return the pairs of a file in which Python's csv module has written these rows."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        separator = {".csv": ",", ".tsv": "\t"}[path.suffix]
+        writer = csv.writer(file, delimiter=separator, lineterminator=end, quoting=csv.QUOTE_MINIMAL)
+        writer.writerow(("who", "what"))
+        writer.writerows(rows)
+    return pairs_of(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_text_file_is_read_as_it_was_written(tmp_path: Path, suffix: str, end: str) -> None:
+    """Quotes of another kind, signs of comments and other separators are characters."""
+    assert set(OTHERS) == pairs_of_rows(tmp_path / f"p{suffix}", OTHERS, end)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("text", ["a", "a,b", "a;b\tc", "'a'", "#a", "\\", 'a"b', "", "x\r\ny,z", "| \t|"])
@@ -145,17 +165,10 @@ def pairs_of(path: Path) -> set[tuple[str, str]]:
 def test_one_members_row_never_changes_what_other_rows_mean(
     tmp_path: Path, suffix: str, text: str, end: str
 ) -> None:
-    """Quotes of another kind, signs of comments and other separators are characters, whoever has them."""
-    others = [("#ann", "'x'"), ("ben", "y#r"), ("cid", "'x'"), ("dan", "'it;s'"), ("eve", "007")]
-    for rows in (others, [*others, ("zoe", text)], [("zoe", text), *others]):
-        path = tmp_path / f"p{suffix}"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            separator = {".csv": ",", ".tsv": "\t"}[suffix]
-            writer = csv.writer(file, delimiter=separator, lineterminator=end, quoting=csv.QUOTE_MINIMAL)
-            writer.writerow(("who", "what"))
-            writer.writerows(rows)
+    """Whatever a member has, before the rows of others or after them, these are read as they are without it."""
+    for rows in ([*OTHERS, ("zoe", text)], [("zoe", text), *OTHERS]):
         # An empty text is NULL.
-        assert {row for row in rows if row[1]} == pairs_of(path)
+        assert {row for row in rows if row[1]} == pairs_of_rows(tmp_path / f"p{suffix}", rows, end)
 
 
 @pytest.mark.parametrize("rows", [b"ada\n", b"ada,a,b\n", b"ada,\xff\n", b'ada,"a\n'])

@@ -111,15 +111,22 @@ def test_a_copy_has_the_counts_of_the_table_for_any_range(
     engine.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table, its copy and one of two builds, which tests only read."""
+    folder = tmp_path_factory.mktemp("held")
+    mixed(folder, random_rows(2000, seed=5))
+    return folder
+
+
+@pytest.fixture(scope="module")
 @needs("process")
-def services(tmp_path: Path) -> Iterator[EmbeddedServices]:
-    """Both services, whose policy names a copy of the table in this folder."""
-    mixed(tmp_path, random_rows(2000, seed=5))
-    (tmp_path / "policy.yaml").write_text(policy_text("copy/manifest.json", what=DOMAIN))
-    (tmp_path / "budget.yaml").write_text(BUDGET)
+def services(held: Path) -> Iterator[EmbeddedServices]:
+    """Both services, whose policy names the copy; each client has an account of its own."""
+    (held / "policy.yaml").write_text(policy_text("copy/manifest.json", what=DOMAIN))
+    (held / "budget.yaml").write_text(BUDGET)
     with EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path
+        policy=held / "policy.yaml", budget_config=held / "budget.yaml", directory=held
     ) as running:
         yield running
 
@@ -134,9 +141,9 @@ def client_of(services: EmbeddedServices, **tables: Path) -> PrivateClient:
     )
 
 
-def test_a_question_is_answered_by_the_copy_and_says_so(services: EmbeddedServices, tmp_path: Path) -> None:
+def test_a_question_is_answered_by_the_copy_and_says_so(services: EmbeddedServices, held: Path) -> None:
     """In SQL and as a message; a repeat is free; a question that the copy cannot answer goes to the table."""
-    engine = {"visits": tmp_path / "visits.parquet", "visits_pairs": tmp_path / "copy" / "manifest.json"}
+    engine = {"visits": held / "visits.parquet", "visits_pairs": held / "copy" / "manifest.json"}
     with client_of(services, **engine) as client:
         whole = (datetime.date(2024, 2, 1), datetime.date(2024, 5, 1))
         first = client.histogram("visits", "what", time_range=whole)
@@ -149,70 +156,72 @@ def test_a_question_is_answered_by_the_copy_and_says_so(services: EmbeddedServic
         assert "The prepared copy visits_pairs answers for visits" in " ".join(explained.sentences)
 
 
-def doubled(folder: Path) -> Path:
+def doubled(held: Path, folder: Path) -> Path:
     """Return a table in which the copy was loaded twice."""
-    return _table(folder, "SELECT * FROM copy UNION ALL SELECT * FROM copy")
+    return _table(held, folder, "SELECT * FROM copy UNION ALL SELECT * FROM copy")
 
 
-def older(folder: Path) -> Path:
+def older(held: Path, folder: Path) -> Path:
     """Return a table that lacks the last period."""
-    return _table(folder, "SELECT * FROM copy WHERE gris_period < 19874")
+    return _table(held, folder, "SELECT * FROM copy WHERE gris_period < 19874")
 
 
-def elsewhere(folder: Path) -> Path:
+def elsewhere(held: Path, folder: Path) -> Path:
     """Return a table whose rows are a year earlier."""
-    return _table(folder, "SELECT * REPLACE (gris_period - 365 AS gris_period) FROM copy")
+    return _table(held, folder, "SELECT * REPLACE (gris_period - 365 AS gris_period) FROM copy")
 
 
-def of_two_builds(folder: Path) -> Path:
+def of_two_builds(held: Path, folder: Path) -> Path:
     """Return a table with one period of a copy that was made earlier; each period has as many rows as it should."""
-    return _table(folder, "SELECT * FROM copy", "mixed")
+    return _table(held, folder, "SELECT * FROM copy", "mixed")
 
 
-def one_for_another(folder: Path) -> Path:
+def one_for_another(held: Path, folder: Path) -> Path:
     """Return a table in which a row is missing and another one of the same period is there twice."""
     numbered = "SELECT *, row_number() OVER (PARTITION BY gris_period) AS place FROM copy"
     places = "(SELECT unnest([1, 2]) AS time)"
     return _table(
+        held,
         folder,
         f"SELECT * EXCLUDE (place, time) FROM ({numbered}) CROSS JOIN {places} "
         "WHERE (time = 1 AND place <> 2) OR (time = 2 AND place = 1)",
     )
 
 
-def without_previous_periods(folder: Path) -> Path:
+def without_previous_periods(held: Path, folder: Path) -> Path:
     """Return a table that has lost its previous periods: a number that is missing is this one to Pinot."""
-    return _table(folder, "SELECT * REPLACE ((-2147483648)::INTEGER AS gris_previous) FROM copy")
+    return _table(held, folder, "SELECT * REPLACE ((-2147483648)::INTEGER AS gris_previous) FROM copy")
 
 
-def with_another_previous_period(folder: Path) -> Path:
+def with_another_previous_period(held: Path, folder: Path) -> Path:
     """Return a table in which those who came back in May are said to have been away since January."""
     came_back = "gris_period = 19844 AND gris_previous > 19723"
     return _table(
+        held,
         folder,
         f"SELECT * REPLACE (CASE WHEN {came_back} THEN 19723 ELSE gris_previous END AS gris_previous) FROM copy",
     )
 
 
-def _table(folder: Path, rows: str, copy: str = "copy") -> Path:
-    files = f"read_parquet('{folder}/{copy}/periods/*.parquet')"
+def _table(held: Path, folder: Path, rows: str, copy: str = "copy") -> Path:
+    files = f"read_parquet('{held}/{copy}/periods/*.parquet')"
     with duckdb.connect() as connection:
         connection.execute(f"COPY (WITH copy AS (SELECT * FROM {files}) {rows}) TO '{folder}/other.parquet'")
     return folder / "other.parquet"
 
 
-def exchanged(folder: Path) -> Path:
+def exchanged(held: Path, folder: Path) -> Path:
     """Return a copy of the files of which one is another than the manifest names."""
-    shutil.copytree(folder / "copy", folder / "exchanged")
+    shutil.copytree(held / "copy", folder / "exchanged")
     shutil.copy(
         folder / "exchanged/periods/2024-01-01.parquet", folder / "exchanged/periods/2024-02-01.parquet"
     )
     return folder / "exchanged" / "manifest.json"
 
 
-def an_older_manifest(folder: Path) -> Path:
+def an_older_manifest(held: Path, folder: Path) -> Path:
     """Return the copy before its last period was appended."""
-    make(folder / "visits.parquet", folder / "before", asked(until=datetime.date(2024, 6, 1)))
+    make(held / "visits.parquet", folder / "before", asked(until=datetime.date(2024, 6, 1)))
     return folder / "before" / "manifest.json"
 
 
@@ -246,14 +255,14 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_another_copy_than_the_manifests_answers_nothing(
-    services: EmbeddedServices, tmp_path: Path, wrong: Callable[[Path], Path]
+    services: EmbeddedServices, held: Path, tmp_path: Path, wrong: Callable[[Path, Path], Path]
 ) -> None:
     """Nothing is charged, and no count is in the message; a range that it holds as it should is answered.
 
     Numbers of rows alone show neither parts of two builds nor one row in the place of another, and sums of check
     numbers alone no other previous period.
     """
-    with client_of(services, visits=tmp_path / "visits.parquet", visits_pairs=wrong(tmp_path)) as client:
+    with client_of(services, visits=held / "visits.parquet", visits_pairs=wrong(held, tmp_path)) as client:
         before = client.remaining()
         with pytest.raises(EngineRefused, match="manifest") as refused:
             client.histogram("visits", "what", time_range=(datetime.date(2024, 2, 1), UNTIL))

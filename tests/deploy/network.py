@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import Any, Literal
 
@@ -56,13 +57,12 @@ class Policy:
             and selected(self.spec["podSelector"], party.labels)
         )
 
-    def lists(self, direction: Direction, other: Party, port: Port) -> bool:
-        """Tell whether this policy lets its pods meet another party on a port."""
+    def listing(self, direction: Direction, other: Party) -> Iterator[Mapping[str, Any]]:
+        """Yield the rules by which this policy lets its pods meet another party, on their ports."""
         side = {"Ingress": "from", "Egress": "to"}[direction]
-        return any(
-            _listed(rule, side, lambda peer: self._is(peer, other)) and _on(rule.get("ports"), port)
-            for rule in self.spec.get(direction.lower(), ())
-        )
+        for rule in self.spec.get(direction.lower(), ()):
+            if _listed(rule, side, lambda peer: self._is(peer, other)):
+                yield rule
 
     def ports(self) -> Iterator[int]:
         """Yield the ports that are named, of a range both ends."""
@@ -112,13 +112,17 @@ def let_through(
     that a policy names is looked at, and one that none does; pairs that have none are left out.
     """
     numbers = {NOBODYS_PORT, *(number for policy in made for number in policy.ports())}
-    ports = [(number, protocol) for number in numbers for protocol in ("TCP", "UDP", "SCTP")]
+    ports = {(number, protocol) for number in numbers for protocol in ("TCP", "UDP", "SCTP")}
+    deciding = cache(lambda party: [policy for policy in made if policy.selects(party, direction)])
     found = {}
     for source, target in pairs:
         party, other = (source, target) if direction == "Egress" else (target, source)
-        found[source.name, target.name] = {
-            port for port in ports if _allows(made, direction, party, other, port)
-        }
+        rules = [rule for policy in deciding(party) for rule in policy.listing(direction, other)]
+        found[source.name, target.name] = (
+            {port for rule in rules for port in ports if _on(rule.get("ports"), port)}
+            if deciding(party)
+            else ports
+        )
     return {names: open_ports for names, open_ports in found.items() if open_ports}
 
 
@@ -130,11 +134,6 @@ def selected(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return all(labels.get(key) == value for key, value in pairs) and all(
         _holds(each, labels) for each in selector.get("matchExpressions", ())
     )
-
-
-def _allows(made: Sequence[Policy], direction: Direction, party: Party, other: Party, port: Port) -> bool:
-    deciding = [policy for policy in made if policy.selects(party, direction)]
-    return not deciding or any(policy.lists(direction, other, port) for policy in deciding)
 
 
 def _listed(rule: Mapping[str, Any], side: str, matches: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,15 @@ spec:
 """
 
 
+@cache
+def described() -> tuple[Manifest, ...]:
+    """Return the objects as they are written, for tests that only read them."""
+    return tuple(written(FOLDER))
+
+
 def pod_specs() -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the pods that are described, alone, in Deployments or in Jobs."""
-    for manifest in written(FOLDER):
+    for manifest in described():
         if manifest.content["kind"] == "Pod":
             yield manifest.title, manifest.content["spec"]
         if manifest.content["kind"] in ("Deployment", "Job"):
@@ -41,7 +48,7 @@ def pod_specs() -> Iterator[tuple[str, Mapping[str, Any]]]:
 @pytest.mark.slow
 def test_every_manifest_is_valid() -> None:
     """As written; `make check` renders the overlays too."""
-    manifests = list(written(FOLDER))
+    manifests = described()
     assert {"Deployment", "NetworkPolicy", "HorizontalPodAutoscaler"} <= {
         each.content["kind"] for each in manifests
     }
@@ -122,7 +129,7 @@ def test_a_service_is_drained_before_it_is_killed(name: str, grace: float) -> No
 
     A gateway's successor begins after it: both would have the file of releases.
     """
-    (found,) = (each.content for each in written(FOLDER) if each.title.endswith(f": Deployment {name}"))
+    (found,) = (each.content for each in described() if each.title.endswith(f": Deployment {name}"))
     pod = found["spec"]["template"]["spec"]
     options = dict(each.split("=") for each in pod["containers"][0]["args"] if "=" in each)
     drain = float(options["--drain-seconds"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, get_args
 
 import pytest
@@ -101,9 +102,17 @@ def pods(manifests: list[Manifest]) -> Iterator[Party]:
         if each.content["kind"] == "Deployment":
             made = each.content["spec"]["template"]["metadata"]["labels"]
             yield Party(each.content["metadata"]["name"], GRIS, made)
-    for name in ("application", "analyst"):
-        added = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())["metadata"]
-        yield Party(added["name"], GRIS, added["labels"])
+    yield from added_pods()
+
+
+@cache
+def added_pods() -> tuple[Party, ...]:
+    """Return those of an application and of an analyst."""
+    added = (
+        yaml.safe_load((FOLDER / f"{name}.yaml").read_text())["metadata"]
+        for name in ("application", "analyst")
+    )
+    return tuple(Party(each["name"], GRIS, each["labels"]) for each in added)
 
 
 def pairs(manifests: list[Manifest], direction: Direction) -> Iterator[tuple[Party, Party]]:

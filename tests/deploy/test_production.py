@@ -11,7 +11,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -208,8 +210,21 @@ def located(folder: Path, arguments: Sequence[str]) -> list[str]:
 
 def write_ticket_key(folder: Path) -> None:
     """Make the key that tickets are checked with, as docs/deploying.md does."""
-    words = ["ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(folder / "ticket.key")]
-    subprocess.run([sys.executable, "-m", "gris_cli", *words], check=True, capture_output=True)
+    content, mode = ticket_key((folder / "noise.key").read_bytes())
+    (folder / "ticket.key").write_bytes(content)
+    (folder / "ticket.key").chmod(mode)
+
+
+@cache
+def ticket_key(noise_key: bytes) -> tuple[bytes, int]:
+    """Return what the command makes of a noise key, and the file's mode."""
+    with TemporaryDirectory() as folder:
+        given, made = Path(folder, "noise.key"), Path(folder, "ticket.key")
+        given.write_bytes(noise_key)
+        given.chmod(0o400)
+        words = ["ticket-key", "--key-file", str(given), "--out", str(made)]
+        subprocess.run([sys.executable, "-m", "gris_cli", *words], check=True, capture_output=True)
+        return made.read_bytes(), made.stat().st_mode
 
 
 @pytest.mark.parametrize("options", [[], ["--validate"]])

@@ -26,12 +26,13 @@ FILE = re.compile(r"(?:[\w.-]+/)*[\w.-]+\.(?:py|sql|lua|proto|md|yaml|yml|toml|s
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Give a node and the statements inside it; most of a tree is expressions, which have no docstrings."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            yield from statements(child)
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Give a tree and the statements inside it; most of a tree is expressions, which have no docstrings."""
+    waiting = [tree]
+    while waiting:
+        yield (node := waiting.pop())
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, part, ())
 
 
 @cache

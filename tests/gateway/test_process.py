@@ -24,19 +24,29 @@ from tests.support.processes import process
 from tests.support.world import free_port, write_small
 
 
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Return whoever signs certificates."""
-    return Authority.new(tmp_path)
+    return Authority.new(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Path:
+    """Write data, keys and a configuration of services at SERVICE; nobody writes to their folder."""
+    folder = tmp_path_factory.mktemp("files")
+    write_small(folder / "small.parquet", 10)
+    write_small(folder / "wide.parquet", 10)
+    write_configuration(folder, authority, Issuer(folder), "SERVICE", "SERVICE")
+    return folder
 
 
 @pytest.fixture
-def configuration(tmp_path: Path, authority: Authority) -> Path:
-    """Write a configuration whose services are nowhere."""
-    write_small(tmp_path / "small.parquet", 10)
-    write_small(tmp_path / "wide.parquet", 10)
-    nowhere = f"127.0.0.1:{free_port()}"
-    return write_configuration(tmp_path, authority, Issuer(tmp_path), nowhere, nowhere)
+def configuration(tmp_path: Path, files: Path) -> Path:
+    """Write a configuration whose services are nowhere, with a history of its own."""
+    text = (files / "gateway.yaml").read_text().replace("SERVICE", f"127.0.0.1:{free_port()}")
+    path = tmp_path / "gateway.yaml"
+    path.write_text(text.replace(str(files / "history.sqlite"), str(tmp_path / "history.sqlite")))
+    return path
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from dp_service.noise import LogWeights, NoiseSource
 
 Outcome = TypeVar("Outcome", bound=Hashable)
-Options = Sequence[tuple[object, float]]
 RowOrder = Callable[[int], NDArray[np.int64]]
 
 
@@ -30,6 +29,14 @@ class Law(Generic[Outcome]):
 
     mass: dict[Outcome, float]
     lost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """All outcomes of one draw of some values: int64, shape (outcomes, values), and the probability of each."""
+
+    values: NDArray[np.int64]
+    probabilities: tuple[float, ...]
 
 
 class EnumeratingNoise:
@@ -44,32 +51,31 @@ class EnumeratingNoise:
 
     def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
         """Return one outcome of `size` draws within the radius."""
-        options = noise_options(inverse_scale, self._radius)
-        return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
+        return self._drawn(laplace_options(inverse_scale, self._radius, size))
 
     def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
         """Return one outcome of `size` draws within the radius."""
-        options = gaussian_options(variance, self._radius)
-        return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
+        return self._drawn(gaussian_options(variance, self._radius, size))
 
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Return one of the possible orders."""
         eligible = tuple(weights.is_eligible(index) for index in range(len(weights)))
-        options = order_options(tuple(log_weights(weights)), eligible, count)
-        return np.array(self._choose(options), dtype=np.int64)
+        return self._drawn(order_options(tuple(log_weights(weights)), eligible, count))
 
     def random_order(self, size: int, label: str) -> NDArray[np.int64]:
         """Return one order: no law may depend on which it is, as a test shows by others."""
         return self._row_order(size)
 
-    def _choose(self, options: Options) -> object:
+    def _drawn(self, options: Options) -> NDArray[np.int64]:
         position = len(self.option_counts)
-        self.option_counts.append(len(options))
+        self.option_counts.append(len(options.probabilities))
         if position == len(self.choices):
             self.choices.append(0)
-        value, probability = options[self.choices[position]]
-        self.probability *= probability
-        return value
+        chosen = self.choices[position]
+        self.probability *= options.probabilities[chosen]
+        # A copy, for the mechanism may write into what it drew.
+        drawn: NDArray[np.int64] = options.values[chosen].copy()
+        return drawn
 
 
 def output_law(
@@ -90,18 +96,25 @@ def output_law(
 
 
 @cache
-def noise_options(inverse_scale: Fraction, radius: int) -> Options:
-    """Return all discrete Laplace outcomes within the radius with their probabilities."""
+def laplace_options(inverse_scale: Fraction, radius: int, size: int) -> Options:
+    """Return all outcomes of `size` discrete Laplace draws within the radius with their probabilities."""
     q = math.exp(-inverse_scale)
-    return [(z, (1 - q) / (1 + q) * q ** abs(z)) for z in range(-radius, radius + 1)]
+    return _independent([(1 - q) / (1 + q) * q ** abs(z) for z in range(-radius, radius + 1)], radius, size)
 
 
 @cache
-def gaussian_options(variance: Fraction, radius: int) -> Options:
-    """Return all discrete Gaussian outcomes within the radius with their probabilities."""
+def gaussian_options(variance: Fraction, radius: int, size: int) -> Options:
+    """Return all outcomes of `size` discrete Gaussian draws within the radius with their probabilities."""
     far = math.ceil(40 * math.sqrt(variance)) + radius
     total = math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(-far, far + 1))
-    return [(z, math.exp(-(z**2) / (2 * variance)) / total) for z in range(-radius, radius + 1)]
+    masses = [math.exp(-(z**2) / (2 * variance)) / total for z in range(-radius, radius + 1)]
+    return _independent(masses, radius, size)
+
+
+def _independent(masses: list[float], radius: int, size: int) -> Options:
+    """Return all outcomes of `size` draws from -radius to radius, each with these masses."""
+    values = np.array(list(product(range(-radius, radius + 1), repeat=size)), dtype=np.int64)
+    return Options(values, tuple(map(math.prod, product(masses, repeat=size))))
 
 
 def log_weights(weights: LogWeights) -> list[float]:
@@ -118,11 +131,13 @@ def order_options(logs: tuple[float, ...], eligible: tuple[bool, ...], count: in
     first = [index for index, is_eligible in enumerate(eligible) if is_eligible]
     rest = [index for index, is_eligible in enumerate(eligible) if not is_eligible]
     drawn = min(count, len(first))
-    return [
+    found = [
         ((*head, *tail), head_probability * tail_probability)
         for head, head_probability in _orders_of(logs, first, drawn)
         for tail, tail_probability in _orders_of(logs, rest, count - drawn)
     ]
+    orders, probabilities = zip(*found, strict=True)
+    return Options(np.array(orders, dtype=np.int64), probabilities)
 
 
 def _orders_of(

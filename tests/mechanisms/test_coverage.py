@@ -7,13 +7,15 @@ not covered.
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dp_service.mechanisms import (
     CountNoise,
     Currency,
-    Histogram,
     KnownGumb,
     KnownLap,
     Selection,
@@ -28,71 +30,89 @@ from dp_service.mechanisms.intervals import (
     thresholded_interval,
 )
 from dp_service.mechanisms.selection import selection_thresholds
-from dp_service.noise import NoiseSource
 from tests.support.examples import long_but
 
-from .enumeration import output_law
-from .neighbours import Counts
+from .enumeration import Law, output_law
+from .neighbours import Counts, Release, over_known_domain
 
 ALPHA = Fraction(1, 5)
 CURRENCY = Currency(Fraction(2), Fraction(1, 4))
 HALF = Currency(Fraction(3), Fraction(1, 4))
 EVERYTHING = 10**6
 
+Bounded = KnownLap | KnownGumb | UnkLap | UnkGumb
 Covered = frozenset[tuple[int, bool]]
 """The elements that a run shows, each with whether its interval covers its count."""
 
 
 def intervals_of(
-    mechanism: KnownLap | KnownGumb | UnkLap | UnkGumb, selection: Selection, shown: int, *, plain: bool
+    mechanism: Bounded, noisy: NDArray[np.int64], thresholds: NDArray[np.int64] | None
 ) -> CountIntervals:
-    """Return the intervals that a release of the first `shown` elements carries."""
-    assert selection.noisy_counts is not None
-    noisy = selection.noisy_counts[:shown]
+    """Return the intervals that a release carries, given the thresholds that its noise had to reach, if any."""
     minimum = 0 if isinstance(mechanism, KnownLap | KnownGumb) else 1
     scale = mechanism.count_inverse_scale
     if isinstance(mechanism, KnownGumb | UnkGumb) and mechanism.count_noise is CountNoise.GAUSSIAN:
         return gaussian_noise_interval(noisy, gaussian_variance(scale), alpha=ALPHA, minimum=minimum)
-    selected_by_counts = isinstance(mechanism, KnownLap | UnkLap)
-    thresholds = selection_thresholds(selection, shown) if selected_by_counts and not plain else None
     if thresholds is None:
         return fresh_noise_interval(noisy, scale, alpha=ALPHA, minimum=minimum)
     return thresholded_interval(noisy, thresholds, scale, alpha=ALPHA, minimum=minimum)
 
 
-def covering(
-    mechanism: KnownLap | KnownGumb | UnkLap | UnkGumb, counts: Counts, shown: int, *, plain: bool
-) -> Callable[[NoiseSource], Covered]:
-    """Return a run that says which elements it shows and which of them it covers."""
-    histogram = Histogram.from_element_order(counts)
+def covering(mechanism: Bounded, counts: Counts, shown: int, *, plain: bool) -> Callable[[Release], Covered]:
+    """Return what says of a release which elements it shows and which of them it covers."""
+    selected_by_counts = isinstance(mechanism, KnownLap | UnkLap)
 
-    def run(noise: NoiseSource) -> Covered:
-        selection = mechanism.run(histogram, noise)
-        intervals = intervals_of(mechanism, selection, shown, plain=plain)
-        ends = zip(intervals.lower.tolist(), intervals.upper.tolist(), strict=True)
-        elements = selection.indices[:shown].tolist()
+    @cache
+    def ends(noisy: Counts, thresholds: Counts | None) -> list[tuple[int, int]]:
+        found = intervals_of(mechanism, as_array(noisy), None if thresholds is None else as_array(thresholds))
+        return list(zip(found.lower.tolist(), found.upper.tolist(), strict=True))
+
+    def covered(release: Release) -> Covered:
+        assert release.noisy_counts is not None
+        thresholds = thresholds_of(release, shown) if selected_by_counts and not plain else None
+        elements = release.elements[:shown]
         return frozenset(
             (element, lower <= counts[element] <= upper)
-            for element, (lower, upper) in zip(elements, ends, strict=True)
+            for element, (lower, upper) in zip(
+                elements, ends(release.noisy_counts[:shown], thresholds), strict=True
+            )
         )
 
-    return run
+    return covered
+
+
+def thresholds_of(release: Release, shown: int) -> Counts | None:
+    """Return the noisy counts that the first `shown` elements had to reach."""
+    assert release.noisy_counts is not None
+    selection = Selection(
+        as_array(release.elements), as_array(release.noisy_counts), release.ended_in_bottom, release.bottom
+    )
+    thresholds = selection_thresholds(selection, shown)
+    return None if thresholds is None else tuple(thresholds.tolist())
+
+
+def as_array(numbers: Counts) -> NDArray[np.int64]:
+    """Return them as an array."""
+    return np.array(numbers, dtype=np.int64)
+
+
+@cache
+def law_of(mechanism: Bounded, counts: Counts, radius: int) -> Law[Release]:
+    """Return the law of a whole release: what is shown of it afterwards does not change it."""
+    return output_law(over_known_domain(mechanism, counts), radius=radius)
 
 
 def worst_coverage(
-    mechanism: KnownLap | KnownGumb | UnkLap | UnkGumb,
-    counts: Counts,
-    *,
-    shown: int = EVERYTHING,
-    radius: int,
-    plain: bool = False,
+    mechanism: Bounded, counts: Counts, *, shown: int = EVERYTHING, radius: int, plain: bool = False
 ) -> float:
     """Return the smallest coverage given that an element is shown, over all elements that can be shown."""
-    law = output_law(covering(mechanism, counts, shown, plain=plain), radius=radius)
+    law = law_of(mechanism, counts, radius)
+    covered_by = covering(mechanism, counts, shown, plain=plain)
+    runs = [(covered_by(release), mass) for release, mass in law.mass.items()]
     coverages = []
     for element in range(len(counts)):
-        covered = sum(mass for run, mass in law.mass.items() if (element, True) in run)
-        missed = sum(mass for run, mass in law.mass.items() if (element, False) in run)
+        covered = sum(mass for run, mass in runs if (element, True) in run)
+        missed = sum(mass for run, mass in runs if (element, False) in run)
         # Runs beyond the radius may have shown the element without covering it.
         if covered + missed > 1e-3:
             coverages.append(covered / (covered + missed + law.lost))

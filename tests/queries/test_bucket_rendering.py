@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -21,6 +23,8 @@ from dp_service.queries.time_buckets import bucket_of
 from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import zone_offsets
 from tests.support.queries.bucketing import (
+    DAY,
+    EPOCH,
     MICROSECOND,
     NOW,
     POLICY,
@@ -30,6 +34,8 @@ from tests.support.queries.bucketing import (
     arrow_table,
     asked,
     counted,
+    counted_in,
+    members_of_days,
     policy,
 )
 
@@ -65,40 +71,67 @@ def instants(start: datetime.datetime, end: datetime.datetime, zone: str) -> Ite
         yield from (edge - MICROSECOND, edge, edge + MICROSECOND, edge - datetime.timedelta(seconds=1))
 
 
+# Columns of all types hold the same times of a range, and those of one step the same times of the calendar.
+@lru_cache(maxsize=1)
+def rows_around(zone: str, start: str, end: str) -> tuple[Row, ...]:
+    """Return a member for each time in and around a range, one without a time, and nobody's row."""
+    first = at(start) + 5 * HOUR
+    times = instants(first, at(end) + 11 * HOUR, zone)
+    rows = [Row(str(place), time) for place, time in enumerate(times)]
+    return (*rows, Row("none", None), Row(None, first))
+
+
+@lru_cache(maxsize=4)
+def members_by_day(zone: str, start: str, end: str, step: int) -> dict[datetime.date, set[str]]:
+    """Return the members of each day of `asked_for`, by Python's calendar."""
+    return members_of_days(rows_around(zone, start, end), asked_for(start, end, step), zone, step)
+
+
+def asked_for(start: str, end: str, step: int) -> tuple[datetime.datetime, datetime.datetime]:
+    """Return a range that begins and ends within a bucket, and within a day of most zones if there are parts of it."""
+    if step == DAY:
+        return at(start), at(end)
+    return at(start) + 5 * HOUR, at(end) + 11 * HOUR
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a database in UTC; what a test registers or makes as temporary is its cursor's own."""
+    with duckdb.connect() as found:
+        found.execute("SET GLOBAL TimeZone = 'UTC'")
+        yield found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("zone", "start", "end"), RANGES)
-def test_every_time_is_in_the_bucket_of_the_calendar(kind: str, zone: str, start: str, end: str) -> None:
+def test_every_time_is_in_the_bucket_of_the_calendar(
+    database: duckdb.DuckDBPyConnection, kind: str, zone: str, start: str, end: str
+) -> None:
     """For every length and every type of column; each row is a member of its own, and one has no time."""
-    # The range begins and ends within a bucket, and within a day of most zones.
-    first, last = at(start) + 5 * HOUR, at(end) + 11 * HOUR
-    rows = [Row(str(place), time) for place, time in enumerate(instants(first, last, zone))]
-    rows += [Row("none", None), Row(None, first)]
-    if "days" in kind:
-        rows = [row._replace(at=row.at and row.at.replace(tzinfo=UTC)) for row in rows]
-        first, last = at(start), at(end)
+    step = TYPES[kind].step
+    first, last = asked_for(start, end, step)
     under = policy(kind, "UTC" if "days" in kind else zone, contributions="")
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        database.register("t", arrow_table(rows, kind))
-        for length in BucketLength:
-            resolution = resolve(asked(length, first, last), under, now=NOW)
-            found = dict(database.execute(render(resolution, "duckdb")).fetchall())
-            expected = counted(rows, length, (first, last), zone, kind)
-            assert found == expected
-            assert len(found) <= len(resolution.parameters.domain or ())
-            assert {day.toordinal() for day in found} <= {
-                int(day) + datetime.date(1970, 1, 1).toordinal()
-                for (day,) in resolution.parameters.domain or ()
-            }
+    of_days = members_by_day(zone, start, end, step)
+    database.register("t", arrow_table(rows_around(zone, start, end), kind))
+    for length in BucketLength:
+        resolution = resolve(asked(length, first, last), under, now=NOW)
+        found = dict(database.execute(render(resolution, "duckdb")).fetchall())
+        assert found == counted_in(length, of_days)
+        assert len(found) <= len(resolution.parameters.domain or ())
+        assert {day.toordinal() for day in found} <= {
+            int(day) + EPOCH.toordinal() for (day,) in resolution.parameters.domain or ()
+        }
 
 
-def test_a_zone_that_is_dropped_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zone_that_is_dropped_is_found(
+    monkeypatch: pytest.MonkeyPatch, database: duckdb.DuckDBPyConnection
+) -> None:
     """The last hours of a month in UTC are the next month in Berlin."""
     monkeypatch.setattr(BucketedTimes, "moved", lambda _self, number, _unit: number)
     with pytest.raises(AssertionError):
         test_every_time_is_in_the_bucket_of_the_calendar(
-            "milliseconds", "Europe/Berlin", "2023-12-20", "2024-02-05"
+            database, "milliseconds", "Europe/Berlin", "2023-12-20", "2024-02-05"
         )
 
 
@@ -115,8 +148,7 @@ def test_the_range_of_a_bucket_has_the_times_of_the_calendar(zone: str, start: s
         assert query.bucket is not None
         of_buckets: dict[datetime.date, list[int]] = {}
         for time in times:
-            number = (time - at("1970-01-01")) // MICROSECOND
-            of_buckets.setdefault(bucket_of(length, time, zone), []).append(number)
+            of_buckets.setdefault(bucket_of(length, time, zone), []).append((time - EPOCH) // MICROSECOND)
         found: list[Interval] = []
         for day, numbers in of_buckets.items():
             intervals = bucketed_times(query, query.bucket).values_in(day)
@@ -144,7 +176,9 @@ def named(kind: str, first: datetime.datetime, last: datetime.datetime) -> Resol
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_second_look_counts_the_buckets_that_it_names(kind: str) -> None:
+def test_a_second_look_counts_the_buckets_that_it_names(
+    database: duckdb.DuckDBPyConnection, kind: str
+) -> None:
     """Rows whose time no function of the engine takes, such as infinities and 2^63 - 1, only drop out."""
     first, last = at("2024-01-05"), at("2024-12-20")
     edges = [
@@ -153,18 +187,17 @@ def test_a_second_look_counts_the_buckets_that_it_names(kind: str) -> None:
     rows = [
         Row(f"{place}{text}", time, text) for place, time in enumerate(edges) for text in ("a", "it's", "b")
     ]
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        database.register("held", arrow_table(rows, kind))
-        database.execute("CREATE TABLE t AS SELECT * FROM held")
+    with database.cursor() as own:
+        own.register("held", arrow_table(rows, kind))
+        own.execute("CREATE TEMP TABLE t AS SELECT * FROM held")
         extremes = (
             ["-infinity", "infinity"]
             if TYPES[kind].arrow in (TYPES["days"].arrow, TYPES["timestamps"].arrow)
             else [-(2**63), 2**63 - 1]
         )
         for extreme in extremes:
-            database.execute("INSERT INTO t VALUES ('mallory', ?, 'a', 1)", [extreme])
-        answer = database.execute(render(named(kind, first, last), "duckdb")).fetchall()
+            own.execute("INSERT INTO t VALUES ('mallory', ?, 'a', 1)", [extreme])
+        answer = own.execute(render(named(kind, first, last), "duckdb")).fetchall()
     zone = "UTC" if "days" in kind else "Europe/Berlin"
     expected = {
         (month, text): counted(
@@ -195,17 +228,18 @@ def test_no_condition_has_a_function_of_times(kind: str, dialect: str) -> None:
 )
 def test_offsets_are_those_of_the_zone(zone: str) -> None:
     """At every hour, and right before and at each change."""
+    clocks = ZoneInfo(zone)
     start, end = at("1936-01-01"), at("1941-01-01")
     for first, last in [(start, end), (at("2011-06-01"), at("2013-06-01"))]:
         offsets = zone_offsets(first, last, zone)
         edges = [each.until for each in offsets if each.until is not None]
         assert edges == sorted(edges)
+        assert [each.until for each in offsets] == [*edges, None]
         times = [first + HOUR * step for step in range(int((last - first) / HOUR))]
         for time in [*times, *edges, *(edge - MICROSECOND for edge in edges)]:
-            (seconds,) = [each.seconds for each in offsets if each.until is None or time < each.until][:1]
-            offset = time.astimezone(ZoneInfo(zone)).utcoffset()
+            offset = time.astimezone(clocks).utcoffset()
             assert offset is not None
-            assert seconds == offset.total_seconds()
+            assert offsets[bisect_right(edges, time)].seconds == offset.total_seconds()
 
 
 @pytest.mark.parametrize("unit", [each for each in TimeUnit if each is not TimeUnit.DAYS])

@@ -427,6 +427,17 @@ def test_values_that_no_answer_could_show_are_refused_where_the_column_is_groupe
     ask(condition.column, filters=(NotIn(condition.column, condition.values),), k=3)
 
 
+def test_conditions_on_one_column_are_refused_alike_in_either_order() -> None:
+    """So two spellings of a question are refused with the same words."""
+    conditions = (In("country", ("Germany",)), In("country", ("AT", "Germany")))
+    messages = set()
+    for filters in (conditions, conditions[::-1]):
+        with pytest.raises(QuestionError) as refusal:
+            ask("country", "cohort", filters=filters, k=3)
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
+
+
 def test_a_question_in_sql_without_limit_is_told_what_to_add() -> None:
     """Who asks in SQL knows LIMIT, and not the field of a message."""
     text = "SELECT article_id, COUNT(*) FROM engagement GROUP BY article_id"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from functools import cache
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -337,6 +338,8 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+# For two dozen texts, each of which some ten examples have.
+parsed = cache(parse_policy)
 # Around the changes of clocks in zones that have them, and anywhere else.
 EDGES = [
     datetime.datetime(2026, 3, 29, 1),
@@ -386,7 +389,7 @@ def test_duckdb_answers_what_the_question_means(
     """A row counts if its own timestamp, as it is stored, compares so with the literal: Python says which do."""
     stored, unit = KINDS[kind]
     of_unit = "" if stored is None else f", unit: {stored.name.lower()}"
-    policy = parse_policy(policy_text(f"zone: {zone}{of_unit}"))
+    policy = parsed(policy_text(f"zone: {zone}{of_unit}"))
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     counted = [(each - epoch) // datetime.timedelta(microseconds=unit) for each in rows]
     engine.execute(f'DELETE FROM "{kind}"')

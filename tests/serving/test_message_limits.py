@@ -166,7 +166,7 @@ async def test_messages_of_strangers_take_hardly_any_memory(
     running = services.by_method[method]
     # Code that runs for the first time takes memory, too.
     await attack(running, services.stranger, method, nested(1000, *HOSTILE[method]))
-    for size in (TAKEN.get(method, DP_BYTES), DP_BYTES):
+    for size in {TAKEN.get(method, DP_BYTES), DP_BYTES}:
         message = nested(size - 64, *HOSTILE[method])
         grown, _ = await attack(running, services.stranger, method, message, compression)
         assert grown < 24, f"{size} bytes"

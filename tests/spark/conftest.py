@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -26,21 +27,37 @@ _HOSTILE = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
 }
 
-# What runs for a minute is compiled once, and not again to run faster.
+# What runs for a minute is compiled once, and not again to run faster; Spark's own classes are not verified; garbage is
+# collected when much has come together.
 QUICK_JVM = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240M"
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240M "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=400M -Xms1G -Xmn600M"
 }
 
 
 @pytest.fixture(scope="package")
-def event_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory in which Spark keeps a log of all that it does."""
+def event_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of Spark's log of events."""
     return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture
+def event_log(spark: SparkSession, event_directory: Path) -> Iterator[Path]:
+    """The directory in which Spark keeps a log of all that it does while a test has this fixture."""
+    context = scala_context(spark)
+    context.addSparkListener(context.eventLogger().get())
+    yield event_directory
+    context.removeSparkListener(context.eventLogger().get())
+
+
+def scala_context(spark: SparkSession) -> Any:
+    """Return what Python has no door to: Spark's own context, with its listeners."""
+    return spark.sparkContext._jsc.sc()
 
 
 @pytest.fixture(scope="package")
 @needs("spark")
-def spark(event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(event_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Apache Spark needs Java 17 (Debian: openjdk-17-jre-headless)")
@@ -58,16 +75,21 @@ def spark(event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             "spark.driver.host": "127.0.0.1",
             "spark.log.level": "OFF",
             "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": event_log.as_uri(),
+            "spark.eventLog.dir": event_directory.as_uri(),
             "spark.eventLog.compress": "false",
             "spark.sql.shuffle.partitions": "2",
             "spark.default.parallelism": "2",
             "spark.ui.showConsoleProgress": "false",
+            # Every plan is described to the listeners, and again whenever it changes.
+            "spark.sql.ui.explainMode": "simple",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         }
     )
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
+    # A log of all tests would be read by few of them.
+    context = scala_context(session)
+    context.removeSparkListener(context.eventLogger().get())
     yield session
     session.stop()

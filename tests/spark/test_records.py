@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from dp_service.partitions import Method, rounds
 from dp_service.partitions.element_noise import round_key
 from dp_service.partitions.spark import discover_on_spark
+from tests.spark.conftest import scala_context
 from tests.spark.pairs import PAIRS, SALT, parameters_of
 
 
@@ -49,11 +50,14 @@ def test_spark_records_neither_seed_nor_sub_keys_and_few_shuffles(
 ) -> None:
     """Its log holds plans and texts of queries, and a shuffle for each of the 3 (I - 1) + 2 that DP-SIPS takes."""
     session = spark.newSession()
+    # Plans are written as they are for users: with all details.
+    session.conf.set("spark.sql.ui.explainMode", "formatted")
     # Small tables would be sent to all executors instead, and save a shuffle.
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     session.conf.set("spark.sql.adaptive.autoBroadcastJoinThreshold", "-1")
     seed, parameters, before = secrets.token_bytes(32), parameters_of(method), len(_written(event_log))
     discover_on_spark(session.read.parquet(str(path)), parameters, seed=seed, salt=SALT)
+    scala_context(spark).listenerBus().waitUntilEmpty()
     written = _written(event_log)[before:]
     assert "ArrowEvalPython" in written
     keys = [round_key(seed, method.value, turn.number) for turn in rounds(parameters)]

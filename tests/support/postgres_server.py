@@ -56,8 +56,10 @@ class PostgresServer:
 
     def forget(self) -> None:
         """Drop every ledger that earlier tests have left."""
-        for (name,) in self.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'"):
-            self.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            names = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'").fetchall()
+            for (name,) in names:
+                connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
     def start(self) -> None:
         """Start it and wait until it answers."""

@@ -61,6 +61,9 @@ class RawLine:
         while left:
             before = sent
             for stream in tuple(left):
+                if not self.http.outbound_flow_control_window:
+                    # No call has room then, however much it may have of its own.
+                    break
                 sent += (went := self._send_some(stream, left[stream]))
                 left[stream] = left[stream][went:]
                 if not left[stream] or stream in self.ended:

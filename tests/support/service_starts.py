@@ -1,7 +1,7 @@
 """Services of tests start by a fork of a process that has imported them, in a tenth of the time.
 
 A service takes a second of a processor to import what it needs, and a run of all tests starts a thousand of them. So
-each worker of pytest has a starter (tests/support/starter.py), a process that imports each service once and waits.
+the workers of a run share a starter (tests/support/starter.py), a process that imports each service once and waits.
 Whoever calls `subprocess.Popen([sys.executable, "-m", "dp_service", ...])` is given a fork of it that goes on as that
 command would: with its arguments, environment, folder and open files, as a process of its own that can be killed.
 A command that asks for more starts as ever, and so does every one where GRIS_TEST_EXEC is set.
@@ -9,13 +9,16 @@ A command that asks for more starts as ever, and so does every one where GRIS_TE
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import secrets
 import select
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,6 +26,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 EXEC = "GRIS_TEST_EXEC"
+# What pytest-xdist calls a run, in each of its workers.
+RUN = "PYTEST_XDIST_TESTRUNUID"
 SERVICES = frozenset({"budget_service", "dp_service", "gris_gateway"})
 # What an interpreter or a library reads before the first line of a service runs.
 _EARLY = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC", "GRPC_", "OTEL_")
@@ -33,23 +38,52 @@ _PYTHON = sys.executable
 
 
 def install() -> None:
-    """Start services so from now on, in this process."""
-    subprocess.Popen = _ServicePopen  # type: ignore[misc]
+    """Start services so from now on, in this process, where the system can tell when another one has ended."""
+    if hasattr(os, "pidfd_open"):
+        subprocess.Popen = _ServicePopen  # type: ignore[misc]
 
 
 @cache
 def _line() -> socket.socket:
-    """Return the line to the starter, which runs until the line is closed."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        # NumPy's own threads would not be there after a fork.
-        environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
-        command = [_PYTHON, "-P", "-m", "tests.support.starter", str(theirs.fileno())]
-        process = _Popen(command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL)
+    """Return a line to the starter, which runs until every line is closed."""
+    run = os.environ.get(RUN) or f"{os.getpid()} {secrets.token_hex(8)}"
+    # In no folder, so that nothing is left behind; it is free again once its starter has ended.
+    address = f"\0gris starter {run}"
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            is_first = _takes(listener, address)
+            line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                line.connect(address)
+            except ConnectionRefusedError:
+                # Another worker is about to listen, or its starter to end.
+                line.close()
+                time.sleep(0.01)
+                continue
+            if is_first:
+                _start(listener)
+            return line
+
+
+def _takes(listener: socket.socket, address: str) -> bool:
+    try:
+        listener.bind(address)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    listener.listen()
+    return True
+
+
+def _start(listener: socket.socket) -> None:
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # NumPy's own threads would not be there after a fork.
+    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+    command = [_PYTHON, "-P", "-m", "tests.support.starter", str(listener.fileno())]
+    process = _Popen(command, pass_fds=[listener.fileno()], env=environment, stdin=subprocess.DEVNULL)
     # Nobody waits for it.
     process.returncode = 0
-    return ours
 
 
 def _early(environment: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -51,39 +52,78 @@ MODULES = {
 LONGEST_ORDER = 2**20
 
 
-def _wait_for_order(line: socket.socket) -> dict[str, Any] | None:
-    """Fork at each order, and return it in the child; None in the starter, when the line was closed."""
-    running: dict[int, tuple[int, int]] = {}
-    poll = select.poll()
-    poll.register(line, select.POLLIN)
-    while True:
-        for descriptor, _ in poll.poll():
-            if descriptor != line.fileno():
-                poll.unregister(descriptor)
-                _say_how_it_ended(descriptor, *running.pop(descriptor))
-                continue
-            message, files, _, _ = socket.recv_fds(line, LONGEST_ORDER, 4)
-            if not message:
-                # Nobody is left who could stop them.
-                for each in running:
-                    signal.pidfd_send_signal(each, signal.SIGKILL)
-                return None
-            order: dict[str, Any] = json.loads(message)
-            _import(order["service"])
-            pid = os.fork()
-            if pid == 0:
-                line.close()
-                for each, (_, status) in running.items():
-                    os.close(each)
-                    os.close(status)
-                _become(order, files)
-                return order
-            for each in files[:3]:
-                os.close(each)
-            ended = os.pidfd_open(pid)
-            running[ended] = pid, files[3]
-            poll.register(ended, select.POLLIN)
-            line.send(str(pid).encode())
+@dataclass(frozen=True)
+class _Running:
+    """A service: who has asked for it, and where it is said how it has ended."""
+
+    pid: int
+    line: int
+    status: int
+
+
+class _Starter:
+    """Takes orders by lines, of which each worker of pytest opens one."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._lines: dict[int, socket.socket] = {}
+        self._running: dict[int, _Running] = {}
+        self._poll = select.poll()
+        self._poll.register(listener, select.POLLIN)
+
+    def wait_for_order(self) -> dict[str, Any] | None:
+        """Fork at each order, and return it in the child; None in the starter, when every line was closed."""
+        # Whoever starts it has opened a line before.
+        while ready := self._poll.poll(None if self._lines else 0):
+            for descriptor, _ in ready:
+                if descriptor == self._listener.fileno():
+                    line, _ = self._listener.accept()
+                    self._lines[line.fileno()] = line
+                    self._poll.register(line, select.POLLIN)
+                elif descriptor in self._running:
+                    self._poll.unregister(descriptor)
+                    _say_how_it_ended(descriptor, self._running.pop(descriptor))
+                elif (order := self._serve(self._lines[descriptor])) is not None:
+                    return order
+        return None
+
+    def _serve(self, line: socket.socket) -> dict[str, Any] | None:
+        message, files, _, _ = socket.recv_fds(line, LONGEST_ORDER, 4)
+        if not message:
+            self._forget(line)
+            return None
+        order: dict[str, Any] = json.loads(message)
+        _import(order["service"])
+        pid = os.fork()
+        if pid == 0:
+            self._close()
+            _become(order, files)
+            return order
+        for each in files[:3]:
+            os.close(each)
+        ended = os.pidfd_open(pid)
+        self._running[ended] = _Running(pid, line.fileno(), files[3])
+        self._poll.register(ended, select.POLLIN)
+        line.send(str(pid).encode())
+        return None
+
+    def _forget(self, line: socket.socket) -> None:
+        """Kill what was asked for by a line that is closed: nobody is left who could stop it."""
+        for ended, each in self._running.items():
+            if each.line == line.fileno():
+                signal.pidfd_send_signal(ended, signal.SIGKILL)
+        self._poll.unregister(line)
+        del self._lines[line.fileno()]
+        line.close()
+
+    def _close(self) -> None:
+        """Close, in a fork, what is the starter's own."""
+        self._listener.close()
+        for line in self._lines.values():
+            line.close()
+        for ended, each in self._running.items():
+            os.close(ended)
+            os.close(each.status)
 
 
 def _import(service: str) -> None:
@@ -97,12 +137,12 @@ def _import(service: str) -> None:
     gc.freeze()
 
 
-def _say_how_it_ended(descriptor: int, pid: int, status: int) -> None:
-    _, how = os.waitpid(pid, 0)
+def _say_how_it_ended(descriptor: int, ended: _Running) -> None:
+    _, how = os.waitpid(ended.pid, 0)
     # Whoever has started it may have forgotten it.
     with suppress(BrokenPipeError):
-        os.write(status, str(how).encode())
-    os.close(status)
+        os.write(ended.status, str(how).encode())
+    os.close(ended.status)
     os.close(descriptor)
 
 
@@ -146,6 +186,6 @@ def _run(service: str) -> NoReturn:
 if __name__ == "__main__":
     # Ctrl-C is for those who wait for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    order = _wait_for_order(socket.socket(fileno=int(sys.argv[1])))
+    order = _Starter(socket.socket(fileno=int(sys.argv[1]))).wait_for_order()
     if order is not None:
         _run(order["service"])

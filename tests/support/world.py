@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import itertools
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -129,21 +131,17 @@ def new_account(prefix: str = "t") -> str:
 
 def write_small(path: Path, members: int) -> None:
     """Writes a table in which so many members have the element "a"; whoever reads sees the old file or the new."""
-    new = path.with_suffix(".new")
-    copy(f"SELECT range AS member_id, 'a' AS element FROM range({members})", new)
-    new.replace(path)
+    _write_anew(path, f"SELECT range AS member_id, 'a' AS element FROM range({members})")
 
 
 def write_growing(path: Path, *, members: int, arriving: int = 0) -> None:
     """Writes a table with members of a day that is long over, and of one that is long to come."""
-    new = path.with_suffix(".new")
     columns = "range AS member_id, 'a' AS element"
-    copy(
+    _write_anew(
+        path,
         f"SELECT {columns}, DATE '2019-01-01' AS day FROM range({members}) "
         f"UNION ALL SELECT {columns}, DATE '2999-01-01' FROM range({arriving})",
-        new,
     )
-    new.replace(path)
 
 
 @contextmanager
@@ -167,6 +165,20 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _write_anew(path: Path, query: str) -> None:
+    new = path.with_suffix(".new")
+    new.write_bytes(_parquet(query))
+    new.replace(path)
+
+
+@cache
+def _parquet(query: str) -> bytes:
+    """Returns the answer of a query as a Parquet file: to open a DuckDB takes longer than most tests that need one."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy(query, path := Path(folder) / "table.parquet")
+        return path.read_bytes()
 
 
 def copy(query: str, path: Path) -> None:

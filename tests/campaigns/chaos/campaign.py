@@ -180,9 +180,10 @@ async def _write_what_lapsed(load: Load, client: Client) -> None:
 
 
 async def _levels(load: Load, client: Client) -> dict[AccountPath, Level]:
+    # Of a ledger at rest; what many accounts have above them is asked once.
     found: dict[AccountPath, Level] = {}
     for account in sorted(load.accounts.used):
-        found.update(await client.levels(account))
+        found.update(await client.levels(account, known=found))
     return found
 
 

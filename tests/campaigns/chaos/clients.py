@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -160,14 +160,17 @@ class Client:
         reported = await self._ask(_reservation(self.load, account, NOTHING, SHORTEST_HOLD_SECONDS))
         return reported.fate is Fate.ACKNOWLEDGED
 
-    async def levels(self, account: Path) -> list[tuple[Path, Level]]:
+    async def levels(self, account: Path, known: Collection[Path] = ()) -> list[tuple[Path, Level]]:
         """Return what the ledger says of an account and of the levels above it; raises AioRpcError.
 
-        What is reserved it tells each account of itself only.
+        What is reserved it tells each account of itself only. Levels above that are known are left out.
         """
         levels = await self._levels(account)
         for path in [path for path in levels if path != account]:
-            levels[path] = (await self._levels(path))[path]
+            if path in known:
+                del levels[path]
+            else:
+                levels[path] = (await self._levels(path))[path]
         return list(levels.items())
 
     async def _levels(self, account: Path) -> dict[Path, Level]:

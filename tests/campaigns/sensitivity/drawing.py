@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -80,6 +81,7 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **changed, "measures": {"distinct_members": True, "events": events}}
 
 
+@cache
 def _time(*, keeps_days: bool) -> st.SearchStrategy[dict[str, Any]]:
     """Return what the policy says of its time column: a day, or a timestamp as a table stores it, in some zone."""
     stored = st.sampled_from([{"column": "at"}, {"column": "at_ms", "unit": "milliseconds"}])
@@ -95,6 +97,7 @@ def _time(*, keeps_days: bool) -> st.SearchStrategy[dict[str, Any]]:
     return st.integers(0, 3).flatmap(lambda each: timestamp if each == 0 else day)
 
 
+@cache
 def _question() -> st.SearchStrategy[HistogramQuery]:
     """Return questions with fewer conditions than elsewhere: where few rows meet them, a member changes little."""
     few = st.just(()) | st.lists(conditions(), max_size=1).map(tuple)
@@ -141,6 +144,7 @@ def _rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
+@cache
 def _row() -> st.SearchStrategy[Row]:
     return st.builds(
         Row,
@@ -165,6 +169,7 @@ def _column(draw: st.DrawFn, name: str, rows: list[Row], files: dict[str, bytes]
     return said
 
 
+@cache
 def _subset(name: str) -> st.SearchStrategy[list[Value]]:
     return st.lists(st.sampled_from(VALUES[name]), unique=True, min_size=1, max_size=3)
 

@@ -104,17 +104,17 @@ def faults(
     if policy.table("t").choice is not None:
         totals.chosen += sum(each.parameters.contributions is None for each in resolutions)
     with closing(_Table(folder / "t.parquet", world.rows)) as table:
-        first = table.met(resolutions)
+        first = table.met([_Asked.of(each) for each in resolutions])
         resolutions += [*_second_looks(resolutions, first), *_sharpenings(resolutions, first)]
-        whole = table.met([translate(each) for each in resolutions])
-        uncut = [translate(_uncut(each)) for each in resolutions]
+        whole = table.met([_Asked.of(translate(each)) for each in resolutions])
+        uncut = [_Asked.of(translate(_uncut(each))) for each in resolutions]
         everything = table.met(uncut)
         found: list[str] = []
         for resolution, cut, all_ in zip(resolutions, whole, everything, strict=True):
             _count(totals, resolution, cut)
             found += _cut_faults(resolution, cut, all_)
         for member in sorted({row.member for row in world.rows if row.member is not None}):
-            table.hold([row for row in world.rows if row.member != member])
+            table.hold_without(member)
             for resolution, with_member, neighbour in zip(
                 resolutions, everything, table.met(uncut), strict=True
             ):
@@ -183,6 +183,23 @@ def _policy(world: World, folder: Path) -> Policy:
     return read_policy(text, str(folder / "policy.yaml")).policy
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a question is asked by, which is the same of a table and of its neighbours."""
+
+    plan: Plan
+    query: base.EngineQuery
+
+    @classmethod
+    def of(cls, resolution: Resolution) -> _Asked:
+        """Return how this question is asked."""
+        plan = plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32)))
+        if plan.looks is not None and resolution.names is not None:
+            second = second_plan(plan, Named(resolution.names, ""), now=NOW)
+            plan = replace(second, row_limit=resolution.row_limit)
+        return cls(plan, engine_query(resolution, "duckdb"))
+
+
 class _Table:
     """A file and a DuckDB that answers from it; each neighbour's rows take the place of those before.
 
@@ -191,36 +208,36 @@ class _Table:
 
     def __init__(self, path: Path, rows: list[Row]) -> None:
         self._path = path
-        self.hold(rows)
+        self._members = [row.member for row in rows]
+        columns = list(zip(*((*row, *_at(row)) for row in rows), strict=True)) or [()] * len(_SCHEMA)
+        arrays = [pa.array(each, kind.type) for each, kind in zip(columns, _SCHEMA, strict=True)]
+        self._rows = pa.table(arrays, _SCHEMA)
+        self._hold(self._rows)
         self._engine = DuckDBEngine({"t": path})
         # Of so few rows, threads that share the work take longer to wake than to answer.
         with self._engine.reading("t") as connection:
             connection.execute("SET threads = 1")
 
-    def hold(self, rows: list[Row]) -> None:
-        """Replace the file by one of these rows."""
-        stored = [(*row, *_at(row)) for row in rows]
-        columns = list(zip(*stored, strict=True)) or [()] * len(_SCHEMA)
-        arrays = [pa.array(each, kind.type) for each, kind in zip(columns, _SCHEMA, strict=True)]
+    def hold_without(self, member: str) -> None:
+        """Replace the file by one of all rows but a member's."""
+        kept = [place for place, each in enumerate(self._members) if each != member]
+        self._hold(self._rows.take(pa.array(kept, pa.int64())))
+
+    def _hold(self, rows: pa.Table) -> None:
         new = self._path.with_suffix(".new")
-        pq.write_table(pa.table(arrays, _SCHEMA), new)
+        pq.write_table(rows, new)
         new.replace(self._path)
         self._answers: dict[base.EngineQuery, base.EngineAnswer] = {}
 
-    def met(self, resolutions: list[Resolution]) -> list[Histogram]:
+    def met(self, asked: list[_Asked]) -> list[Histogram]:
         """Return what the mechanism of each question meets on the rows that the file has."""
         version = self._engine.data_version("t")
-        return [self._met(resolution, version) for resolution in resolutions]
+        return [self._met(each, version) for each in asked]
 
-    def _met(self, resolution: Resolution, version: str) -> Histogram:
-        plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
-        if plan.looks is not None and resolution.names is not None:
-            second = second_plan(plan, Named(resolution.names, ""), now=NOW)
-            plan = replace(second, row_limit=resolution.row_limit)
-        query = engine_query(resolution, "duckdb")
-        if query not in self._answers:
-            self._answers[query] = self._engine.run(query, version)
-        return counted(plan, _histogram(plan, self._answers[query]))
+    def _met(self, asked: _Asked, version: str) -> Histogram:
+        if asked.query not in self._answers:
+            self._answers[asked.query] = self._engine.run(asked.query, version)
+        return counted(asked.plan, _histogram(asked.plan, self._answers[asked.query]))
 
     def close(self) -> None:
         """Close the engine."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ tables:
 """
 SUMS = "values: {whole: {type: int64, lower: -3, upper: 5, row_lower: -10, row_upper: 10}}"
 MICROSECOND = datetime.timedelta(microseconds=1)
+EPOCH = datetime.datetime.fromtimestamp(0, UTC)
 
 
 class TimeType(NamedTuple):
@@ -127,8 +128,22 @@ def counted(
     kind: str,
 ) -> dict[datetime.date, int]:
     """Return how many distinct members are in each bucket of a range, by Python's calendar alone."""
+    return counted_in(length, members_of_days(rows, within, zone, TYPES[kind].step))
+
+
+def counted_in(length: BucketLength, of_days: Mapping[datetime.date, Set[str]]) -> dict[datetime.date, int]:
+    """Return how many distinct members are in each bucket, given those of each day: buckets are of whole days."""
+    members: dict[datetime.date, set[str]] = {}
+    for day, found in of_days.items():
+        members.setdefault(length.first_day(day), set()).update(found)
+    return {day: len(found) for day, found in members.items()}
+
+
+def members_of_days(
+    rows: Iterable[Row], within: tuple[datetime.datetime, datetime.datetime], zone: str, step: int
+) -> dict[datetime.date, set[str]]:
+    """Return the members of each day of the zone's calendar in a range; `step` is that of the column's type."""
     start, end = within
-    step = TYPES[kind].step
     members: dict[datetime.date, set[str]] = {}
     for row in rows:
         if row.member is None or row.at is None:
@@ -136,9 +151,9 @@ def counted(
         if step == DAY:
             day = row.at.date()
             if start.date() <= day < end.date():
-                members.setdefault(length.first_day(day), set()).add(row.member)
+                members.setdefault(day, set()).add(row.member)
             continue
-        at = datetime.datetime.fromtimestamp(0, UTC) + stored(row.at, kind) * step * MICROSECOND
+        at = EPOCH + microseconds_of(row.at) // step * step * MICROSECOND
         if start <= at < end:
-            members.setdefault(bucket_of(length, at, zone), set()).add(row.member)
-    return {day: len(found) for day, found in members.items()}
+            members.setdefault(bucket_of(BucketLength.DAY, at, zone), set()).add(row.member)
+    return members

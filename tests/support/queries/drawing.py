@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from dataclasses import replace
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -60,7 +61,14 @@ VALUES: dict[str, list[Value]] = {
 }
 TYPES = {"text": "string", "number": "int64", "flag": "bool", "day": "date"}
 
+# All strategies are made once: Hypothesis checks each new one before it draws from it, which takes longer than drawing.
+EITHER = st.booleans()
+_VALUE_OF = {name: st.sampled_from(values) for name, values in VALUES.items()}
+_DOMAIN_OF = {name: st.lists(each, unique=True, min_size=1, max_size=5) for name, each in _VALUE_OF.items()}
+_LIST_OF = {name: st.lists(each, min_size=1, max_size=4) for name, each in _VALUE_OF.items()}
 
+
+@cache
 def rows() -> st.SearchStrategy[list[Row]]:
     """Return tables of up to thirty rows in which values meet often and any may be missing."""
     row = st.builds(
@@ -71,22 +79,23 @@ def rows() -> st.SearchStrategy[list[Row]]:
     return st.lists(row, max_size=30)
 
 
+@cache
 @st.composite
 def column(draw: st.DrawFn, name: str) -> dict[str, object]:
     """Draw what a policy says of one column."""
     said: dict[str, object] = {"type": TYPES[name], "group_by": True, "filter": ["in", "not_in"]}
     if name in ("number", "day"):
         said["filter"] = ["in", "not_in", "range"]
-    if name == "flag" or draw(st.booleans()):
-        said |= {"nulls": "keep", "null_value": plain(draw(st.sampled_from(VALUES[name])))}
-    elif draw(st.booleans()):
+    if name == "flag" or draw(EITHER):
+        said |= {"nulls": "keep", "null_value": plain(draw(_VALUE_OF[name]))}
+    elif draw(EITHER):
         said |= {"null_value": plain(VALUES[name][0])}
-    if draw(st.booleans()):
+    if draw(EITHER):
         droppable = {VALUES[name][0], "null", INT64_MINIMUM}
-        domain = draw(st.lists(st.sampled_from(VALUES[name]), unique=True, min_size=1, max_size=5))
+        domain = draw(_DOMAIN_OF[name])
         kept = [value for value in domain if said.get("nulls") == "keep" or value not in droppable]
         said |= {"domain": [plain(value) for value in kept]} if kept else {}
-    if draw(st.booleans()):
+    if draw(EITHER):
         said["delta"] = 1
     return said
 
@@ -96,12 +105,14 @@ def plain(value: Value) -> str | int | bool:
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
+@cache
 def events() -> st.SearchStrategy[dict[str, object]]:
     """Return what a policy says of counting events."""
     clipped = st.builds(lambda tau: {"tau": tau, "tau_is": "clipped"}, st.integers(1, 3))
     return st.just({"tau": 9, "tau_is": "assumed"}) | clipped
 
 
+@cache
 def times(*, keeps_rows_without_time: bool) -> st.SearchStrategy[dict[str, object]]:
     """Return what a policy says of its time column; closed periods need one without NULL."""
     time: dict[str, object] = {"column": "day", "type": "date"}
@@ -112,42 +123,56 @@ def times(*, keeps_rows_without_time: bool) -> st.SearchStrategy[dict[str, objec
     )
 
 
+_MAX_K = st.sampled_from([1, 5, 100])
+
+
+@cache
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Draw a policy for the small table."""
     columns: dict[str, dict[str, object]] = {name: draw(column(name)) for name in TYPES}
-    if draw(st.booleans()):
+    if draw(EITHER):
         columns["member"] = {"type": "string"}
     table = {
         "member": "member",
         "time": draw(times(keeps_rows_without_time=columns["day"].get("nulls") == "keep")),
         "measures": {"distinct_members": True, "events": draw(events())},
         "d_bar": 10,
-        "max_k": draw(st.sampled_from([1, 5, 100])),
+        "max_k": draw(_MAX_K),
         "columns": columns,
     }
     text = {"epsilon_per": "0.15", "delta": "1e-10", "tables": {"t": table}}
     return parse_policy(json.dumps(text, ensure_ascii=False))
 
 
+_NAMES = st.sampled_from(sorted(TYPES))
+
+
+@cache
+def _ends(name: str) -> st.SearchStrategy[tuple[Bound | None, Bound | None]]:
+    end = st.none() | st.builds(Bound, _VALUE_OF[name], EITHER)
+    return st.tuples(end, end).filter(any)
+
+
+@cache
 @st.composite
 def conditions(draw: st.DrawFn) -> Filter:
     """Draw a condition that the policies allow."""
-    name = draw(st.sampled_from(sorted(TYPES)))
-    value = st.sampled_from(VALUES[name])
-    if name in ("number", "day") and draw(st.booleans()):
-        ends = st.none() | st.builds(Bound, value, st.booleans())
-        return Range(name, *draw(st.tuples(ends, ends).filter(any)))
-    values = tuple(draw(st.lists(value, min_size=1, max_size=4)))
-    return In(name, values) if draw(st.booleans()) else NotIn(name, values)
+    name = draw(_NAMES)
+    if name in ("number", "day") and draw(EITHER):
+        return Range(name, *draw(_ends(name)))
+    values = tuple(draw(_LIST_OF[name]))
+    return In(name, values) if draw(EITHER) else NotIn(name, values)
 
 
+@cache
 def questions_and_totals() -> st.SearchStrategy[HistogramQuery]:
     """Return questions about the small table; about one in six counts a total."""
     total = questions().map(lambda query: replace(query, dimensions=()))
     return st.integers(0, 5).flatmap(lambda each: total if each == 5 else questions())
 
 
+@cache
 def questions() -> st.SearchStrategy[HistogramQuery]:
     """Return questions about the small table that group by columns."""
     timestamps = st.none() | st.datetimes(
@@ -156,7 +181,7 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
     return st.builds(
         HistogramQuery,
         st.just("t"),
-        st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=3, unique=True).map(tuple),
+        st.lists(_NAMES, min_size=1, max_size=3, unique=True).map(tuple),
         st.sampled_from(Measure),
         st.lists(conditions(), max_size=3).map(tuple),
         st.none()

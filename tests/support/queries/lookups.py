@@ -8,6 +8,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,20 @@ from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Value
 
-from .drawing import NOW, VALUES, column, questions
+from .drawing import EITHER, NOW, VALUES, column, questions
 from .reference import Row, answer, bounded_answer
 
 TOPICS = ["null", "a", "b'", "other", "😀\\", 'x","y']
 FILE = "topics.csv"
+# Made once, as in `drawing`.
+_KEY = st.sampled_from(["text", "number", "flag", "day"])
+_KEYS_OF = {
+    name: st.lists(st.sampled_from(values), unique=True, min_size=1, max_size=8)
+    for name, values in VALUES.items()
+}
+_TOPIC, _OTHER_TOPIC = st.sampled_from(TOPICS), st.sampled_from(TOPICS[1:])
+_LISTED_TOPICS = st.lists(_TOPIC, min_size=1, max_size=3)
+_AT_MOST_ONE, _ONE_OF_FOUR = st.integers(0, 1), st.integers(0, 3)
 
 
 def content(key: str, entries: Sequence[tuple[Value | str, str]], topic: str = "topic") -> bytes:
@@ -51,19 +61,21 @@ def policy_of(text: dict[str, Any], file: bytes) -> Policy:
         return read_policy(json.dumps(text, ensure_ascii=False).encode(), source).policy
 
 
+@cache
 @st.composite
 def lookups(draw: st.DrawFn, *, kept: bool | None = None) -> tuple[bytes, dict[str, Any]]:
     """Draw the file of `topic`, by any of the columns, and what the policy says of it."""
-    key = draw(st.sampled_from(["text", "number", "flag", "day"]))
-    keys = draw(st.lists(st.sampled_from(VALUES[key]), unique=True, min_size=1, max_size=8))
-    keeps = draw(st.booleans()) if kept is None else kept
+    key = draw(_KEY)
+    keys = draw(_KEYS_OF[key])
+    keeps = draw(EITHER) if kept is None else kept
     # A dropped null value stands for keys without a text, so no text may be it.
-    topics = st.sampled_from(TOPICS if keeps else TOPICS[1:])
+    topics = _TOPIC if keeps else _OTHER_TOPIC
     file = content(key, [(each, draw(topics)) for each in keys])
-    nulls = {"nulls": "keep", "null_value": draw(st.sampled_from(TOPICS))} if keeps else {}
+    nulls = {"nulls": "keep", "null_value": draw(_TOPIC)} if keeps else {}
     return file, said(key, file, **nulls)
 
 
+@cache
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Draw a policy for the small table, whose columns have NULLs of all kinds."""
@@ -79,17 +91,23 @@ def policies(draw: st.DrawFn) -> Policy:
     return policy_of({"epsilon_per": "0.15", "delta": "1e-10", "tables": {"t": table}}, file)
 
 
+@cache
+def _orders(*names: str) -> st.SearchStrategy[list[str]]:
+    return st.permutations(names)
+
+
+@cache
 @st.composite
 def asked(draw: st.DrawFn) -> HistogramQuery:
     """Draw a question that groups by what is looked up, or has a condition on it."""
     question = draw(questions())
     # Where few rows meet the conditions, nothing is found of what is looked up.
-    question = replace(question, filters=question.filters[: draw(st.integers(0, 1))], time_range=None)
-    values = tuple(draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3)))
-    condition: Filter = In("topic", values) if draw(st.booleans()) else NotIn("topic", values)
-    if draw(st.booleans()):
-        dimensions = tuple(draw(st.permutations(["topic", *question.dimensions[: draw(st.integers(0, 1))]])))
-        filters = (*question.filters, condition) if draw(st.integers(0, 3)) == 0 else question.filters
+    question = replace(question, filters=question.filters[: draw(_AT_MOST_ONE)], time_range=None)
+    values = tuple(draw(_LISTED_TOPICS))
+    condition: Filter = In("topic", values) if draw(EITHER) else NotIn("topic", values)
+    if draw(EITHER):
+        dimensions = tuple(draw(_orders("topic", *question.dimensions[: draw(_AT_MOST_ONE)])))
+        filters = (*question.filters, condition) if draw(_ONE_OF_FOUR) == 0 else question.filters
         return replace(question, dimensions=dimensions, filters=filters)
     return replace(question, filters=(*question.filters, condition))
 

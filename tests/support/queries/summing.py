@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import cache
 from random import Random
 from typing import NamedTuple
 
@@ -62,6 +63,7 @@ class Row(NamedTuple):
     number: float | None
 
 
+@cache
 def policy(
     *,
     whole: str = WHOLES[0],
