@@ -273,8 +273,10 @@ class PinotCluster:
 
     def _java(self, name: str) -> list[str]:
         return [
-            # Small data and short lives: compiling everything to the utmost would take most of the start.
+            # Small data and short lives: compiling everything to the utmost would take most of the start, and verifying
+            # what was published a sixth.
             *("java", "-Xms256M", "-Xmx1G", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
             "-Dio.netty.tryReflectionSetAccessible=true",
             "-Dpinot.admin.system.exit=true",

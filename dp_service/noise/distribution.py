@@ -76,21 +76,28 @@ def gaussian_tail(variance: Fraction, n: int) -> Interval:
     return sums(variance, n) / _gaussian_total(variance)
 
 
-def smallest_with_tail_at_most(tail: Callable[[int], Interval], bound: Interval) -> int:
+def smallest_with_tail_at_most(tail: Callable[[int], Interval], bound: Interval, *, guess: int = 0) -> int:
     """Return the smallest n >= 0 for which tail(n) < bound is certain: it never errs downwards.
 
-    `tail` must fall with n and tend to zero; `bound` must be positive.
+    `tail` must fall with n and tend to zero; `bound` must be positive. The search begins at `guess` >= 0: the nearer it
+    is, the fewer tails are computed, two where it is right.
     """
-    high = 1
-    while not certainly_below(tail(high), bound):
-        high *= 2
-    low = 0
+
+    def fits(n: int) -> bool:
+        return certainly_below(tail(n), bound)
+
+    step = 1
+    if fits(guess):
+        while step <= guess and fits(guess - step):
+            step *= 2
+        low, high = max(guess - step + 1, 0), guess - step // 2
+    else:
+        while not fits(guess + step):
+            step *= 2
+        low, high = guess + step // 2 + 1, guess + step
     while low < high:
         middle = (low + high) // 2
-        if certainly_below(tail(middle), bound):
-            high = middle
-        else:
-            low = middle + 1
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
     return low
 
 

@@ -110,7 +110,8 @@ def duckdb() -> Iterator[DuckDBEngine]:
 def pinot_container(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     """Start a whole Pinot and load the real data."""
     # Small data and a short life: compiling everything to the utmost would take most of the start.
-    options = "-Xms256M -Xmx1G -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    options = "-Xms256M -Xmx1G -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions"
+    options += " -XX:-BytecodeVerificationRemote"
     container = DockerContainer(build_pinot(tmp_path_factory.mktemp("image"))).with_env("JAVA_OPTS", options)
     with placed(container, network, "pinot", CONTROLLER, BROKER) as pinot:
         load_pinot(pinot)

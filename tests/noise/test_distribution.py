@@ -72,6 +72,21 @@ def test_a_search_may_end_at_zero() -> None:
     assert smallest_with_tail_at_most(lambda n: laplace_tail(HALF, n), exact_bound(Fraction(1))) == 0
 
 
+@pytest.mark.parametrize("first", [0, 1, 27])
+@pytest.mark.parametrize("guess", [0, 1, 2, 22, 26, 27, 28, 29, 35, 400])
+def test_a_search_finds_the_same_wherever_it_begins(first: int, guess: int) -> None:
+    """Below, above and at the number; where the guess is right, at most two tails tell."""
+    tried: list[int] = []
+
+    def tail(n: int) -> Interval:
+        tried.append(n)
+        return exact_bound(Fraction(1 if n < first else 0))
+
+    assert smallest_with_tail_at_most(tail, exact_bound(Fraction(1, 2)), guess=guess) == first
+    assert min(tried) >= 0
+    assert guess != first or len(tried) <= 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "variance", [Fraction(1, 10**6), Fraction(1, 7), Fraction(3), Fraction(178), Fraction(1000)]

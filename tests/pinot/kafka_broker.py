@@ -58,7 +58,9 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
     with (folder / "kafka.out").open("wb") as output:
         process = subprocess.Popen(
             [
-                *("java", "-Xms64M", "-Xmx256M", "-Dpinot.admin.system.exit=true"),
+                *("java", "-Xms64M", "-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+                *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+                "-Dpinot.admin.system.exit=true",
                 f"-Djava.io.tmpdir={folder}",
                 *(f"-Dlog4j2.configurationFile={FOLDER / 'log4j2.xml'}", f"-Dgris.log={log}"),
                 # Newer ones start a Kafka in a container.

@@ -41,7 +41,8 @@ def _session(spark: SparkSession, partitions: int) -> SparkSession:
     return session
 
 
-@pytest.mark.parametrize("method", long_but({Method.SIPS, Method.MAD2R}.__contains__, METHODS))
+# That of SIPS is shown by how little the places of the data matter.
+@pytest.mark.parametrize("method", long_but(lambda method: method is Method.MAD2R, METHODS))
 def test_spark_releases_what_arrays_release(spark: SparkSession, path: Path, method: Method) -> None:
     """The same seed gives the same elements in the same rounds."""
     parameters = parameters_of(method)

@@ -100,6 +100,8 @@ def running_planner() -> Iterator[Planner]:
         "-Xmx512M",
         "-XX:TieredStopAtLevel=1",
         "-XX:+UseSerialGC",
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:-BytecodeVerificationRemote",
         "-Dcalcite.default.charset=UTF-8",
         "-cp",
         f"{_jars()}/*",
