@@ -25,6 +25,8 @@ from tests.support.redis_server import free_port
 from tests.support.rings import require
 
 START_SECONDS = 120
+# What its processes share goes with its folder; in /dev/shm, a megabyte would stay of each that is killed.
+_SHARED_IN_ITS_FOLDER = ("dynamic_shared_memory_type=mmap",)
 
 
 @dataclass
@@ -63,7 +65,12 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        settings = ("listen_addresses=127.0.0.1", "unix_socket_directories=", *self.options)
+        settings = (
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            *_SHARED_IN_ITS_FOLDER,
+            *self.options,
+        )
         flags = [part for setting in settings for part in ("-c", setting)]
         end = time.monotonic() + START_SECONDS
         with (self.folder.parent / "log").open("ab") as log:
