@@ -34,6 +34,14 @@ from typing import NoReturn
 
 FOLDER = Path(__file__).resolve().parent
 DEFAULT_VERSION = "0.11.0"
+# Small data and short lives: compiling everything to the utmost would take most of the start, and verifying what was
+# published some of it.
+QUICK_JAVA = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
 DEFAULT_DIRECTORY = Path(".gris") / "pinot"
 
 _READY_SECONDS = 180.0
@@ -273,10 +281,7 @@ class PinotCluster:
 
     def _java(self, name: str) -> list[str]:
         return [
-            # Small data and short lives: compiling everything to the utmost would take most of the start, and verifying
-            # what was published a sixth.
-            *("java", "-Xms256M", "-Xmx1G", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-            *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+            *("java", "-Xms256M", "-Xmx1G", *QUICK_JAVA),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
             "-Dio.netty.tryReflectionSetAccessible=true",
             "-Dpinot.admin.system.exit=true",

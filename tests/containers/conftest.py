@@ -13,6 +13,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
+from deploy.pinot.cluster import QUICK_JAVA
 from examples.load import TABLES, load, wait_for_pinot
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
@@ -109,9 +110,7 @@ def duckdb() -> Iterator[DuckDBEngine]:
 @needs("containers")
 def pinot_container(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     """Start a whole Pinot and load the real data."""
-    # Small data and a short life: compiling everything to the utmost would take most of the start.
-    options = "-Xms256M -Xmx1G -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions"
-    options += " -XX:-BytecodeVerificationRemote"
+    options = " ".join(("-Xms256M", "-Xmx1G", *QUICK_JAVA))
     container = DockerContainer(build_pinot(tmp_path_factory.mktemp("image"))).with_env("JAVA_OPTS", options)
     with placed(container, network, "pinot", CONTROLLER, BROKER) as pinot:
         load_pinot(pinot)

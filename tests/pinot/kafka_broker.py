@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from deploy.pinot.cluster import DEFAULT_VERSION, FOLDER, PinotCluster, collect_jars
+from deploy.pinot.cluster import DEFAULT_VERSION, FOLDER, QUICK_JAVA, PinotCluster, collect_jars
 from tests.pinot.facts import facts_of, version_of
 from tests.pinot.waiting import wait_until
 
@@ -58,9 +58,7 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
     with (folder / "kafka.out").open("wb") as output:
         process = subprocess.Popen(
             [
-                *("java", "-Xms64M", "-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-                *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
-                "-Dpinot.admin.system.exit=true",
+                *("java", "-Xms64M", "-Xmx256M", *QUICK_JAVA, "-Dpinot.admin.system.exit=true"),
                 f"-Djava.io.tmpdir={folder}",
                 *(f"-Dlog4j2.configurationFile={FOLDER / 'log4j2.xml'}", f"-Dgris.log={log}"),
                 # Newer ones start a Kafka in a container.

@@ -41,7 +41,7 @@ def _session(spark: SparkSession, partitions: int) -> SparkSession:
     return session
 
 
-# That of SIPS is shown by how little the places of the data matter.
+# The test below compares what SIPS releases.
 @pytest.mark.parametrize("method", long_but(lambda method: method is Method.MAD2R, METHODS))
 def test_spark_releases_what_arrays_release(spark: SparkSession, path: Path, method: Method) -> None:
     """The same seed gives the same elements in the same rounds."""

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from deploy.pinot.cluster import QUICK_JAVA
+
 VERSION = "1.5.1"
 _FOLDER = Path(__file__).resolve().parent
 
@@ -98,10 +100,7 @@ def running_planner() -> Iterator[Planner]:
     java = [
         "java",
         "-Xmx512M",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-XX:+UnlockDiagnosticVMOptions",
-        "-XX:-BytecodeVerificationRemote",
+        *QUICK_JAVA,
         "-Dcalcite.default.charset=UTF-8",
         "-cp",
         f"{_jars()}/*",
