@@ -29,7 +29,7 @@ from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores import remote_rollback_guard
 from budget_service.stores.etcd.store import EtcdStore
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.mark_file import Position, fresh_path, write_whole
+from budget_service.stores.mark_file import Position, fresh_path, load_fields, write_whole
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -192,12 +192,13 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
         await until_checked(store)
         backup = await asyncio.to_thread(remote.copied)
         await until_checked(store)
+        at_backup = marked(remote.mark)
         version = (
             await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(lost,)), NO_LIMITS)
         ).outcome
         async with connected(address) as stub:
             await until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1))))
-            await until_checked(store)
+            await until_marked_beyond(remote.mark, at_backup)
             await asyncio.to_thread(remote.put_back, backup)
             with pytest.raises(StoreUnusableError, match="set back"):
                 await until_checked(store)
@@ -410,6 +411,18 @@ async def until_checked(store: RedisStore | PostgresStore | EtcdStore) -> None:
                 await asyncio.sleep(0.05)
             else:
                 return
+
+
+def marked(mark: Path) -> int:
+    """Return the count of a high-water mark."""
+    return int(load_fields(mark)["count"])
+
+
+async def until_marked_beyond(mark: Path, count: int) -> None:
+    """Wait until the service has counted on: it checks its store by itself, and a second check may end before its."""
+    async with asyncio.timeout(20):
+        while marked(mark) <= count:
+            await asyncio.sleep(0.05)
 
 
 async def until_answered(call: Callable[[], Awaitable[Any]]) -> Any:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 CHUNK_BYTES = 65536
 LAST_SECONDS = 0.05
+# From accepting a connection to its handler, asyncio takes three turns of its loop.
+TURNS_TO_HANDLER = 3
 
 
 @dataclass(eq=False)
@@ -47,9 +49,13 @@ class Proxy:
         try:
             yield self
         finally:
+            # What was accepted just now has no handler yet that could close it. asyncio would never close it if the
+            # server were closed first, so that the server only stops to accept until then.
+            for listener in server.sockets:
+                asyncio.get_running_loop().remove_reader(listener.fileno())
+            for _ in range(TURNS_TO_HANDLER):
+                await asyncio.sleep(0)
             server.close()
-            # Whoever has connected just now is handled from the next turn of the loop on.
-            await asyncio.sleep(0)
             # Not cancelled: asyncio's server of Python 3.11 complains in the log of handlers that were.
             while self._handlers:
                 self.cut()

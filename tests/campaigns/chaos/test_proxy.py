@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 import pytest_asyncio
 
 from tests.support.proxy import Proxy
@@ -74,3 +76,18 @@ async def test_a_cut_breaks_every_line(proxy: Proxy) -> None:
         proxy.cut()
         for reader, _ in (one, other):
             assert await _rest(reader) == b""
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_what_is_accepted_while_the_proxy_closes_is_closed(turns: int) -> None:
+    """However far asyncio has come with it; an open end would be complained of in some later test."""
+    async with Proxy("127.0.0.1:1").listening() as proxy:
+        host, _, port = proxy.address.rpartition(":")
+        client = socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    with client:
+        try:
+            assert await asyncio.to_thread(client.recv, 1) == b""
+        except ConnectionError:
+            return
