@@ -61,7 +61,7 @@ node_modules/.site/iframe-worker.js: Makefile
 	@rm $(@D)/*.tgz
 
 console-pictures: $(VENV)/.dev ## make the pictures of docs/console.md, light, dark and on a phone; needs Chromium
-	$(BIN)/python -m tests.console.pictures docs/figures
+	$(BIN)/python -m tests.console.screenshots docs/figures
 
 # One tool from npm, at one version; a package of its own would say no more than this line.
 node_modules/.bin/buf: Makefile
