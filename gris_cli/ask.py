@@ -10,7 +10,7 @@ from gris_cli.flags import AskFlags, ConnectionFlags, with_ask_flags
 @with_ask_flags
 def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
-    from gris_cli.answer_pictures import draw_answer, require_counts, require_drawable  # noqa: PLC0415
+    from gris_cli.answer_plot import draw_answer, require_counts, require_drawable  # noqa: PLC0415
     from gris_cli.clients import connected, left_after  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_check, print_result  # noqa: PLC0415
     from gris_cli.question_arguments import (  # noqa: PLC0415
