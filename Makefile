@@ -61,7 +61,7 @@ node_modules/.site/iframe-worker.js: Makefile
 	@rm $(@D)/*.tgz
 
 console-pictures: $(VENV)/.dev ## make the pictures of docs/console.md, light, dark and on a phone; needs Chromium
-	$(BIN)/python -m tests.console.pictures docs/figures
+	$(BIN)/python -m tests.console.screenshots docs/figures
 
 # One tool from npm, at one version; a package of its own would say no more than this line.
 node_modules/.bin/buf: Makefile
@@ -202,7 +202,7 @@ properties: $(VENV)/.dev ## every property test on ten times as many examples as
 	GRIS_TEST_EXAMPLES=$(PROPERTIES) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m hypothesis
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
-	$(BIN)/python -m bench.path --engine $(ENGINE) $(BENCH)
+	$(BIN)/python -m bench.end_to_end --engine $(ENGINE) $(BENCH)
 
 bench-cpu: $(VENV)/.dev ## the CPU of a question beside its engine, in each process; BENCH="--questions 1000"
 	$(BIN)/python -m bench.question_cpu $(BENCH)
@@ -247,7 +247,7 @@ bench-regions: $(VENV)/.dev ## a lone charge in a region beside a single service
 	$(BIN)/python -m bench.regions $(BENCH)
 
 bench-noticing: $(VENV)/.dev ## how soon a dead Redis or PostgreSQL is noticed: killed, frozen, cut off; BENCH="--samples 50"
-	$(BIN)/python -m bench.noticing $(BENCH)
+	$(BIN)/python -m bench.failure_detection $(BENCH)
 
 go-client: node_modules/.bin/buf ## build examples/go/ask, the client in Go; needs Go 1.24 or newer
 	cd examples/go && ../../node_modules/.bin/buf generate ../../protos && go build -o ask .

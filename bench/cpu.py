@@ -16,7 +16,7 @@ _NAMES = {
     "StartServer": "servers",
     "dp_service": "dp_service",
     "budget_service": "budget_service",
-    "bench.at_once": "gateway",
+    "bench.stub_gateway": "gateway",
     "bench.empty_server": "empty server",
 }
 _NAMED = re.compile("|".join(_NAMES))

@@ -42,7 +42,7 @@ def running_gateway(
     }
     path = folder / f"{name}.yaml"
     path.write_text(json.dumps(config))
-    with process("bench.at_once", ["--config", path], folder / f"{name}.log") as running:
+    with process("bench.stub_gateway", ["--config", path], folder / f"{name}.log") as running:
         yield running
 
 

@@ -32,11 +32,11 @@ from typing import Any, TypeAlias
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from bench.asking import AtOnce, client_of, new_question
 from bench.cpu import cpu_seconds
 from bench.empty_server import METHOD
+from bench.end_to_end import BUDGET
 from bench.gateways import calling, running_gateway
-from bench.path import BUDGET
+from bench.new_questions import StubEngine, client_of, new_question
 from bench.tables import EXAMPLES, Table, feedback
 from bench.versions import compared
 from gris_serving.garbage_collection import spared_collector
@@ -102,7 +102,7 @@ def _print_compared(beside: Path, questions: int) -> None:
 
 async def _measured(questions: int) -> tuple[Found, dict[str, float]]:
     table = feedback()
-    engine = AtOnce({table.name: table.parquet})
+    engine = StubEngine({table.name: table.parquet})
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text())
@@ -119,7 +119,7 @@ async def _measured(questions: int) -> tuple[Found, dict[str, float]]:
 
 @asynccontextmanager
 async def _kinds(
-    services: EmbeddedServices, engine: AtOnce, table: Table, folder: Path
+    services: EmbeddedServices, engine: StubEngine, table: Table, folder: Path
 ) -> AsyncIterator[Kinds]:
     async with AsyncExitStack() as opened:
         one = await opened.enter_async_context(_client(services, engine, ForgetfulStore()))
@@ -149,7 +149,7 @@ async def _kinds(
         }
 
 
-def _client(services: EmbeddedServices, engine: AtOnce, releases: ReleaseStore) -> AsyncPrivateClient:
+def _client(services: EmbeddedServices, engine: StubEngine, releases: ReleaseStore) -> AsyncPrivateClient:
     return client_of(services.dp_address, services.budget_address, engine, releases)
 
 
@@ -171,7 +171,9 @@ async def _in_turns(kinds: Kinds, questions: int) -> Found:
     return found
 
 
-async def _calls(services: EmbeddedServices, engine: AtOnce, table: Table, folder: Path) -> dict[str, float]:
+async def _calls(
+    services: EmbeddedServices, engine: StubEngine, table: Table, folder: Path
+) -> dict[str, float]:
     """Returns how often a new question calls each method of the services."""
     async with (
         relayed(World(services.dp_address, services.budget_address, folder)) as relay,

@@ -23,10 +23,10 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.asking import new_question
 from bench.cpu_quotas import quota
+from bench.end_to_end import BUDGET
 from bench.gateways import Caller, calling, running_gateway
-from bench.path import BUDGET
+from bench.new_questions import new_question
 from bench.tables import EXAMPLES, Table, feedback
 from tests.support.pki import Issuer
 from tests.support.processes import process

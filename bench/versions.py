@@ -20,9 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TypeAlias
 
-from bench.asking import READY, TABLE
 from bench.cpu import cpu_seconds
-from bench.path import BUDGET
+from bench.end_to_end import BUDGET
+from bench.new_questions import READY, TABLE
 from examples.load import TABLES
 
 HERE = Path(__file__).resolve().parent.parent
@@ -48,18 +48,18 @@ class Versions:
 def compared(beside: Path, questions: int) -> Versions:
     """Returns what a question costs here and in the other checkout, which take turns of so many questions in all."""
     with ExitStack() as opened:
-        asking = [opened.enter_context(_asking(checkout)) for checkout in (HERE, beside.resolve())]
-        for each in asking:
+        versions = [opened.enter_context(_running_version(checkout)) for checkout in (HERE, beside.resolve())]
+        for each in versions:
             each.ask(WARM_UP)
         size = max(1, questions // TURNS)
-        turns = [_turn(asking, size, reverse=bool(number % 2)) for number in range(TURNS)]
+        turns = [_turn(versions, size, reverse=bool(number % 2)) for number in range(TURNS)]
     ratios = [sum(here.values()) / sum(there.values()) for here, there in turns]
     here, there = ([turn[which] for turn in turns] for which in (0, 1))
     return Versions(_medians(here), _medians(there), statistics.median(ratios))
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _VersionProcess:
     """A process that asks when it is asked to."""
 
     process: subprocess.Popen[str]
@@ -82,12 +82,12 @@ class _Asking:
 
 
 @contextmanager
-def _asking(checkout: Path) -> Iterator[_Asking]:
+def _running_version(checkout: Path) -> Iterator[_VersionProcess]:
     with TemporaryDirectory() as scratch:
         budget = Path(scratch) / "budget.yaml"
         budget.write_text(BUDGET)
         policy = checkout / "examples" / "policy.yaml"
-        command = [sys.executable, "-P", str(HERE / "bench" / "asking.py"), "--policy", str(policy)]
+        command = [sys.executable, "-P", str(HERE / "bench" / "new_questions.py"), "--policy", str(policy)]
         command += ["--budget", str(budget), "--parquet", str(TABLES[TABLE])]
         path = os.pathsep.join(str(checkout / package) for package in _PACKAGES)
         with subprocess.Popen(
@@ -100,14 +100,16 @@ def _asking(checkout: Path) -> Iterator[_Asking]:
         ) as process:
             if process.stdin is None or process.stdout is None:
                 raise RuntimeError("both are pipes")
-            asking = _Asking(process, process.stdin, process.stdout)
-            asking.wait()
-            yield asking
+            version = _VersionProcess(process, process.stdin, process.stdout)
+            version.wait()
+            yield version
             process.stdin.close()
 
 
-def _turn(asking: list[_Asking], questions: int, *, reverse: bool) -> tuple[Milliseconds, Milliseconds]:
-    first, second = reversed(asking) if reverse else asking
+def _turn(
+    versions: list[_VersionProcess], questions: int, *, reverse: bool
+) -> tuple[Milliseconds, Milliseconds]:
+    first, second = reversed(versions) if reverse else versions
     found = first.ask(questions), second.ask(questions)
     return (found[1], found[0]) if reverse else found
 

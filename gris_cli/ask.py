@@ -10,8 +10,8 @@ from gris_cli.flags import AskFlags, ConnectionFlags, with_ask_flags
 @with_ask_flags
 def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
-    from gris_cli.answer_pictures import draw_answer, require_counts, require_drawable  # noqa: PLC0415
-    from gris_cli.clients import connected, left_after  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.answer_plot import draw_answer, require_counts, require_drawable  # noqa: PLC0415
+    from gris_cli.clients import connected, remaining_after  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_check, print_result  # noqa: PLC0415
     from gris_cli.question_arguments import (  # noqa: PLC0415
         flags_named,
@@ -33,7 +33,7 @@ def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
                 require_counts(client.explain(asked).parameters)
             result = client.ask(asked)
             # If it was paid for before, the ledger was not asked.
-            result = replace(result, remaining=left_after(result.remaining, client))
+            result = replace(result, remaining=remaining_after(result.remaining, client))
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)
     if question.plot is not None:
         draw_answer(result, question.plot)

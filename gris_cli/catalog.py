@@ -36,7 +36,7 @@ def catalog(  # noqa: PLR0917 - typer calls it by name
 ) -> None:
     """Show what may be asked: tables, columns with their domains, measures. Needs neither account nor engine."""
     from gris_cli.catalog_tables import print_catalog  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.clients import listed  # noqa: PLC0415
+    from gris_cli.clients import fetch_catalog  # noqa: PLC0415
 
     flags = ConnectionFlags(
         dp=dp,
@@ -48,4 +48,4 @@ def catalog(  # noqa: PLR0917 - typer calls it by name
         examples=examples,
     )
     require_used(context, flags)
-    print_catalog(listed(flags, table), as_json=as_json)
+    print_catalog(fetch_catalog(flags, table), as_json=as_json)

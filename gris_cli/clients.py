@@ -59,7 +59,7 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
         yield stack.enter_context(asking)
 
 
-def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
+def fetch_explanation(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
     """Return what a question would cost, and of which budget if there is an account; this needs no engine.
 
     Raises:
@@ -69,12 +69,12 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
         with GatewayClient(gateway_of(flags), account=flags.account or None) as client:
             return client.explain(question)
     with _addresses(flags) as (dp, budget):
-        explanation = asyncio.run(_explained(dp, question))
+        explanation = asyncio.run(_fetch_explanation(dp, question))
         account = _account(flags)
         return explanation.of_budget(asyncio.run(_levels(budget, account))) if account else explanation
 
 
-def left(flags: ConnectionFlags) -> tuple[Level, ...]:
+def remaining_budget(flags: ConnectionFlags) -> tuple[Level, ...]:
     """Return every level of an account's budget that has a limit.
 
     Raises:
@@ -90,7 +90,7 @@ def left(flags: ConnectionFlags) -> tuple[Level, ...]:
     return asyncio.run(_levels(budget, flags.account))
 
 
-def left_after(remaining: tuple[Level, ...], client: PrivateClient | GatewayClient) -> tuple[Level, ...]:
+def remaining_after(remaining: tuple[Level, ...], client: PrivateClient | GatewayClient) -> tuple[Level, ...]:
     """Return what is left after an answer: what came with it, else what the ledger says.
 
     Empty if the ledger cannot say: a region whose home is away, which answers again what was paid for. The answer is
@@ -104,7 +104,7 @@ def left_after(remaining: tuple[Level, ...], client: PrivateClient | GatewayClie
         return ()
 
 
-def listed(flags: ConnectionFlags, table: str) -> Catalog:
+def fetch_catalog(flags: ConnectionFlags, table: str) -> Catalog:
     """Return what may be asked, of one table or (empty) of all.
 
     Raises:
@@ -114,10 +114,10 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
         with GatewayClient(gateway_of(flags)) as client:
             return client.catalog(table)
     with _addresses(flags) as (dp, _):
-        return asyncio.run(_listed(dp, table))
+        return asyncio.run(_fetch_catalog(dp, table))
 
 
-def promised(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee:
+def fetch_guarantee(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee:
     """Return the guarantee for what an account is shown; each of `domains`, RHO:DELTA, counts too.
 
     Raises:
@@ -132,7 +132,7 @@ def promised(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee
     if not account:
         raise typer.BadParameter("--account says whose guarantee it is")
     with _addresses(flags) as (dp, budget):
-        return asyncio.run(_promised(dp, budget, account, more))
+        return asyncio.run(_fetch_guarantee(dp, budget, account, more))
 
 
 def _domain(text: str) -> PublishedDomain:
@@ -142,7 +142,7 @@ def _domain(text: str) -> PublishedDomain:
     return PublishedDomain(checked_text("domains", rho), checked_text("domains", delta))
 
 
-async def _promised(
+async def _fetch_guarantee(
     dp: Address, budget: Address, account: str, domains: Sequence[PublishedDomain]
 ) -> AccountGuarantee:
     noise = DpServiceClient(dp, Timeouts())
@@ -154,7 +154,7 @@ async def _promised(
         await ledger.close()
 
 
-async def _listed(dp: Address, table: str) -> Catalog:
+async def _fetch_catalog(dp: Address, table: str) -> Catalog:
     calls = DpServiceClient(dp, Timeouts())
     try:
         return await calls.catalog(table)
@@ -162,7 +162,7 @@ async def _listed(dp: Address, table: str) -> Catalog:
         await calls.close()
 
 
-async def _explained(dp: Address, question: question_pb2.Question) -> Explanation:
+async def _fetch_explanation(dp: Address, question: question_pb2.Question) -> Explanation:
     calls = DpServiceClient(dp, Timeouts())
     try:
         return explanation_of(await calls.estimate(question))

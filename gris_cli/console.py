@@ -11,7 +11,7 @@ import typer
 from gris_cli.flags import GatewayFlag, JsonFlag
 
 if TYPE_CHECKING:
-    from gris_console.process import Announce, HostedConsole, OwnConsole
+    from gris_console.process import Announce, HostedConsole, LocalConsole
     from gris_console.services import OwnerAddresses
 
 LISTEN = "127.0.0.1:50056"
@@ -71,8 +71,8 @@ def console(
                 raise typer.BadParameter(
                     "--gateway or GRIS_GATEWAY says whom to ask; --config serves several people"
                 )
-            own = _own(gateway, owner, port)
-            run(own, _announce(as_json, own.entrance.code))
+            local = _local(gateway, owner, port)
+            run(local, _announce(as_json, local.authenticator.code))
     except (SecurityError, ListeningError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -83,13 +83,13 @@ def _hosted(config: Path) -> HostedConsole:
     return HostedConsole(read_configuration(config))
 
 
-def _own(gateway: str, owner: tuple[str, str, str], port: int) -> OwnConsole:
+def _local(gateway: str, owner: tuple[str, str, str], port: int) -> LocalConsole:
     from gris_cli.connection_options import credentials, remember_address  # noqa: PLC0415 - loads gRPC
-    from gris_console.process import OwnConsole  # noqa: PLC0415 - an extra
+    from gris_console.process import LocalConsole  # noqa: PLC0415 - an extra
     from pinot_connector.gateway_client import gateway_address  # noqa: PLC0415
 
     remember_address("gateway", gateway, "--gateway or GRIS_GATEWAY")
-    return OwnConsole(f"127.0.0.1:{port}", gateway_address(gateway, credentials()), _owner(*owner))
+    return LocalConsole(f"127.0.0.1:{port}", gateway_address(gateway, credentials()), _owner(*owner))
 
 
 def _owner(dp: str, budget: str, admin: str) -> OwnerAddresses | None:

@@ -50,7 +50,7 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Show the guarantee for everything that an account is shown in a window, whatever it asks. Needs no engine."""
-    from gris_cli.clients import promised  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.clients import fetch_guarantee  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_guarantee  # noqa: PLC0415
 
     flags = ConnectionFlags(
@@ -65,4 +65,4 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
         examples=examples,
     )
     require_used(context, flags)
-    print_guarantee(promised(flags, domains), as_json=as_json)
+    print_guarantee(fetch_guarantee(flags, domains), as_json=as_json)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from gris_cli.budget_formatting import format_cost, format_share
-from gris_cli.clients import left_after
+from gris_cli.clients import remaining_after
 from gris_cli.expectations import expectation_of
 from gris_cli.failures import failure_of
 from gris_cli.printing import (
@@ -172,7 +172,7 @@ class ShellSession:
         if self._interactive and not self._confirmed(sql):
             return
         result = self._client.ask(question)
-        levels = left_after(result.remaining, self._client)
+        levels = remaining_after(result.remaining, self._client)
         print_result(result, questions_left(levels, result.cost), as_json=self._as_json)
 
     def _confirmed(self, sql: str) -> bool:

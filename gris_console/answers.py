@@ -88,7 +88,7 @@ def _size(answer: Answer) -> int:
     return len(answer.result.rows) + len(answer.result.totals or ()) + 10
 
 
-class Asking:
+class QuestionsInFlight:
     """Questions that are being asked. The same form in two tabs, or sent twice, waits for one answer."""
 
     def __init__(self) -> None:

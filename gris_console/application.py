@@ -13,9 +13,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from gris_console.pages import asking, entering, owning, reading
+from gris_console.page_requests import Console, Page, requires_sign_in
+from gris_console.pages import owner, questions, results, sign_in
 from gris_console.site import HEALTH_PATH, Protection
-from gris_console.visits import Console, Page, visited
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -44,40 +44,40 @@ def _routes() -> list[BaseRoute]:
     return [
         Route("/", _home),
         Route(HEALTH_PATH, _healthy),
-        Route("/sign-in", entering.sign_in_form, methods=["GET"]),
-        Route("/sign-in", entering.sign_in, methods=["POST"]),
-        _sent("/sign-out", entering.sign_out),
-        _seen("/ask", asking.start),
-        _sent("/ask", asking.changed),
-        _seen("/ask/{table}", asking.table),
-        _sent("/price", asking.price),
-        _sent("/answer", asking.answer),
-        _seen("/answers/{name}", reading.answer),
-        _seen("/answers/{name}/answer.csv", reading.table),
-        _seen("/answers/{name}/totals.csv", reading.totals),
-        _seen("/history", reading.history),
-        _seen("/budget", reading.budget),
-        *_owners("/owner/accounts", owning.accounts),
-        _sent("/owner/limit", owning.set_limit, of_owner=True),
-        *_owners("/owner/usage", owning.usage),
-        *_owners("/owner/guarantee", owning.guarantee),
-        *_owners("/owner/plan", owning.plan),
-        *_owners("/owner/policy", owning.policy),
+        Route("/sign-in", sign_in.sign_in_form, methods=["GET"]),
+        Route("/sign-in", sign_in.sign_in, methods=["POST"]),
+        _sent("/sign-out", sign_in.sign_out),
+        _seen("/ask", questions.start),
+        _sent("/ask", questions.edit_form),
+        _seen("/ask/{table}", questions.table),
+        _sent("/price", questions.price),
+        _sent("/answer", questions.answer),
+        _seen("/answers/{name}", results.answer),
+        _seen("/answers/{name}/answer.csv", results.answer_csv),
+        _seen("/answers/{name}/totals.csv", results.totals_csv),
+        _seen("/history", results.history),
+        _seen("/budget", results.budget),
+        *_owners("/owner/accounts", owner.accounts),
+        _sent("/owner/limit", owner.set_limit, of_owner=True),
+        *_owners("/owner/usage", owner.usage),
+        *_owners("/owner/guarantee", owner.guarantee),
+        *_owners("/owner/plan", owner.plan),
+        *_owners("/owner/policy", owner.policy),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
 
 
 def _seen(path: str, page: Page) -> Route:
-    return Route(path, visited(page), methods=["GET"])
+    return Route(path, requires_sign_in(page), methods=["GET"])
 
 
 def _sent(path: str, page: Page, *, of_owner: bool = False) -> Route:
-    return Route(path, visited(page, of_owner=of_owner), methods=["POST"])
+    return Route(path, requires_sign_in(page, of_owner=of_owner), methods=["POST"])
 
 
 def _owners(path: str, page: Page) -> list[Route]:
     """Return both routes of a page whose form comes back to it."""
-    endpoint = visited(page, of_owner=True)
+    endpoint = requires_sign_in(page, of_owner=True)
     return [Route(path, endpoint, methods=["GET"]), Route(path, endpoint, methods=["POST"])]
 
 

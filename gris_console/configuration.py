@@ -62,7 +62,7 @@ class Tls(Strict):
     client_ca: str | None = None
 
 
-class Reached(Strict):
+class ServiceAddress(Strict):
     """How a server is reached; what the console presents says which program calls, and never whose account."""
 
     address: str = Field(min_length=1)
@@ -100,9 +100,9 @@ class Identity(Strict):
 class OwnerServices(Strict):
     """Where the owner's pages find both services, and the administrator's address of the ledger."""
 
-    dp: Reached
-    budget: Reached
-    budget_admin: Reached
+    dp: ServiceAddress
+    budget: ServiceAddress
+    budget_admin: ServiceAddress
 
     def addresses(self, token: TokenSource) -> OwnerAddresses:
         """Return the addresses as one person reaches them."""
@@ -112,7 +112,7 @@ class OwnerServices(Strict):
 class ConsoleConfiguration(Strict):
     """A valid `console.yaml`."""
 
-    gateway: Reached
+    gateway: ServiceAddress
     identity: Identity
     listen: Annotated[str, AfterValidator(checked_address)] = DEFAULT_LISTEN
     public_url: Annotated[str, AfterValidator(_origin)] | None = None
@@ -185,7 +185,7 @@ def _no_token() -> str:
 
 
 @dataclass(frozen=True)
-class Listening:
+class ListenOptions:
     """Where the console listens, and with which PEM files; without them in plain text."""
 
     address: str
@@ -194,7 +194,7 @@ class Listening:
     client_ca: Path | None = None
 
     @classmethod
-    def of(cls, configuration: ConsoleConfiguration) -> Listening:
+    def of(cls, configuration: ConsoleConfiguration) -> ListenOptions:
         """Return what a configuration says."""
         tls = configuration.tls
         if tls is None:

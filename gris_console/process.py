@@ -12,12 +12,12 @@ from pathlib import Path
 import uvicorn
 
 from gris_console.application import application
-from gris_console.configuration import ConsoleConfiguration, Listening
-from gris_console.entrance import CodeEntrance, OwnerRule, TokenEntrance
+from gris_console.authentication import CodeAuthenticator, OwnerRule, TokenAuthenticator
+from gris_console.configuration import ConsoleConfiguration, ListenOptions
+from gris_console.page_requests import Console
 from gris_console.services import OwnerAddresses, TokenSource
 from gris_console.sessions import Sessions
 from gris_console.site import Site
-from gris_console.visits import Console
 from gris_serving.documents import read_document
 from gris_serving.http_connections import timed_protocol
 from gris_serving.listening import ListeningError
@@ -46,18 +46,18 @@ class HostedConsole:
         configuration.require_readable()
         self._configuration = configuration
         owners = configuration.identity.owners
-        self._entrance = TokenEntrance(
+        self._authenticator = TokenAuthenticator(
             TokenVerifier(configuration.identity.jwt),
             owners=None if owners is None else OwnerRule(owners.claim, owners.equals),
             name_claim=configuration.identity.name_claim,
             session_seconds=60.0 * configuration.session_minutes,
         )
-        self.listening = Listening.of(configuration)
+        self.listen_options = ListenOptions.of(configuration)
 
     def console(self, port: int) -> Console:
         """Return the console, once its port is known."""
         site = self._configuration.site(port)
-        return Console.new(site, self._entrance, Sessions(self._gateway, self._owner))
+        return Console.new(site, self._authenticator, Sessions(self._gateway, self._owner))
 
     def _gateway(self, token: TokenSource | None) -> Address:
         return self._configuration.gateway_address(_needed(token))
@@ -69,7 +69,7 @@ class HostedConsole:
         return owner.addresses(_needed(token))
 
 
-class OwnConsole:
+class LocalConsole:
     """A console for one person on this machine, whose certificate or token the connections present.
 
     Args:
@@ -79,8 +79,8 @@ class OwnConsole:
     """
 
     def __init__(self, listen: str, gateway: Address, owner: OwnerAddresses | None) -> None:
-        self.listening = Listening(listen)
-        self.entrance = CodeEntrance("you", is_owner=owner is not None)
+        self.listen_options = ListenOptions(listen)
+        self.authenticator = CodeAuthenticator("you", is_owner=owner is not None)
         self._gateway = gateway
         self._owner = owner
 
@@ -89,7 +89,7 @@ class OwnConsole:
         owner = self._owner
         services = None if owner is None else (lambda _: owner)
         site = Site.on_this_machine(port, secure=False)
-        return Console.new(site, self.entrance, Sessions(lambda _: self._gateway, services))
+        return Console.new(site, self.authenticator, Sessions(lambda _: self._gateway, services))
 
 
 def _needed(token: TokenSource | None) -> TokenSource:
@@ -99,7 +99,7 @@ def _needed(token: TokenSource | None) -> TokenSource:
     return token
 
 
-def run(hosted: HostedConsole | OwnConsole, announce: Announce) -> None:
+def run(hosted: HostedConsole | LocalConsole, announce: Announce) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
@@ -110,12 +110,12 @@ def run(hosted: HostedConsole | OwnConsole, announce: Announce) -> None:
         ListeningError: It cannot listen on its address.
         SecurityError: A file of TLS cannot be used.
     """
-    listening = hosted.listening
-    with _bound(listening.address) as bound:
+    listen_options = hosted.listen_options
+    with _bound(listen_options.address) as bound:
         port = bound.getsockname()[1]
         console = hosted.console(port)
-        server = _Server(server_options(console, listening))
-        host = listening.address.rpartition(":")[0]
+        server = _Server(server_options(console, listen_options))
+        host = listen_options.address.rpartition(":")[0]
         server.begun = lambda: announce(f"{host}:{port}", sorted(console.site.origins)[0])
         server.run(sockets=[bound])
 
@@ -147,7 +147,7 @@ class _Server(uvicorn.Server):
 
 
 def server_options(
-    console: Console, listening: Listening, *, header_seconds: float = HEADER_SECONDS
+    console: Console, listen_options: ListenOptions, *, header_seconds: float = HEADER_SECONDS
 ) -> uvicorn.Config:
     """Return how the console is served; a connection has so many seconds for the headers of each request.
 
@@ -168,10 +168,10 @@ def server_options(
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        ssl_certfile=listening.certificate,
-        ssl_keyfile=listening.key,
-        ssl_ca_certs=None if listening.client_ca is None else str(listening.client_ca),
-        ssl_cert_reqs=ssl.CERT_NONE if listening.client_ca is None else ssl.CERT_REQUIRED,
+        ssl_certfile=listen_options.certificate,
+        ssl_keyfile=listen_options.key,
+        ssl_ca_certs=None if listen_options.client_ca is None else str(listen_options.client_ca),
+        ssl_cert_reqs=ssl.CERT_NONE if listen_options.client_ca is None else ssl.CERT_REQUIRED,
     )
     try:
         config.load()

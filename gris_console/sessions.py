@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from gris_console.entrance import Person
+from gris_console.authentication import Person
 from gris_console.services import OwnerAddresses, OwnerClient, TokenSource
 from pinot_connector.endpoints import Address
 from pinot_connector.gateway_client import AsyncGatewayClient

@@ -55,7 +55,7 @@ class Site:
         """Return whether a Host header names this site; others come from a name that leads here by mistake or trick."""
         return host.lower() in {urlsplit(each).netloc for each in self.origins}
 
-    def sent_it(self, headers: Headers) -> bool:
+    def is_same_origin(self, headers: Headers) -> bool:
         """Return whether a form was sent from a page of this site, as far as the browser says."""
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return False
@@ -84,7 +84,7 @@ class Protection:
             return None
         if not self._site.answers_to(headers.get("host", "")):
             return PlainTextResponse("This console has another address.\n", 421)
-        if scope["method"] not in _CHANGES_NOTHING and not self._site.sent_it(headers):
+        if scope["method"] not in _CHANGES_NOTHING and not self._site.is_same_origin(headers):
             return PlainTextResponse("This form was sent by another site. Nothing was done.\n", 403)
         return None
 

@@ -12,7 +12,7 @@ import typer
 from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
 
 if TYPE_CHECKING:
-    from gris_cli.bound.copying import Bounded, Bounding
+    from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest
 
 LARGEST_DELTA_0 = 10**6
 MEMORY = "2GB"
@@ -143,7 +143,7 @@ def bound(
         import duckdb  # noqa: F401, PLC0415 - an extra of its own
     except ModuleNotFoundError:
         raise typer.BadParameter("gris bound needs pip install 'gris-dp[dp,duckdb,cli]'") from None
-    from gris_cli.bound.copying import Bounding  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.bound.bounded_copies import BoundedCopyRequest  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.bound.pairs_command import PairsOptions, make_pairs  # noqa: PLC0415
     from gris_cli.bound.source import Columns, InputError  # noqa: PLC0415
 
@@ -179,7 +179,7 @@ def bound(
         raise typer.BadParameter(
             "expected --attributes, --null-member, --first-attributes, --new-periods-only and --until only with --pairs"
         )
-    asked = Bounding(table, columns, delta_0, drop_nulls, _memory(memory, engine))
+    asked = BoundedCopyRequest(table, columns, delta_0, drop_nulls, _memory(memory, engine))
     try:
         if engine is BoundingEngine.SPARK:
             made = _on_spark(source, out, asked, spark)
@@ -202,8 +202,8 @@ def _is_zone(zone: str) -> bool:
     return zone in available_timezones()
 
 
-def _on_this_machine(source: Path, out: Path, asked: Bounding) -> Bounded:
-    from gris_cli.bound.copying import bounded_copy  # noqa: PLC0415
+def _on_this_machine(source: Path, out: Path, asked: BoundedCopyRequest) -> Bounded:
+    from gris_cli.bound.bounded_copies import bounded_copy  # noqa: PLC0415
     from gris_cli.bound.query_progress import query_progress  # noqa: PLC0415
 
     if out.suffix != ".parquet":
@@ -215,7 +215,7 @@ def _on_this_machine(source: Path, out: Path, asked: Bounding) -> Bounded:
         raise typer.BadParameter(f"{out}: {error.strerror}", param_hint="--out") from None
 
 
-def _on_spark(source: str, out: str, asked: Bounding, url: str) -> Bounded:
+def _on_spark(source: str, out: str, asked: BoundedCopyRequest, url: str) -> Bounded:
     try:
         from gris_cli.bound.on_spark import bounded_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
     except ModuleNotFoundError:
@@ -223,7 +223,7 @@ def _on_spark(source: str, out: str, asked: Bounding, url: str) -> Bounded:
     return bounded_copy_on_spark(source, out, asked, url)
 
 
-def _print(made: Bounded, asked: Bounding, out: str, *, as_json: bool) -> None:
+def _print(made: Bounded, asked: BoundedCopyRequest, out: str, *, as_json: bool) -> None:
     from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
     from pinot_connector.json_values import to_json  # noqa: PLC0415
 

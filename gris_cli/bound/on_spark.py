@@ -1,8 +1,8 @@
 """Bounded copies, made by Apache Spark, for tables that one machine does not hold.
 
-The rows that are kept are those of `copying`, by the same hash. All rows of a member and period come to one place,
-where elements get their rank in the member's order; rows of one element share it. That is done twice: once to count
-what is kept, which the copy states, and once to write.
+The rows that are kept are those of `bounded_copies`, by the same hash. All rows of a member and period come to one
+place, where elements get their rank in the member's order; rows of one element share it. That is done twice: once to
+count what is kept, which the copy states, and once to write.
 
 Spark has no way to write a key of its own into a footer. It writes its schema there, though, with what is known of each
 column; so the statement is with the member's column. `read_bounded_copy` looks in both places.
@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from dp_service.bounding.order import salt_prefix
-from gris_cli.bound.copying import Bounded, Bounding
+from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest
 from gris_cli.bound.source import Columns, InputError
 from gris_cli.bound.spark_source import (
     TIMESTAMP_TYPES,
@@ -36,7 +36,7 @@ from pinot_connector.engines.spark.sources import source_of
 _DAYS = ("0001-01-01", "9999-12-31")
 
 
-def bounded_copy_on_spark(source: str, out: str, asked: Bounding, url: str) -> Bounded:
+def bounded_copy_on_spark(source: str, out: str, asked: BoundedCopyRequest, url: str) -> Bounded:
     """Write the bounded copy of a table, by a Spark at a URL, which ends with it.
 
     Args:
@@ -62,7 +62,7 @@ def bounded_copy_on_spark(source: str, out: str, asked: Bounding, url: str) -> B
         session.stop()
 
 
-def copied(session: SparkSession, source: str, out: str, asked: Bounding) -> Bounded:
+def copied(session: SparkSession, source: str, out: str, asked: BoundedCopyRequest) -> Bounded:
     """Write the bounded copy of a table in a session that has the settings of `own_session`.
 
     Raises:
@@ -82,7 +82,7 @@ def copied(session: SparkSession, source: str, out: str, asked: Bounding) -> Bou
     return made
 
 
-def _complete(rows: DataFrame, asked: Bounding) -> tuple[DataFrame, int]:
+def _complete(rows: DataFrame, asked: BoundedCopyRequest) -> tuple[DataFrame, int]:
     """Return the rows with all needed values, and how many there are with and without.
 
     What one machine would refuse, or write otherwise, is refused.
@@ -115,7 +115,7 @@ _REASONS = {
 }
 
 
-def _ranked(rows: DataFrame, asked: Bounding) -> DataFrame:
+def _ranked(rows: DataFrame, asked: BoundedCopyRequest) -> DataFrame:
     """Return the rows with the rank of each one's element among those of its member and period, from 1 on.
 
     Source: `dp_service.bounding.order`; hexadecimal texts are ordered as their bytes are, and texts as their code
@@ -133,7 +133,7 @@ def _ranked(rows: DataFrame, asked: Bounding) -> DataFrame:
     return rows.withColumn(_rank(rows), sf.dense_rank().over(together))
 
 
-def _counted(ranked: DataFrame, rows: int, asked: Bounding) -> Bounded:
+def _counted(ranked: DataFrame, rows: int, asked: BoundedCopyRequest) -> Bounded:
     """Return how much is kept."""
     columns = asked.columns
     keys = [_text(columns.member).alias("member")]

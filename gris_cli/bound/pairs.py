@@ -26,7 +26,7 @@ from dp_service.queries.pairs_manifest import (
     PairsManifest,
     weight_of,
 )
-from gris_cli.bound.copying import Work, complete_or_nothing
+from gris_cli.bound.bounded_copies import Work, complete_or_nothing
 from gris_cli.bound.pairs_attributes import keep_first_attributes, require_one_value
 from gris_cli.bound.pairs_folder import (
     PERIODS,
@@ -43,7 +43,7 @@ from gris_cli.bound.pairs_folder import (
     stamp,
 )
 from gris_cli.bound.pairs_rows import DIGITS, NO_TEXT, PeriodContent
-from gris_cli.bound.pairs_source import FRESH, PRESENT, Copying, open_pairs, quoted_list
+from gris_cli.bound.pairs_source import FRESH, PRESENT, PairsCopyRequest, open_pairs, quoted_list
 from gris_cli.bound.source import InputError
 from gris_cli.bound.spilling import OWN_MISTAKES, spilling
 from pinot_connector.engines.parquet import literal, quoted
@@ -52,7 +52,7 @@ _ADDED = "added"
 _NUMBERS = ("first_number", "second_number", CHECK_COLUMN)
 
 
-def pairs_copy(source: Path, folder: Path, asked: Copying, *, work: Work) -> PairsMade:
+def pairs_copy(source: Path, folder: Path, asked: PairsCopyRequest, *, work: Work) -> PairsMade:
     """Make the pairs copy of a file, or append to it what has closed since.
 
     Raises:
@@ -78,7 +78,7 @@ def _made(
     connection: duckdb.DuckDBPyConnection,
     source: Path,
     folder: Path,
-    asked: Copying,
+    asked: PairsCopyRequest,
     work: Work,
 ) -> PairsMade:
     before = present(folder)

@@ -12,7 +12,7 @@ import typer
 from dp_service.queries.times import Refresh, first_day
 from gris_cli.bound.pairs import pairs_copy
 from gris_cli.bound.pairs_folder import PairsMade
-from gris_cli.bound.pairs_source import Copying, require_unbounded
+from gris_cli.bound.pairs_source import PairsCopyRequest, require_unbounded
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.bound.source import Columns, InputError
 from gris_cli.printing import console_of_width, print_json, say
@@ -51,7 +51,7 @@ def make_pairs(
             f"expected the first day of a {calendar} that is not ahead", param_hint="--until"
         )
     attributes = tuple(options.attributes.split(",")) if options.attributes else ()
-    asked = Copying(
+    asked = PairsCopyRequest(
         table,
         columns,
         attributes,
@@ -70,7 +70,7 @@ def make_pairs(
     _print(made, folder, until, as_json=as_json)
 
 
-def _made(source: str, folder: Path, asked: Copying, spark: str | None) -> PairsMade:
+def _made(source: str, folder: Path, asked: PairsCopyRequest, spark: str | None) -> PairsMade:
     if spark is None:
         with query_progress() as work:
             return pairs_copy(Path(source), folder, asked, work=work)

@@ -19,10 +19,10 @@ from dp_service.queries.pairs_manifest import (
     read_manifest,
 )
 from dp_service.queries.times import Refresh, first_day
-from gris_cli.bound.copying import complete_or_nothing
+from gris_cli.bound.bounded_copies import complete_or_nothing
 from gris_cli.bound.pairs_pinot import by_selectivity, pinot_schema, pinot_table
 from gris_cli.bound.pairs_rows import PeriodContent
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import InputError
 
 MANIFEST = "manifest.json"
@@ -61,7 +61,7 @@ def present(folder: Path) -> PairsManifest | None:
 
 
 def asked_manifest(
-    asked: Copying, null_member: str | int | None, left_out: LeftOut, before: PairsManifest | None
+    asked: PairsCopyRequest, null_member: str | int | None, left_out: LeftOut, before: PairsManifest | None
 ) -> PairsManifest:
     """Return the manifest that is asked for, without periods.
 

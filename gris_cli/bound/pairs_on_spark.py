@@ -38,7 +38,7 @@ from dp_service.queries.pairs_manifest import (
 )
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_TEXT_LENGTH
 from dp_service.queries.times import start_of_day
-from gris_cli.bound.copying import complete_or_nothing
+from gris_cli.bound.bounded_copies import complete_or_nothing
 from gris_cli.bound.pairs_attributes import CHANGED
 from gris_cli.bound.pairs_folder import (
     PERIODS,
@@ -56,7 +56,7 @@ from gris_cli.bound.pairs_folder import (
 from gris_cli.bound.pairs_rows import DIGITS, NO_TEXT, PeriodContent
 from gris_cli.bound.pairs_source import (
     FIRST_TIME,
-    Copying,
+    PairsCopyRequest,
     check_columns,
     null_member,
     require_plain_midnights,
@@ -94,7 +94,7 @@ class _Read:
     rows_of_open_periods: int
 
 
-def pairs_copy_on_spark(source: str, folder: Path, asked: Copying, url: str) -> PairsMade:
+def pairs_copy_on_spark(source: str, folder: Path, asked: PairsCopyRequest, url: str) -> PairsMade:
     """Make the pairs copy of a table, or append to it what has closed since, by a Spark at a URL, which ends with it.
 
     Args:
@@ -120,7 +120,7 @@ def pairs_copy_on_spark(source: str, folder: Path, asked: Copying, url: str) -> 
         session.stop()
 
 
-def paired(session: SparkSession, source: str, folder: Path, asked: Copying) -> PairsMade:
+def paired(session: SparkSession, source: str, folder: Path, asked: PairsCopyRequest) -> PairsMade:
     """Make or append to a pairs copy in a session that has the settings of `own_session`; see `pairs_copy_on_spark`."""
     folder = folder.resolve()
     if _PATTERN & set(str(folder)):
@@ -171,7 +171,7 @@ def paired(session: SparkSession, source: str, folder: Path, asked: Copying) -> 
     )
 
 
-def _read(rows: DataFrame, asked: Copying, before: PairsManifest | None) -> _Read:
+def _read(rows: DataFrame, asked: PairsCopyRequest, before: PairsManifest | None) -> _Read:
     """Return the rows that are whole and of closed periods, and count the others by what they lack first."""
     columns = asked.columns
     types = types_of(rows)
@@ -253,7 +253,7 @@ def _timestamp(time: datetime.datetime) -> Column:
     return sf.lit(time.isoformat()).cast("timestamp")
 
 
-def _pairs(closed: DataFrame, asked: Copying) -> DataFrame:
+def _pairs(closed: DataFrame, asked: PairsCopyRequest) -> DataFrame:
     """Return each pair of a period once, with attributes."""
     columns = asked.columns
     held = [column(name) for name in (columns.member, *columns.elements, *asked.attributes)]

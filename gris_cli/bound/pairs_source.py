@@ -62,7 +62,7 @@ _DAYS = "DATE '0001-01-01' AND DATE '9999-12-31'"
 
 
 @dataclass(frozen=True)
-class Copying:
+class PairsCopyRequest:
     """What is to be made.
 
     Attributes:
@@ -112,7 +112,10 @@ def quoted_list(names: Iterable[str]) -> str:
 
 
 def open_pairs(
-    connection: duckdb.DuckDBPyConnection, source: Path, asked: Copying, held_before: datetime.date | None
+    connection: duckdb.DuckDBPyConnection,
+    source: Path,
+    asked: PairsCopyRequest,
+    held_before: datetime.date | None,
 ) -> Opened:
     """Check the input, count what lacks something, and return the statement for its pairs.
 

@@ -337,10 +337,10 @@ def usage(
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import draw_report, usage_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import usage_request  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
+    from gris_cli.plan.plots import check_plot  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    check_picture(out, curves=max(len(information), len(calls)))
+    check_plot(out, curves=max(len(information), len(calls)))
     request = usage_request(account, depth, since, days, (information, calls))
     report = on_ledger(admin, lambda ledger: ledger.usage(request))
     print_sheets({"usage": usage_sheet(report)}, as_json=as_json)

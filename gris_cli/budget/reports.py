@@ -11,7 +11,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger_client import Budget, format_timestamp
-from gris_cli.plan.pictures import draw_usage
+from gris_cli.plan.plots import draw_usage
 from gris_cli.plan.sheets import Column, Sheet, percent
 from gris_cli.plan.usage import Exhausted
 from pinot_connector.budgets import Cost, Level, questions_left

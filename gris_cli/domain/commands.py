@@ -222,12 +222,12 @@ def compare(
     _require_duckdb()
     from gris_cli.domain.comparison import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
     from gris_cli.domain.member_data import SourceError  # noqa: PLC0415
-    from gris_cli.domain.pictures import draw_compared  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
+    from gris_cli.domain.plots import draw_compared  # noqa: PLC0415
+    from gris_cli.plan.plots import check_plot  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    check_picture(out, curves=max(len(methods), len(rhos)))
+    check_plot(out, curves=max(len(methods), len(rhos)))
     source = _compared_source(data, member, column, source_table, drops_nulls=drop_nulls, synthetic=synthetic)
     with named_errors():
         asked = grid_of([_method(each) for each in methods], rhos, delta, delta_0, iterations)

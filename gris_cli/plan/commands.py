@@ -238,12 +238,12 @@ def compose(
     """Compare composition bounds. The figure is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
     from dp_service.accounting.bounds import Portion  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.composition import compose_sheet, composed, ratios  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture, draw_composition  # noqa: PLC0415
+    from gris_cli.plan.plots import check_plot, draw_composition  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
     from gris_cli.plan.tables import table_for  # noqa: PLC0415
 
-    check_picture(out, curves=len(epsilons))
+    check_plot(out, curves=len(epsilons))
     with named_errors():
         portions = [Portion(epsilon_per, count) for epsilon_per in epsilons for count in counts]
         tables = {each: table_for(each, max(counts), quick=quick) for each in epsilons}

@@ -84,13 +84,13 @@ def curve(
     """
     from gris_cli.plan.expectations import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture, draw_curve  # noqa: PLC0415
+    from gris_cli.plan.plots import check_plot, draw_curve  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
     from gris_cli.plan.simulation import Draws, gumbel_mechanisms  # noqa: PLC0415
     from gris_cli.plan.simulation import curve as simulated  # noqa: PLC0415
 
-    check_picture(out, curves=len(d_bars))
+    check_plot(out, curves=len(d_bars))
     named = histogram_of(CountsFlags(counts, data, by, member))
     if named is None:
         raise typer.BadParameter("--counts, or --data with --by and --member, says which histogram")
@@ -128,13 +128,13 @@ def found(
     """
     from gris_cli.plan.expectations import PlannedQuestion, expected_sheet, found_sheet, planned  # noqa: PLC0415
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture, draw_found  # noqa: PLC0415
+    from gris_cli.plan.plots import check_plot, draw_found  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
     from gris_cli.plan.simulation import Draws  # noqa: PLC0415
     from gris_cli.plan.simulation import found as simulated  # noqa: PLC0415
 
-    check_picture(out)
+    check_plot(out)
     named = histogram_of(CountsFlags(counts, data, by, member))
     if out and not named:
         raise typer.BadParameter("--out needs a histogram: --counts, or --data with --by and --member")
@@ -177,11 +177,11 @@ def usage(
     as_json: JsonFlag = False,
 ) -> None:
     """Show how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
-    from gris_cli.plan.pictures import check_picture, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.plots import check_plot, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
     from gris_cli.plan.usage import exhausted, read_charges, usage_sheet  # noqa: PLC0415
 
-    check_picture(out, curves=max(len(information), len(calls)))
+    check_plot(out, curves=max(len(information), len(calls)))
     asked = read_charges(charges)
     found = [*exhausted(asked, "information", information), *exhausted(asked, "calls", calls)]
     if out:

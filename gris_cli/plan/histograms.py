@@ -25,7 +25,7 @@ class CountsFlags:
 
 @dataclass(frozen=True)
 class NamedHistogram:
-    """Elements and their histogram, in the order of the elements; `source` is what a picture calls the data."""
+    """Elements and their histogram, in the order of the elements; `source` is what a plot calls the data."""
 
     elements: tuple[str, ...]
     histogram: Histogram

@@ -12,7 +12,7 @@ from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
 from gris_cli.formatting import format_count
 from gris_cli.policy.data_text import print_data, print_promises
-from gris_cli.policy.plain import plain_data, plain_policy, plain_problem
+from gris_cli.policy.json_report import data_json, policy_json, problem_json
 from gris_cli.policy.table_text import format_currency, print_table
 from gris_cli.printing import console_of_width, print_json, printable, say
 
@@ -27,7 +27,7 @@ def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) 
     """Print faults: as JSON on standard output, or each with its line on standard error."""
     if as_json:
         message = f"the policy has {format_count(len(problems), 'fault')}"
-        locations = [plain_problem(problem) for problem in problems]
+        locations = [problem_json(problem) for problem in problems]
         print_json({"error": {"code": CODE, "message": message, "problems": locations}})
         return
     try:
@@ -61,9 +61,9 @@ def print_report(
     found = review(file)
     unseen = [table.name for table in file.policy.tables if table.name not in compared]
     if as_json:
-        counted = {"data": [plain_data(each) for each in data]} if data else {}
-        kept = {"promises": [plain_data(each) for each in engines]} if engines else {}
-        print_json({**plain_policy(file, found), "not_compared": unseen, **counted, **kept})
+        counted = {"data": [data_json(each) for each in data]} if data else {}
+        kept = {"promises": [data_json(each) for each in engines]} if engines else {}
+        print_json({**policy_json(file, found), "not_compared": unseen, **counted, **kept})
         return
     console = console_of_width()
     policy = file.policy

@@ -1,1 +1,1 @@
-"""The pages: the entrance, those of analysts, and those of owners."""
+"""The pages: the sign-in page, those of analysts, and those of owners."""

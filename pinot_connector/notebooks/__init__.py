@@ -17,7 +17,7 @@ class ResultViews:
     """What a `PrivateResult` can be shown as, or turned into. Nothing is asked or charged."""
 
     def __str__(self) -> str:
-        from pinot_connector.notebooks.plain import result_text  # noqa: PLC0415 - results import this module
+        from pinot_connector.notebooks.text import result_text  # noqa: PLC0415 - results import this module
 
         return result_text(self._result())
 

@@ -24,9 +24,9 @@ import pytest
 
 from dp_service.bounding.order import kept, salt_id, table_salt
 from gris_cli.__main__ import main
-from gris_cli.bound.copying import Bounded, Bounding, bounded_copy
+from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_copy
 from gris_cli.bound.pairs import pairs_copy
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import Columns, InputError
 from pinot_connector.engines.bounded_copy import read_bounded_copy
 from tests.support.texts import NOT_UTF8, write_rows
@@ -124,7 +124,7 @@ def test_a_copy_has_the_rows_of_the_reference(
     """All columns of the rows of every member's first elements, in each period, whatever the file's format."""
     rows = random_rows(2000, seed=delta_0)
     source, out = write(tmp_path / f"rows{suffix}", rows), tmp_path / "copy.parquet"
-    made = bounded_copy(source, out, Bounding("visits", columns, delta_0), work=run_statement)
+    made = bounded_copy(source, out, BoundedCopyRequest("visits", columns, delta_0), work=run_statement)
     wanted = reference(rows, "visits", columns, delta_0)
     assert read(out) == wanted
     assert (made.rows, made.rows_kept) == (len(rows), len(wanted))
@@ -145,11 +145,11 @@ def test_no_zone_of_an_engine_decides_where_a_period_begins(tmp_path: Path) -> N
     write_answer(source, _INSTANTS.format(instant=f"{starts} + INTERVAL (i * 30) MINUTE"))
     with unknown_zone(tmp_path) as zone:
         columns = Columns("who", ("what",), "at", "day", zone)
-        bounded_copy(source, out, Bounding("t", columns, 1), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest("t", columns, 1), work=run_statement)
         pairs_copy(
             source,
             copy,
-            Copying("t", columns, (), None, datetime.date(2024, 6, 1)),
+            PairsCopyRequest("t", columns, (), None, datetime.date(2024, 6, 1)),
             work=run_statement,
         )
         left, given = (
@@ -189,7 +189,7 @@ def test_periods_of_a_calendar_begin_where_its_zone_says(
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_answer(source, _INSTANTS.format(instant=instant))
     columns = Columns("who", ("what",), "at", calendar, zone)
-    bounded_copy(source, out, Bounding("t", columns, 1), work=run_statement)
+    bounded_copy(source, out, BoundedCopyRequest("t", columns, 1), work=run_statement)
     held: dict[tuple[int, str], set[str]] = defaultdict(set)
     rows = [
         (who, what, _first_day(at, zone, calendar))
@@ -239,7 +239,9 @@ def test_a_calendar_of_what_is_no_day_is_refused(tmp_path: Path, columns: Column
         "DATE '2024-01-01' AS \"a day\", 'x' AS \"month(day)\"",
     )
     with pytest.raises(InputError, match=re.escape(expected)):
-        bounded_copy(source, tmp_path / "copy.parquet", Bounding("t", columns, 4), work=run_statement)
+        bounded_copy(
+            source, tmp_path / "copy.parquet", BoundedCopyRequest("t", columns, 4), work=run_statement
+        )
 
 
 def test_columns_may_have_any_names(tmp_path: Path) -> None:
@@ -251,7 +253,7 @@ def test_columns_may_have_any_names(tmp_path: Path) -> None:
         "SELECT 'ada' AS member, 'x' || i AS element_0, i AS place, 'y' AS \"the \"\"salt\"\"\", 'may' AS period, "
         "i AS left_out, i AS kept, i AS source_rows FROM range(9) t(i)",
     )
-    made = bounded_copy(source, out, Bounding("t", columns, 4), work=run_statement)
+    made = bounded_copy(source, out, BoundedCopyRequest("t", columns, 4), work=run_statement)
     assert made.rows_kept == len(read(out)) == 4
 
 
@@ -262,7 +264,7 @@ def test_members_and_elements_may_be_numbers_and_days(tmp_path: Path) -> None:
         source,
         "SELECT i % 3 AS who, DATE '2024-02-27' + (i % 20)::INTEGER AS day, i AS n FROM range(200) t(i)",
     )
-    bounded_copy(source, out, Bounding("t", Columns("who", ("day",)), 4), work=run_statement)
+    bounded_copy(source, out, BoundedCopyRequest("t", Columns("who", ("day",)), 4), work=run_statement)
     rows = answer(f"SELECT who, day FROM '{out}'")
     for who in range(3):
         days = {str(day) for _, day in answer(f"SELECT who, day FROM '{source}' WHERE who = {who}")}
@@ -278,7 +280,7 @@ def test_tables_and_periods_keep_other_elements(tmp_path: Path) -> None:
     found = []
     for table in ("first", "second"):
         out = tmp_path / f"{table}.parquet"
-        bounded_copy(source, out, Bounding(table, Columns("who", ("what",)), 5), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest(table, Columns("who", ("what",)), 5), work=run_statement)
         found.append({row[1] for row in read(out)})
     assert len(found[0]) == len(found[1]) == 5
     assert found[0] != found[1]
@@ -289,7 +291,7 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
     source, out = write(tmp_path / "rows.csv", random_rows(20, 1)), tmp_path / "copy.parquet"
     with source.open("a") as stream:
         stream.write(",x,FR,2024-01,\r\nada,,FR,2024-01,\r\n")
-    asked = Bounding("visits", Columns("who", ("what", "where"), "month"), 7, drops_nulls=True)
+    asked = BoundedCopyRequest("visits", Columns("who", ("what", "where"), "month"), 7, drops_nulls=True)
     made = bounded_copy(source, out, asked, work=run_statement)
     held = dict(answer(f"SELECT key, value FROM parquet_kv_metadata('{out}')"))
     assert json.loads(held[b"gris_bound"]) == {
@@ -315,7 +317,7 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
 def test_what_a_copy_says_is_read_again(tmp_path: Path, columns: Columns, delta_0: int) -> None:
     """With the number of rows that it has."""
     source, out = write(tmp_path / "rows.parquet", random_rows(300, 5)), tmp_path / "copy.parquet"
-    asked = Bounding("visits", columns, delta_0)
+    asked = BoundedCopyRequest("visits", columns, delta_0)
     made = bounded_copy(source, out, asked, work=run_statement)
     read_again = read_bounded_copy(out)
     assert read_again == asked.statement(len(read(out)), 0)
@@ -331,7 +333,7 @@ def test_two_million_pairs_are_bounded_in_little_memory(tmp_path: Path) -> None:
         source,
         "SELECT 'member ' || (i % 9973) AS who, 'element ' || (i * 7919 % 20011) AS what FROM range(2000000) t(i)",
     )
-    asked = Bounding("t", Columns("who", ("what",)), 20, memory="300MB")
+    asked = BoundedCopyRequest("t", Columns("who", ("what",)), 20, memory="300MB")
     made = bounded_copy(source, out, asked, work=run_statement)
     assert (made.rows, made.members, made.rows_kept) == (2_000_000, 9973, 9973 * 20)
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
@@ -370,7 +372,7 @@ def test_bad_input_is_refused_where_it_is(tmp_path: Path, name: str, content: by
     source.write_bytes(content)
     out.write_bytes(b"before")
     with pytest.raises(InputError, match=message) as caught:
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
     assert out.read_bytes() == b"before"
@@ -382,16 +384,16 @@ def test_rows_of_parquet_files_are_refused_by_number(tmp_path: Path) -> None:
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_answer(source, "SELECT * FROM (VALUES ('ada', 1), ('ben', NULL), (NULL, 3)) AS t(who, what)")
     with pytest.raises(InputError, match=r"^row 2, column what: expected a value, or --drop-nulls$"):
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     write_rows(source, [{"who": "ada", "what": "x"}, {"who": NOT_UTF8, "what": "x"}])
     with pytest.raises(InputError, match=r"^column who: 1 rows hold a text that is not UTF-8$"):
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     write_answer(source, "SELECT 1.5::DOUBLE AS who, 'x' AS what")
     with pytest.raises(InputError, match=r"^column who: expected members"):
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     write_answer(source, "SELECT 'ada' AS who, 1.5::DOUBLE AS what")
     with pytest.raises(InputError, match=r"^column what: expected texts"):
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     assert not out.exists()
 
 
@@ -399,7 +401,7 @@ def test_rows_without_values_are_dropped_if_asked(tmp_path: Path) -> None:
     """And counted."""
     source, out = tmp_path / "rows.csv", tmp_path / "copy.parquet"
     source.write_bytes(GOOD + b",y\nben,\nben,z\n")
-    made = bounded_copy(source, out, Bounding("t", WHAT, 2, drops_nulls=True), work=run_statement)
+    made = bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2, drops_nulls=True), work=run_statement)
     assert made == Bounded(4, 2, 2, 2, 2, 2, 0)
     assert read(out) == [("ada", "x"), ("ben", "z")]
 
@@ -407,7 +409,7 @@ def test_rows_without_values_are_dropped_if_asked(tmp_path: Path) -> None:
 def test_a_file_without_rows_gives_a_copy_without_rows(tmp_path: Path) -> None:
     """With its columns."""
     source, out = write_csv(tmp_path / "rows.csv", []), tmp_path / "copy.parquet"
-    made = bounded_copy(source, out, Bounding("t", WHAT, 2), work=run_statement)
+    made = bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     assert made == Bounded(0, 0, 0, 0, 0, 0, 0)
     assert read(out) == []
 
@@ -425,7 +427,7 @@ def test_an_input_that_changes_meanwhile_is_refused(tmp_path: Path, at: str) -> 
         connection.execute(statement)
 
     with pytest.raises(InputError, match=r"changed while it was read|read to its end"):
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=replacing)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=replacing)
     assert not out.exists()
 
 
@@ -440,7 +442,7 @@ def test_what_is_interrupted_leaves_nothing(tmp_path: Path, at: str) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        bounded_copy(source, out, Bounding("t", WHAT, 2), work=interrupted)
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=interrupted)
     assert [each.name for each in tmp_path.iterdir()] == ["rows.parquet"]
 
 
@@ -449,7 +451,7 @@ def test_the_output_is_not_the_input(tmp_path: Path) -> None:
     source = write(tmp_path / "rows.parquet", random_rows(50, 1))
     before = source.read_bytes()
     with pytest.raises(InputError, match="must not be the input"):
-        bounded_copy(source, source, Bounding("t", WHAT, 2), work=run_statement)
+        bounded_copy(source, source, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     assert source.read_bytes() == before
 
 

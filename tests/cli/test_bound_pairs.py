@@ -14,7 +14,7 @@ import pytest
 from dp_service.queries.pairs_manifest import NO_PERIOD, LeftOut, read_manifest
 from gris_cli.__main__ import main
 from gris_cli.bound.pairs_rows import PeriodContent, numbers_of
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import Columns, InputError
 from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
 
@@ -331,7 +331,7 @@ def test_nanoseconds_are_of_the_day_that_questions_see_them_in(tmp_path: Path) -
         pa.table({"who": members, "what": ["x"] * len(times), "country": ["FR"] * len(times), "at": at}),
         tmp_path / "visits.parquet",
     )
-    first = Copying(
+    first = PairsCopyRequest(
         "visits", Columns("who", ("what",), "at", "month", "UTC"), ("country",), None, day(2).replace(day=1)
     )
     made = make(tmp_path / "visits.parquet", tmp_path / "copy", first)

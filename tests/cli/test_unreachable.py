@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gris_cli.app import run
-from gris_cli.clients import left_after
+from gris_cli.clients import remaining_after
 from pinot_connector import PrivateClient
 from pinot_connector.budgets import Cost, questions_left
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -47,7 +47,7 @@ def test_a_service_that_does_not_answer_is_named_with_its_address(
 def test_an_answer_is_shown_though_nobody_says_what_is_left() -> None:
     """As in a region whose home is away: it gives again what was paid for, and states no balances."""
     with PrivateClient(dp=NOWHERE, budget=NOWHERE, account="demo/ana", engine=DuckDBEngine({})) as client:
-        assert left_after((), client) == ()
+        assert remaining_after((), client) == ()
         with pytest.raises(ServiceUnavailable):
             client.remaining()
     assert questions_left((), Cost(21, 1, "")) is None

@@ -22,7 +22,7 @@ import pytest
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn, TimeRange
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import Columns
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
@@ -309,7 +309,9 @@ def test_timestamps_belong_to_the_periods_of_their_zone(tmp_path: Path) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)]
     source = tmp_path / "visits.parquet"
     pq.write_table(pa.table(columns, schema=pa.schema(kinds)), source)
-    of_zone = Copying("visits", Columns("who", ("what",), "at", "month", "Europe/Berlin"), (), None, UNTIL)
+    of_zone = PairsCopyRequest(
+        "visits", Columns("who", ("what",), "at", "month", "Europe/Berlin"), (), None, UNTIL
+    )
     made = make(source, tmp_path / "copy", of_zone)
     assert made.left_out.time == 2
     assert made.rows_of_open_periods > 0

@@ -13,8 +13,8 @@ import httpx
 
 from gris_console.application import application
 from gris_console.configuration import ConsoleConfiguration
+from gris_console.page_requests import Console
 from gris_console.process import HostedConsole
-from gris_console.visits import Console
 from tests.console.stage import Stage
 
 PORT = 50056

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import uvicorn
 
-from gris_console.process import OwnConsole, server_options
+from gris_console.process import LocalConsole, server_options
 from pinot_connector.endpoints import Endpoint
 from tests.console.people import Visitors, until
 
@@ -19,10 +19,10 @@ SILENT = 300
 @pytest.mark.slow
 async def test_connections_that_say_nothing_close_the_console_to_nobody() -> None:
     """Beside hundreds of them pages and probes are answered, and each is closed after the time for headers."""
-    own = OwnConsole("127.0.0.1:0", Endpoint("localhost:1"), None)
+    local = LocalConsole("127.0.0.1:0", Endpoint("localhost:1"), None)
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = bound.getsockname()[1]
-        server = uvicorn.Server(server_options(own.console(port), own.listening, header_seconds=5))
+        server = uvicorn.Server(server_options(local.console(port), local.listen_options, header_seconds=5))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
 
         async def started() -> bool:
@@ -40,7 +40,7 @@ async def test_connections_that_say_nothing_close_the_console_to_nobody() -> Non
         await asyncio.wait_for(serving, 20)
 
 
-async def test_pages_that_many_ask_for_leave_probes_and_the_entrance_open(visitors: Visitors) -> None:
+async def test_pages_that_many_ask_for_leave_probes_and_the_sign_in_page_open(visitors: Visitors) -> None:
     """Only pages of people who have logged in take turns, and one without a turn says so."""
     ana = await visitors.analyst()
     turns = visitors.console.turns

@@ -10,7 +10,7 @@ from pinot_connector.dbapi import Connection
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.world import World
 
-from .asking import connected
+from .questions import connected
 
 
 @pytest.fixture

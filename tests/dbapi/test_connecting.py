@@ -24,7 +24,7 @@ from tests.support.fake_pinot import ANSWER, FakePinot, refusing_server, renamed
 from tests.support.relay import relayed
 from tests.support.world import BUDGET, COFACTS, POLICY, World, new_account
 
-from .asking import ARTICLES, COHORTS, connected
+from .questions import ARTICLES, COHORTS, connected
 
 HEAD = {"dp": "127.0.0.1:1", "budget": "127.0.0.1:1", "account": "t/nobody"}
 

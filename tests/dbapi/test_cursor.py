@@ -24,7 +24,7 @@ from tests.support.clients import Corrupting
 from tests.support.interrupting import interruptible
 from tests.support.world import World, new_account
 
-from .asking import ARTICLES, COHORTS, connected
+from .questions import ARTICLES, COHORTS, connected
 
 
 def released(cursor: Cursor) -> PrivateResult:

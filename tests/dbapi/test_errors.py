@@ -16,7 +16,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.clients import Corrupting
 from tests.support.world import World, free_port, new_account
 
-from .asking import ARTICLES, COHORTS, connected
+from .questions import ARTICLES, COHORTS, connected
 
 MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.GrisError: dbapi.OperationalError,

@@ -10,7 +10,7 @@ import pytest
 
 from pinot_connector.dbapi import Connection, ProgrammingError
 
-from .asking import ARTICLES
+from .questions import ARTICLES
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
-from gris_cli.answer_pictures import draw_answer
+from gris_cli.answer_plot import draw_answer
 from gris_console.exports import csv_text, totals_csv_text
 from pinot_connector import Credentials, Endpoint, GatewayClient
 from pinot_connector.dbapi import InterfaceError, ProgrammingError, connect_gateway

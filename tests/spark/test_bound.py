@@ -20,7 +20,7 @@ from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.zone_offsets import zone_offsets
 from gris_cli.__main__ import main
-from gris_cli.bound.copying import Bounded, Bounding, bounded_copy
+from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_copy
 from gris_cli.bound.local_times import spark_local_time
 from gris_cli.bound.on_spark import copied
 from gris_cli.bound.source import Columns, InputError
@@ -46,7 +46,7 @@ def rows_of(path: Path) -> list[tuple[Any, ...]]:
 
 
 def copied_by_both(
-    spark: SparkSession, source: Path, asked: Bounding, folder: Path
+    spark: SparkSession, source: Path, asked: BoundedCopyRequest, folder: Path
 ) -> list[tuple[Bounded, list[str]]]:
     """Return what both copies kept: the counts, and all rows as texts. Their statements are the same."""
     first, second = folder / "first.parquet", folder / "second"
@@ -111,7 +111,7 @@ def test_both_make_the_same_copy(spark: SparkSession, tmp_path: Path, columns: C
     """The same rows of random data with odd texts and missing values, the same counts, the same statement."""
     source = tmp_path / "rows.parquet"
     write_odd_rows(source, 1500, delta_0)
-    asked = Bounding("ta'ble é", columns, delta_0, drops_nulls=True)
+    asked = BoundedCopyRequest("ta'ble é", columns, delta_0, drops_nulls=True)
     (made, rows), (made_on_spark, rows_on_spark) = copied_by_both(spark, source, asked, tmp_path)
     assert made_on_spark == made
     assert rows_on_spark == rows
@@ -141,7 +141,7 @@ def test_both_make_the_same_periods_of_a_calendar(
     """Of days, and of timestamps in a zone that neither engine needs to know."""
     modern = _TYPED.replace("1500-02-27", "2024-02-27").replace("1500-01-01", "2024-01-01")
     copy(modern.replace("(i) HOUR", "(i * 7) HOUR"), tmp_path / "rows.parquet")
-    asked = Bounding("t", columns, 2)
+    asked = BoundedCopyRequest("t", columns, 2)
     with unknown_zone(tmp_path):
         (made, rows), (made_on_spark, rows_on_spark) = copied_by_both(
             spark, tmp_path / "rows.parquet", asked, tmp_path
@@ -179,7 +179,7 @@ def test_every_type_is_bounded_as_on_one_machine(
 ) -> None:
     """Numbers, days and truth values as their texts; other columns stay as they are, whatever their names."""
     copy(_TYPED, tmp_path / "rows.parquet")
-    asked = Bounding("t", Columns("who", elements), 3)
+    asked = BoundedCopyRequest("t", Columns("who", elements), 3)
     (made, rows), (made_on_spark, rows_on_spark) = copied_by_both(
         spark, tmp_path / "rows.parquet", asked, tmp_path
     )
@@ -191,7 +191,7 @@ def test_every_type_is_bounded_as_on_one_machine(
 def test_a_table_without_rows_gives_a_copy_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     """With its columns and its statement."""
     copy("SELECT 'a' AS who, 'x' AS what WHERE false", tmp_path / "rows.parquet")
-    asked = Bounding("t", Columns("who", ("what",)), 3)
+    asked = BoundedCopyRequest("t", Columns("who", ("what",)), 3)
     (made, rows), (made_on_spark, rows_on_spark) = copied_by_both(
         spark, tmp_path / "rows.parquet", asked, tmp_path
     )
@@ -201,7 +201,7 @@ def test_a_table_without_rows_gives_a_copy_without_rows(spark: SparkSession, tmp
 def test_what_spark_makes_of_a_copy_is_none(spark: SparkSession, tmp_path: Path) -> None:
     """Spark carries the statement along with the column, to more rows and to fewer; their number gives it away."""
     copy("SELECT i % 5 AS who, i AS what FROM range(99) t(i)", tmp_path / "rows.parquet")
-    asked = Bounding("t", Columns("who", ("what",)), 3)
+    asked = BoundedCopyRequest("t", Columns("who", ("what",)), 3)
     with own_session(spark) as own:
         copied(own, str(tmp_path / "rows.parquet"), str(tmp_path / "copy"), asked)
         bounded = own.read.parquet(str(tmp_path / "copy"))
@@ -220,9 +220,9 @@ def test_a_copy_of_a_copy_states_its_own_bound(spark: SparkSession, tmp_path: Pa
         "SELECT i % 5 AS who, i % 20 AS what, i % 3 AS other FROM range(400) t(i)", tmp_path / "rows.parquet"
     )
     with own_session(spark) as own:
-        first = Bounding("t", Columns("other", ("what",)), 15)
+        first = BoundedCopyRequest("t", Columns("other", ("what",)), 15)
         copied(own, str(tmp_path / "rows.parquet"), str(tmp_path / "first"), first)
-        second = Bounding("t", Columns("who", ("what",)), 2)
+        second = BoundedCopyRequest("t", Columns("who", ("what",)), 2)
         copied(own, str(tmp_path / "first"), str(tmp_path / "second"), second)
     assert (
         read_bounded_copy(tmp_path / "second").member,
@@ -245,7 +245,7 @@ def test_bad_input_is_refused_by_column(
 ) -> None:
     """Nothing is written."""
     copy(query, tmp_path / "rows.parquet")
-    asked = Bounding("t", Columns("who", ("what",)), 2)
+    asked = BoundedCopyRequest("t", Columns("who", ("what",)), 2)
     with own_session(spark) as own, pytest.raises(InputError, match=message):
         copied(own, str(tmp_path / "rows.parquet"), str(tmp_path / "copy"), asked)
     assert [each.name for each in tmp_path.iterdir()] == ["rows.parquet"]
@@ -254,7 +254,7 @@ def test_bad_input_is_refused_by_column(
 def test_texts_that_are_no_utf8_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """In any column, as on one machine."""
     write_rows(tmp_path / "rows.parquet", [{"who": "a", "what": "x", "note": NOT_UTF8}])
-    asked = Bounding("t", Columns("who", ("what",)), 2)
+    asked = BoundedCopyRequest("t", Columns("who", ("what",)), 2)
     with (
         own_session(spark) as own,
         pytest.raises(InputError, match="column note: 1 rows hold a text that is not"),
@@ -267,7 +267,7 @@ def test_wrong_places_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     copy("SELECT 'a' AS who, 'x' AS what", tmp_path / "rows.parquet")
     (tmp_path / "rows.csv").write_text("who,what\na,x\n")
     (tmp_path / "copy").mkdir()
-    asked = Bounding("t", Columns("who", ("what",)), 2)
+    asked = BoundedCopyRequest("t", Columns("who", ("what",)), 2)
     with own_session(spark) as own:
         for source, out, message in (
             ("rows.csv", "new", "CSV is read on one machine only"),

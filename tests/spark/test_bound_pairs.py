@@ -13,7 +13,7 @@ from dp_service.queries.pairs_manifest import PairsManifest, read_manifest
 from gris_cli.__main__ import main
 from gris_cli.bound.pairs_folder import PairsMade
 from gris_cli.bound.pairs_on_spark import paired
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import InputError
 from pinot_connector.engines.spark.sessions import own_session
 from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
@@ -33,7 +33,9 @@ ODD: list[Row] = [
 ]
 
 
-def on_spark(spark: SparkSession, source: Path, folder: Path, what: Copying | None = None) -> PairsMade:
+def on_spark(
+    spark: SparkSession, source: Path, folder: Path, what: PairsCopyRequest | None = None
+) -> PairsMade:
     """Make a copy, or append to it."""
     with own_session(spark) as own:
         return paired(own, str(source), folder, what or asked())

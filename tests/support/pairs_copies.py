@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
 from gris_cli.bound.pairs import pairs_copy
 from gris_cli.bound.pairs_folder import PairsMade
-from gris_cli.bound.pairs_source import Copying
+from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import Columns
 
 Row = tuple[str | None, str | None, str | None, datetime.date | None]
@@ -61,12 +61,12 @@ def asked(
     *,
     elements: tuple[str, ...] = ("what",),
     attributes: tuple[str, ...] = ("country",),
-) -> Copying:
+) -> PairsCopyRequest:
     """Return what is to be copied of the table `visits`."""
-    return Copying("visits", Columns("who", elements, "day", calendar), attributes, None, until)
+    return PairsCopyRequest("visits", Columns("who", elements, "day", calendar), attributes, None, until)
 
 
-def make(source: Path, folder: Path, what: Copying | None = None) -> PairsMade:
+def make(source: Path, folder: Path, what: PairsCopyRequest | None = None) -> PairsMade:
     """Make a pairs copy, or append to it."""
 
     def work(connection: duckdb.DuckDBPyConnection, statement: str, _what: str) -> None:

@@ -10,9 +10,9 @@ from gris_api.dp.v1 import question_pb2
 ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
 )
-line = grpc.ssl_channel_credentials(ca, key, certificate)
+credentials = grpc.ssl_channel_credentials(ca, key, certificate)
 service = app_pb2_grpc.PrivateQueryServiceStub(
-    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), credentials)
 )
 query = question_pb2.HistogramQuery(
     table="cofacts_feedback", dimensions=["article_id"], measure=question_pb2.MEASURE_DISTINCT_MEMBERS, k=3

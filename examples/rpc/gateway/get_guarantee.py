@@ -9,9 +9,9 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
 )
-line = grpc.ssl_channel_credentials(ca, key, certificate)
+credentials = grpc.ssl_channel_credentials(ca, key, certificate)
 service = app_pb2_grpc.PrivateQueryServiceStub(
-    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), credentials)
 )
 reported = service.GetGuarantee(app_pb2.GetGuaranteeRequest())
 holds = reported.own if reported.sharing == app_pb2.SHARING_NONE else reported.shared

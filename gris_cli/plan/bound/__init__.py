@@ -7,5 +7,5 @@
 * `search`: which bounds are the best for so many units;
 * `proposal`: which of them to take, and why;
 * `choice`: what a policy expects that lets the service choose;
-* `report`: the tables and the picture.
+* `report`: the tables and the plot.
 """

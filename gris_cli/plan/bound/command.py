@@ -122,9 +122,9 @@ def bound(
     from gris_cli.plan.bound.choice import Expectations  # noqa: PLC0415
     from gris_cli.plan.bound.looks import Question  # noqa: PLC0415
     from gris_cli.plan.bound.report import draw_trade_off  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
+    from gris_cli.plan.plots import check_plot  # noqa: PLC0415
 
-    check_picture(out)
+    check_plot(out)
     if choose and (not elements or "," in elements):
         raise typer.BadParameter("--choose needs --elements with one column, whose counts are expected")
     _require_duckdb()

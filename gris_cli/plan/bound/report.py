@@ -1,4 +1,4 @@
-"""The trade-off as a table, as JSON and as a picture."""
+"""The trade-off as a table, as JSON and as a plot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gris_cli.plan.bound.contributions import BoundedCounts
 from gris_cli.plan.bound.looks import BothLooks, OneLook, Question, Worth
 from gris_cli.plan.bound.proposal import Proposal, TradeOff, Tried
 from gris_cli.plan.bound.search import Look
-from gris_cli.plan.pictures import drawn, styles
+from gris_cli.plan.plots import drawn, styles
 from gris_cli.plan.sheets import Cell, Column, Sheet, percent
 
 _ONE, _TWO, _GUMBEL = "one look", "two looks", "UnkGumb"

@@ -82,7 +82,7 @@ class StatedFlags:
 
 @dataclass(frozen=True)
 class Planned:
-    """What bounds leave of the counts, what a picture calls their source, and whether data were read for them."""
+    """What bounds leave of the counts, what a plot calls their source, and whether data were read for them."""
 
     counts: BoundedCounts
     name: str

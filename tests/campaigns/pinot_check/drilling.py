@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
-from gris_cli.bound.copying import Bounding, bounded_copy
+from gris_cli.bound.bounded_copies import BoundedCopyRequest, bounded_copy
 from gris_cli.bound.source import Columns
 from pinot_connector.engines.base import Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -56,7 +56,7 @@ def totals_of_copies(cluster: CheckedCluster) -> str:
         for by in drill_down.BY:
             table = cluster.name_of("_".join(by))
             copy = folder / f"{by[1]}.parquet"
-            what = Bounding(table, Columns("member", by), drill_down.DELTA_0)
+            what = BoundedCopyRequest(table, Columns("member", by), drill_down.DELTA_0)
             bounded_copy(folder / "rows.parquet", copy, what, work=_run)
             held = _rows_of(copy)
             _loaded(cluster, "_".join(by), held)

@@ -209,7 +209,7 @@ def _said(what: str, text: object) -> None:
 
 def _draw(options: argparse.Namespace, url: str, charts: dict[str, int]) -> None:
     options.pictures.mkdir(parents=True, exist_ok=True)
-    drawing = Path(__file__).with_name("pictures.py")
+    drawing = Path(__file__).with_name("screenshots.py")
     subprocess.run(
         [options.programs / "python", drawing, options.chromium, url, options.pictures, json.dumps(charts)],
         env={**os.environ, "SUPERSET_PASSWORD": PASSWORD},

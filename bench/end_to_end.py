@@ -1,8 +1,8 @@
 """A private top 10 through the whole path beside the same d_bar = 1000 query through the engine's own client alone.
 
-    python -m bench.path --engine duckdb
-    python -m bench.path --engine pinot        # PINOT_BROKER and PINOT_CONTROLLER, or a cluster that it starts
-    python -m bench.path --engine pinot --events 1000000    # a made-up table of that size, in place of a real one
+    python -m bench.end_to_end --engine duckdb
+    python -m bench.end_to_end --engine pinot        # PINOT_BROKER and PINOT_CONTROLLER, or a cluster that it starts
+    python -m bench.end_to_end --engine pinot --events 1000000    # a made-up table of that size, in place of a real one
 
 1, 8 and 32 callers ask, in turns with as many who ask the engine alone, in one process, so that a slow moment of the
 machine meets both. Figures are medians over all questions, ratios are medians over the turns. Every private question

@@ -1,4 +1,4 @@
-"""The picture of `gris domain compare`."""
+"""The plot of `gris domain compare`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_service.partitions import Method
 from gris_cli.domain.comparison import Compared, Run
-from gris_cli.plan.pictures import drawn, styles
+from gris_cli.plan.plots import drawn, styles
 
 
 def draw_compared(result: Compared, path: Path, *, iterations: int, title: str) -> None:

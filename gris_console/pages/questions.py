@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from gris_console.answers import Answer
 from gris_console.formatting import accuracy_lines
 from gris_console.forms import Form, decoded_question, encoded_question, question_of
+from gris_console.page_requests import FORM_KEY, PageRequest
 from gris_console.problems import Problem, ends_log_in, problem_of
-from gris_console.visits import FORM_KEY, Visit
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
@@ -28,70 +28,70 @@ _OF_PRICE = (FORM_KEY, "question", "request_id", "shown", "units", "data_version
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}")
 
 
-async def start(visit: Visit) -> Response:
+async def start(page_request: PageRequest) -> Response:
     """Show the tables that may be asked about, and a field for SQL."""
-    return await _sql_page(visit, Form())
+    return await _sql_page(page_request, Form())
 
 
-async def table(visit: Visit) -> Response:
+async def table(page_request: PageRequest) -> Response:
     """Show the form for a question about one table."""
-    entry = await _entry(visit, visit.request.path_params["table"])
-    return _table_page(visit, entry, Form((("k", DEFAULT_K),)))
+    entry = await _entry(page_request, page_request.request.path_params["table"])
+    return _table_page(page_request, entry, Form((("k", DEFAULT_K),)))
 
 
-async def changed(visit: Visit) -> Response:
+async def edit_form(page_request: PageRequest) -> Response:
     """Show the form of a question again, as it was filled in."""
-    return await _form_page(visit, visit.form.without(*_OF_PRICE))
+    return await _form_page(page_request, page_request.form.without(*_OF_PRICE))
 
 
-async def price(visit: Visit) -> Response:
+async def price(page_request: PageRequest) -> Response:
     """Show what a question costs at most and how exact its answer will be. Nothing is asked, and no data are read."""
-    form = visit.form
+    form = page_request.form
     try:
-        question = await _question(visit)
-        return await _price_page(visit, question, form.get("request_id"))
+        question = await _question(page_request)
+        return await _price_page(page_request, question, form.get("request_id"))
     except GrisError as error:
         if ends_log_in(error):
             raise
-        return await _form_page(visit, form.without(*_OF_PRICE), problem_of(error))
+        return await _form_page(page_request, form.without(*_OF_PRICE), problem_of(error))
 
 
-async def answer(visit: Visit) -> Response:
+async def answer(page_request: PageRequest) -> Response:
     """Ask a question and pay for it, if it is still what the page of its price has shown."""
-    form = visit.form
+    form = page_request.form
     question, request_id = decoded_question(form.get("question")), form.get("request_id")
     if not _REQUEST_ID.fullmatch(request_id):
         raise InvalidQuestion("request_id", "expected the field as the page had it")
-    if visit.console.answers.find(visit.session.key, request_id) is None:
+    if page_request.console.answers.find(page_request.session.key, request_id) is None:
         try:
-            explanation = await visit.session.gateway.explain(question)
+            explanation = await page_request.session.gateway.explain(question)
             if _digest(explanation) != form.get("shown"):
-                return await _price_page(visit, question, request_id, has_changed=True)
-            result = await visit.console.asking.ask(visit.session, question, request_id)
+                return await _price_page(page_request, question, request_id, has_changed=True)
+            result = await page_request.console.in_flight.ask(page_request.session, question, request_id)
         except GrisError as error:
             if ends_log_in(error):
                 raise
-            return _unanswered(visit, problem_of(error))
-        visit.console.answers.add(visit.session.key, Answer(request_id, question, result))
+            return _unanswered(page_request, problem_of(error))
+        page_request.console.answers.add(page_request.session.key, Answer(request_id, question, result))
     return RedirectResponse(f"/answers/{request_id}", 303)
 
 
-def _unanswered(visit: Visit, problem: Problem) -> Response:
+def _unanswered(page_request: PageRequest, problem: Problem) -> Response:
     """Return why there is no answer. The same form may be sent again: by its request id it is paid once."""
-    kept = visit.form.without(FORM_KEY).pairs
-    return visit.page(
+    kept = page_request.form.without(FORM_KEY).pairs
+    return page_request.page(
         "problem.html", status=problem.status, problem=problem, kept=kept, again=problem.is_retried
     )
 
 
-async def _question(visit: Visit) -> question_pb2.Question:
+async def _question(page_request: PageRequest) -> question_pb2.Question:
     """Return the question of a form: one that is filled in, one that a page has kept, or a sharpening of that."""
-    form = visit.form
+    form = page_request.form
     if text := form.get("question"):
         question = decoded_question(text)
         return _sharpened(question, form) if form.get("units") else question
     name = form.get("table")
-    return question_of(form, await _entry(visit, name) if name else None)
+    return question_of(form, await _entry(page_request, name) if name else None)
 
 
 def _sharpened(question: question_pb2.Question, form: Form) -> question_pb2.Question:
@@ -103,11 +103,11 @@ def _sharpened(question: question_pb2.Question, form: Form) -> question_pb2.Ques
 
 
 async def _price_page(
-    visit: Visit, question: question_pb2.Question, request_id: str, *, has_changed: bool = False
+    page_request: PageRequest, question: question_pb2.Question, request_id: str, *, has_changed: bool = False
 ) -> Response:
-    gateway = visit.session.gateway
+    gateway = page_request.session.gateway
     explanation, levels = await gather(gateway.explain(question), gateway.remaining())
-    return visit.page(
+    return page_request.page(
         "price.html",
         status=409 if has_changed else 200,
         question=question,
@@ -119,7 +119,7 @@ async def _price_page(
         levels=levels,
         questions_left=questions_left(levels, explanation.worst_case_cost),
         has_changed=has_changed,
-        kept=visit.form.without(*_OF_PRICE).pairs,
+        kept=page_request.form.without(*_OF_PRICE).pairs,
     )
 
 
@@ -135,33 +135,37 @@ def _digest(explanation: Explanation) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-async def _form_page(visit: Visit, form: Form, problem: Problem | None = None) -> Response:
+async def _form_page(page_request: PageRequest, form: Form, problem: Problem | None = None) -> Response:
     """Return the form that a question came from, as it was filled in, with what is wrong."""
     name = form.get("table")
     if problem is not None and not name and not form.get("sql"):
-        return visit.page("problem.html", status=problem.status, problem=problem)
+        return page_request.page("problem.html", status=problem.status, problem=problem)
     try:
         if name:
-            return _table_page(visit, await _entry(visit, name), form, problem)
-        return await _sql_page(visit, form, problem)
+            return _table_page(page_request, await _entry(page_request, name), form, problem)
+        return await _sql_page(page_request, form, problem)
     except GrisError as error:
         if ends_log_in(error):
             raise
         # Neither does the catalogue answer: what was entered is kept on the page.
         found = problem or problem_of(error)
-        return visit.page(
+        return page_request.page(
             "problem.html", status=found.status, problem=found, kept=form.pairs, again_at="/ask"
         )
 
 
-async def _sql_page(visit: Visit, form: Form, problem: Problem | None = None) -> Response:
-    catalog = await visit.session.gateway.catalog()
+async def _sql_page(page_request: PageRequest, form: Form, problem: Problem | None = None) -> Response:
+    catalog = await page_request.session.gateway.catalog()
     status = 200 if problem is None else problem.status
-    return visit.page("ask.html", status=status, tables=catalog.tables, sql=form.get("sql"), problem=problem)
+    return page_request.page(
+        "ask.html", status=status, tables=catalog.tables, sql=form.get("sql"), problem=problem
+    )
 
 
-def _table_page(visit: Visit, entry: TableEntry, form: Form, problem: Problem | None = None) -> Response:
-    return visit.page(
+def _table_page(
+    page_request: PageRequest, entry: TableEntry, form: Form, problem: Problem | None = None
+) -> Response:
+    return page_request.page(
         "table.html",
         status=200 if problem is None else problem.status,
         table=entry,
@@ -171,8 +175,8 @@ def _table_page(visit: Visit, entry: TableEntry, form: Form, problem: Problem | 
     )
 
 
-async def _entry(visit: Visit, name: str) -> TableEntry:
-    catalog = await visit.session.gateway.catalog(name)
+async def _entry(page_request: PageRequest, name: str) -> TableEntry:
+    catalog = await page_request.session.gateway.catalog(name)
     for each in catalog.tables:
         if each.name == name:
             return each

@@ -1,4 +1,4 @@
-"""The picture of an answer, drawn by matplotlib into a PNG or SVG file."""
+"""The plot of an answer, drawn by matplotlib into a PNG or SVG file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NO_COUNTS = "--plot draws counts, and the question is for none; leave out --plo
 
 
 def require_drawable(path: Path | None, *, counts: bool, quantiles: bool) -> None:
-    """Make sure that the picture can be drawn, before the answer is paid for.
+    """Make sure that the plot can be drawn, before the answer is paid for.
 
     Args:
-        path: Where to write it; None: no picture is wanted.
+        path: Where to write it; None: no plot is wanted.
         counts: Whether the question shows counts.
         quantiles: Whether it is for quantiles, beside which there are no counts.
 
@@ -57,7 +57,7 @@ def require_counts(parameters: Parameters) -> None:
 
 
 def draw_answer(result: PrivateResult, path: Path) -> None:
-    """Draw an answer and write the picture: its elements, and below them its totals, if it has any.
+    """Draw an answer and write the plot: its elements, and below them its totals, if it has any.
 
     Raises:
         InvalidQuestion: The answer has no counts.
@@ -81,7 +81,7 @@ def draw_answer(result: PrivateResult, path: Path) -> None:
 
 
 def _heights(result: PrivateResult) -> list[float]:
-    """Return how high the picture of the elements is, and below it that of totals, in inches."""
+    """Return how high the plot of the elements is, and below it that of totals, in inches."""
     from pinot_connector.notebooks.plots import MAX_BARS, MAX_TOTALS, is_series  # noqa: PLC0415 - an extra
 
     bars = 0 if is_series(result) else min(len(result.rows), MAX_BARS)

@@ -1,6 +1,6 @@
 """How soon a dead store is noticed: by who asks through the connector, and by the health check of the store.
 
-    python -m bench.noticing --samples 20
+    python -m bench.failure_detection --samples 20
 
 The store is killed (SIGKILL), frozen (SIGSTOP) or cut off (whatever is sent to it or comes from it is lost) at a random
 moment while one caller asks for its budget again and again. It reports the time from then to the first refusal
@@ -46,7 +46,7 @@ STORE = health_pb2.HealthCheckRequest(service="gris.budget.v1.BudgetService/stor
 
 def main() -> None:
     """Measure every store and way, and print a table."""
-    parser = argparse.ArgumentParser("python -m bench.noticing", description=__doc__)
+    parser = argparse.ArgumentParser("python -m bench.failure_detection", description=__doc__)
     parser.add_argument("--store", nargs="+", choices=("redis", "postgres"), default=["redis", "postgres"])
     parser.add_argument(
         "--samples", type=int, default=20, help="how often each store is taken away in each way"
@@ -56,8 +56,8 @@ def main() -> None:
     print(f"{'milliseconds':30}{'median':>8}{'p90':>8}{'most':>8}  within {BOUND_MS} ms")
     for store in options.store:
         for way in WAYS:
-            dice = random.Random(options.seed)  # noqa: S311 - moments
-            refused, unhealthy = asyncio.run(measured(store, way, options.samples, dice))
+            rng = random.Random(options.seed)  # noqa: S311 - moments
+            refused, unhealthy = asyncio.run(measured(store, way, options.samples, rng))
             print_row(f"{store} {way}: refused", refused)
             print_row(f"{store} {way}: health", unhealthy)
 
@@ -71,20 +71,18 @@ def print_row(name: str, milliseconds: list[float]) -> None:
     )
 
 
-async def measured(
-    store: str, way: str, samples: int, dice: random.Random
-) -> tuple[list[float], list[float]]:
+async def measured(store: str, way: str, samples: int, rng: random.Random) -> tuple[list[float], list[float]]:
     """Return the milliseconds to the first refusal, and to the first NOT_SERVING, of every sample."""
     found = []
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gris-noticing-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gris-detector-")))
         process = stack.enter_context(_store(store, folder))
         parts = urlsplit(process.address)
-        line = await stack.enter_async_context(Proxy(f"{parts.hostname}:{parts.port}").listening())
-        netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", line.address)
+        proxy = await stack.enter_async_context(Proxy(f"{parts.hostname}:{parts.port}").listening())
+        netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", proxy.address)
         # By default a service gives up sooner than the tests' address says.
         address = parts._replace(netloc=netloc if way == CUT_OFF else parts.netloc, query="").geturl()
-        # The line is served by this loop, so that nothing may keep it meanwhile.
+        # The proxy is served by this loop, so that nothing may keep it meanwhile.
         running = await asyncio.to_thread(stack.enter_context, service(folder, address))
         calls = BudgetServiceClient(running.address, ("acme", "ann"), Timeouts())
         stack.push_async_callback(calls.close)
@@ -92,12 +90,12 @@ async def measured(
         health: Any = health_pb2_grpc.HealthStub(channel)
         for _ in range(samples):
             await _settled(calls, health)
-            await asyncio.sleep(SETTLED_SECONDS + dice.random())
-            noticing = asyncio.gather(_refusal(calls), _not_serving(health))
+            await asyncio.sleep(SETTLED_SECONDS + rng.random())
+            detection = asyncio.gather(_refusal(calls), _not_serving(health))
             await asyncio.sleep(10 * PAUSE_SECONDS)
             began = monotonic()
-            async with _taken_away(process, line, way):
-                found.append([1000 * (timestamp - began) for timestamp in await noticing])
+            async with _taken_away(process, proxy, way):
+                found.append([1000 * (timestamp - began) for timestamp in await detection])
     refused, unhealthy = zip(*found, strict=True)
     return list(refused), list(unhealthy)
 
@@ -109,7 +107,7 @@ def _store(store: str, folder: Path) -> Iterator[StoreProcess]:
 
 
 @asynccontextmanager
-async def _taken_away(process: StoreProcess, line: Proxy, way: str) -> AsyncIterator[None]:
+async def _taken_away(process: StoreProcess, proxy: Proxy, way: str) -> AsyncIterator[None]:
     if way == KILLED:
         process.kill()
         yield
@@ -118,7 +116,7 @@ async def _taken_away(process: StoreProcess, line: Proxy, way: str) -> AsyncIter
         with process.frozen():
             yield
     else:
-        async with line.swallowing():
+        async with proxy.swallowing():
             yield
 
 

@@ -1,6 +1,6 @@
 """Draws charts of a running Superset; runs in Superset's environment, which has playwright.
 
-python pictures.py CHROMIUM URL FOLDER '{"name of a chart": id}'
+python screenshots.py CHROMIUM URL FOLDER '{"name of a chart": id}'
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pictures of `gris plan`, drawn by matplotlib into PNG or SVG files."""
+"""The plots of `gris plan`, drawn by matplotlib into PNG or SVG files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 _SUFFIXES = (".png", ".svg")
 
 
-def check_picture(path: Path | None, *, curves: int = 1) -> None:
+def check_plot(path: Path | None, *, curves: int = 1) -> None:
     """Check that a figure can be drawn if one is wanted, before anything slow begins.
 
     Raises:

@@ -37,7 +37,7 @@ Work = Callable[[duckdb.DuckDBPyConnection, str, str], None]
 
 
 @dataclass(frozen=True)
-class Bounding:
+class BoundedCopyRequest:
     """What is to be made.
 
     Attributes:
@@ -83,7 +83,7 @@ class Bounded:
     members_bounded: int
 
 
-def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bounded:
+def bounded_copy(source: Path, out: Path, asked: BoundedCopyRequest, *, work: Work) -> Bounded:
     """Write the bounded copy of a file; `out` appears when it is complete, or not at all.
 
     Raises:
@@ -112,7 +112,11 @@ def bounded_copy(source: Path, out: Path, asked: Bounding, *, work: Work) -> Bou
 
 
 def _made(
-    connection: duckdb.DuckDBPyConnection, source: Path, unfinished: Path, asked: Bounding, work: Work
+    connection: duckdb.DuckDBPyConnection,
+    source: Path,
+    unfinished: Path,
+    asked: BoundedCopyRequest,
+    work: Work,
 ) -> Bounded:
     needed = " AND ".join(f"given.{quoted(name)} IS NOT NULL" for name in asked.columns.needed)
     work(connection, _pairs(asked.columns, needed), "reading pairs")
@@ -185,7 +189,7 @@ def _salts(connection: duckdb.DuckDBPyConnection, table: str) -> None:
         )
 
 
-def _left_out(asked: Bounding) -> str:
+def _left_out(asked: BoundedCopyRequest) -> str:
     """Return SQL that makes the table of pairs that are left out."""
     names = [name for name in _texts(asked.columns) if name not in ("period", "member")]
     hashed = " || ".join(

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gris_console import formatting
-from gris_console.answers import Asking, RecentAnswers, is_cancelled
-from gris_console.entrance import Entrance, EntranceError
+from gris_console.answers import QuestionsInFlight, RecentAnswers, is_cancelled
+from gris_console.authentication import AuthenticationError, Authenticator
 from gris_console.forms import Form, FormError, read_form
 from gris_console.problems import Problem, ends_log_in, problem_of
 from gris_console.services import OwnerClient
@@ -26,10 +26,10 @@ from pinot_connector.errors import GrisError, InvalidQuestion
 # Pages that are made at a time, of people who have logged in.
 MOST_REQUESTS = 256
 FORM_KEY = "form_key"
-KEPT = "kept."
+KEPT_PREFIX = "kept."
 KEPT_PATH = "kept_path"
 # Forms that are offered again after a log-in, and where they then go. None of these places changes anything.
-RESUMED = {
+RESUME_PATHS = {
     "/ask": "/ask",
     "/price": "/price",
     "/answer": "/price",
@@ -53,17 +53,17 @@ class Console:
     """What all requests share."""
 
     site: Site
-    entrance: Entrance
+    authenticator: Authenticator
     sessions: Sessions
     answers: RecentAnswers
-    asking: Asking
+    in_flight: QuestionsInFlight
     templates: Environment
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_REQUESTS))
 
     @classmethod
-    def new(cls, site: Site, entrance: Entrance, sessions: Sessions) -> Console:
+    def new(cls, site: Site, authenticator: Authenticator, sessions: Sessions) -> Console:
         """Return a console without log-ins."""
-        return cls(site, entrance, sessions, RecentAnswers(), Asking(), _templates())
+        return cls(site, authenticator, sessions, RecentAnswers(), QuestionsInFlight(), _templates())
 
     @property
     def cookie(self) -> str:
@@ -84,7 +84,7 @@ class Console:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageRequest:
     """A request of somebody who has logged in."""
 
     console: Console
@@ -125,12 +125,12 @@ class Visit:
         )
 
 
-Page: TypeAlias = Callable[[Visit], Awaitable[Response]]
+Page: TypeAlias = Callable[[PageRequest], Awaitable[Response]]
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def visited(page: Page, *, of_owner: bool = False) -> Endpoint:
-    """Return an endpoint that shows a page to who has logged in, or the entrance to who has not.
+def requires_sign_in(page: Page, *, of_owner: bool = False) -> Endpoint:
+    """Return an endpoint that shows a page to who has logged in, or the sign-in page to who has not.
 
     Args:
         page: Makes the page.
@@ -138,7 +138,7 @@ def visited(page: Page, *, of_owner: bool = False) -> Endpoint:
     """
 
     async def endpoint(request: Request) -> Response:
-        return await _visited(request.app.state.console, request, page, of_owner=of_owner)
+        return await _signed_in(request.app.state.console, request, page, of_owner=of_owner)
 
     return guarded(endpoint)
 
@@ -163,7 +163,7 @@ def guarded(endpoint: Endpoint) -> Endpoint:
     return answered
 
 
-async def _visited(console: Console, request: Request, page: Page, *, of_owner: bool) -> Response:
+async def _signed_in(console: Console, request: Request, page: Page, *, of_owner: bool) -> Response:
     try:
         form = await read_form(request) if request.method == "POST" else Form()
     except FormError as error:
@@ -171,15 +171,15 @@ async def _visited(console: Console, request: Request, page: Page, *, of_owner: 
     key = request.cookies.get(console.cookie, "")
     try:
         session = await _session(console, request, key)
-    except EntranceError as error:
-        return entrance_page(console, request, form, problem=str(error))
+    except AuthenticationError as error:
+        return sign_in_page(console, request, form, problem=str(error))
     if session is None:
-        return entrance_page(console, request, form)
+        return sign_in_page(console, request, form)
     if console.turns.locked():
         return console.rendered("failed.html", status=503, path="", problem=_BUSY)
-    visit = Visit(console, request, session, form)
+    page_request = PageRequest(console, request, session, form)
     async with console.turns, session.used():
-        response = await _answered(visit, page, of_owner=of_owner)
+        response = await _answered(page_request, page, of_owner=of_owner)
     if session.key != key:
         console.log_in(response, session)
     return response
@@ -189,35 +189,35 @@ async def _session(console: Console, request: Request, key: str) -> Session | No
     """Return the log-in of a request: by its cookie, or by a token that a proxy in front of the console has added.
 
     Raises:
-        EntranceError: The proxy's token is not accepted.
+        AuthenticationError: The proxy's token is not accepted.
     """
     found = await console.sessions.find(key) if key else None
     header = request.headers.get("authorization", "")
-    if console.entrance.kind != "token" or not header.lower().startswith(_SCHEME):
+    if console.authenticator.kind != "token" or not header.lower().startswith(_SCHEME):
         return found
-    person = console.entrance.person(header[len(_SCHEME) :])
+    person = console.authenticator.person(header[len(_SCHEME) :])
     if found is not None and found.person.subject == person.subject:
         found.person = person
         return found
     return await console.sessions.begin(person)
 
 
-async def _answered(visit: Visit, page: Page, *, of_owner: bool) -> Response:
-    form = visit.form
-    if visit.request.method == "POST" and not visit.session.sent(form.get(FORM_KEY)):
-        if visit.request.url.path == SIGN_OUT:
-            return visit.page("problem.html", status=_STILL_HERE.status, problem=_STILL_HERE)
-        return resume_page(visit, visit.request.url.path, form.without(FORM_KEY), status=403)
-    if of_owner and not visit.is_owner:
-        return visit.page("problem.html", status=403, problem=_NO_OWNER)
+async def _answered(page_request: PageRequest, page: Page, *, of_owner: bool) -> Response:
+    form = page_request.form
+    if page_request.request.method == "POST" and not page_request.session.sent(form.get(FORM_KEY)):
+        if page_request.request.url.path == SIGN_OUT:
+            return page_request.page("problem.html", status=_STILL_HERE.status, problem=_STILL_HERE)
+        return resume_page(page_request, page_request.request.url.path, form.without(FORM_KEY), status=403)
+    if of_owner and not page_request.is_owner:
+        return page_request.page("problem.html", status=403, problem=_NO_OWNER)
     try:
-        return await page(visit)
+        return await page(page_request)
     except GrisError as error:
         if ends_log_in(error):
-            await visit.console.sessions.end(visit.session.key)
-            return entrance_page(visit.console, visit.request, form, problem=str(error))
+            await page_request.console.sessions.end(page_request.session.key)
+            return sign_in_page(page_request.console, page_request.request, form, problem=str(error))
         problem = problem_of(error)
-        return visit.page("problem.html", status=problem.status, problem=problem)
+        return page_request.page("problem.html", status=problem.status, problem=problem)
 
 
 _BUSY = "The console makes too many pages now. Nothing was done; load this page again in a little while."
@@ -230,7 +230,7 @@ _STILL_HERE = Problem(
 _NO_OWNER = Problem(403, "This page is for owners", "Your log-in does not have the role of an owner.")
 
 
-def entrance_page(
+def sign_in_page(
     console: Console, request: Request, form: Form, *, path: str = "", problem: str = "", status: int = 401
 ) -> Response:
     """Return the page that asks who is there; what a form had is kept on it, and sent nowhere.
@@ -243,13 +243,13 @@ def entrance_page(
         problem: Why a log-in was refused.
         status: The page's status.
     """
-    kept_path = RESUMED.get(path or request.url.path, "") if not form.is_empty else ""
+    kept_path = RESUME_PATHS.get(path or request.url.path, "") if not form.is_empty else ""
     is_page = request.method == "GET" and request.url.path.startswith(PAGES)
     return console.rendered(
         "sign_in.html",
         status=status,
         path="",
-        kind=console.entrance.kind,
+        kind=console.authenticator.kind,
         problem=problem,
         kept_path=kept_path,
         kept=form.without(FORM_KEY).pairs if kept_path else (),
@@ -257,13 +257,13 @@ def entrance_page(
     )
 
 
-def resume_page(visit: Visit, path: str, form: Form, *, status: int = 200) -> Response:
+def resume_page(page_request: PageRequest, path: str, form: Form, *, status: int = 200) -> Response:
     """Return a page that offers to go on with what a form had; nothing of it was done."""
-    target = RESUMED.get(path)
+    target = RESUME_PATHS.get(path)
     if target is None or form.is_empty:
-        wanted = visit.form.get("wanted")
+        wanted = page_request.form.get("wanted")
         return RedirectResponse(wanted if wanted.startswith(PAGES) else "/ask", 303)
-    return visit.page("resume.html", status=status, target=target, kept=form.pairs)
+    return page_request.page("resume.html", status=status, target=target, kept=form.pairs)
 
 
 def _templates() -> Environment:

@@ -20,7 +20,7 @@ MAX_NAME = 80
 CODE_BYTES = 10
 
 
-class EntranceError(Exception):
+class AuthenticationError(Exception):
     """Nobody comes in with this; the message says what was expected, and shows nothing of it."""
 
 
@@ -39,7 +39,7 @@ class Person:
     token: str | None = field(default=None, repr=False)
 
 
-class Entrance(Protocol):
+class Authenticator(Protocol):
     """Lets people in."""
 
     kind: str
@@ -49,7 +49,7 @@ class Entrance(Protocol):
         """Return who shows this.
 
         Raises:
-            EntranceError: Nobody does.
+            AuthenticationError: Nobody does.
         """
         ...
 
@@ -66,7 +66,7 @@ class OwnerRule:
         return claimed == self.equals or (isinstance(claimed, list) and self.equals in claimed)
 
 
-class TokenEntrance:
+class TokenAuthenticator:
     """Lets in who has a token of the deployment.
 
     Args:
@@ -98,14 +98,14 @@ class TokenEntrance:
         """Return whose token this is."""
         token = shown.strip()
         if not token:
-            raise EntranceError("expected a token")
+            raise AuthenticationError("expected a token")
         try:
             claims = self._verifier.claims(token)
         except TokenError as error:
-            raise EntranceError(str(error)) from None
+            raise AuthenticationError(str(error)) from None
         subject = claims.get("sub")
         if not isinstance(subject, str) or not subject:
-            raise EntranceError("expected a token that says whose it is (sub)")
+            raise AuthenticationError("expected a token that says whose it is (sub)")
         ends = min(_number(claims.get("exp")), self._clock() + self._session_seconds)
         is_owner = self._owners is not None and self._owners.holds(claims.get(self._owners.claim))
         name = claims.get(self._name_claim)
@@ -118,7 +118,7 @@ class TokenEntrance:
         )
 
 
-class CodeEntrance:
+class CodeAuthenticator:
     """Lets in who reads the code that a console on one's own machine has printed; `is_owner`: it has owner's pages."""
 
     kind = "code"
@@ -131,7 +131,7 @@ class CodeEntrance:
     def person(self, shown: str) -> Person:
         """Return the only person there is."""
         if not hmac.compare_digest(shown.strip().encode(), self.code.encode()):
-            raise EntranceError("expected the code that gris console has printed")
+            raise AuthenticationError("expected the code that gris console has printed")
         return Person(self._name, "", self._is_owner, math.inf)
 
 

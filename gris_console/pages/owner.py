@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from gris_console.charts import usage_charts
 from gris_console.forms import Form
+from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in, problem_of
 from gris_console.services import Charges
-from gris_console.visits import Visit
 from pinot_connector.budgets import Level
 from pinot_connector.errors import GrisError, InvalidQuestion
 from pinot_connector.parameter_messages import exact
@@ -72,38 +72,38 @@ class Entry:
     calls: int
 
 
-async def accounts(visit: Visit) -> Response:
+async def accounts(page_request: PageRequest) -> Response:
     """Show the limits of an account or level, what is left, who spent it, and a form for another limit."""
-    return await _accounts_page(visit, visit.form)
+    return await _accounts_page(page_request, page_request.form)
 
 
-async def set_limit(visit: Visit) -> Response:
+async def set_limit(page_request: PageRequest) -> Response:
     """Set or remove a limit; sent twice, the same form changes it once."""
-    form = visit.form
+    form = page_request.form
     try:
         change = _limit_change(form)
-        await visit.owner.set_limit(change, form.get("request_id"))
+        await page_request.owner.set_limit(change, form.get("request_id"))
     except GrisError as error:
         if ends_log_in(error):
             raise
-        return await _accounts_page(visit, form, problem=problem_of(error))
+        return await _accounts_page(page_request, form, problem=problem_of(error))
     said = (
         "The limit is set; it holds at once."
         if change.HasField("limit")
         else "The limit is removed; the configuration applies again."
     )
-    return await _accounts_page(visit, Form((("account", form.get("account")),)), said=said)
+    return await _accounts_page(page_request, Form((("account", form.get("account")),)), said=said)
 
 
-async def usage(visit: Visit) -> Response:
+async def usage(page_request: PageRequest) -> Response:
     """Show how many accounts would have used up limits by each day (Rogers et al. 2020, figure 5)."""
-    form, report, problem = visit.form, None, None
+    form, report, problem = page_request.form, None, None
     if form.get("account"):
         try:
-            report = await visit.owner.usage(_usage_request(form))
+            report = await page_request.owner.usage(_usage_request(form))
         except GrisError as error:
             problem = _problem(error)
-    return visit.page(
+    return page_request.page(
         "usage.html",
         status=200 if problem is None else problem.status,
         form=form,
@@ -114,35 +114,35 @@ async def usage(visit: Visit) -> Response:
     )
 
 
-async def guarantee(visit: Visit) -> Response:
+async def guarantee(page_request: PageRequest) -> Response:
     """Show what the current limits of an account promise every member."""
-    form, found, problem = visit.form, None, None
+    form, found, problem = page_request.form, None, None
     levels: Sequence[Level] = ()
     if form.get("account"):
         try:
             account = _path(form.get("account"))
-            found = await visit.owner.guarantee(account)
-            levels, _ = await visit.owner.levels(account)
+            found = await page_request.owner.guarantee(account)
+            levels, _ = await page_request.owner.levels(account)
         except GrisError as error:
             problem = _problem(error)
     status = 200 if problem is None else problem.status
-    return visit.page(
+    return page_request.page(
         "guarantee.html", status=status, form=form, guarantee=found, levels=levels, problem=problem
     )
 
 
-async def plan(visit: Visit) -> Response:
+async def plan(page_request: PageRequest) -> Response:
     """Find parameters of a policy and a budget whose guarantee is within a wanted one."""
-    form, found, problem = visit.form, None, None
+    form, found, problem = page_request.form, None, None
     if form.get("epsilon"):
         try:
-            found = await visit.owner.solve(_solve_request(form))
+            found = await page_request.owner.solve(_solve_request(form))
         except GrisError as error:
             problem = _problem(error)
     status = 200 if problem is None else problem.status
     per_unit = None if found is None else exact(found.epsilon_per)
     per_call = None if found is None or not found.delta_per_call else exact(found.delta_per_call)
-    return visit.page(
+    return page_request.page(
         "plan.html",
         status=status,
         form=form,
@@ -153,16 +153,16 @@ async def plan(visit: Visit) -> Response:
     )
 
 
-async def policy(visit: Visit) -> Response:
+async def policy(page_request: PageRequest) -> Response:
     """Check the text of a policy. Nothing is stored, and no data are read."""
-    form, checked, problem = visit.form, None, None
+    form, checked, problem = page_request.form, None, None
     text = next((value for name, value in form.pairs if name == "policy"), "")
     if text.strip():
         try:
-            checked = await visit.owner.check_policy(text)
+            checked = await page_request.owner.check_policy(text)
         except GrisError as error:
             problem = _problem(error)
-    return visit.page(
+    return page_request.page(
         "policy.html",
         status=200 if problem is None else problem.status,
         text=text,
@@ -179,7 +179,7 @@ def _problem(error: GrisError) -> Problem:
 
 
 async def _accounts_page(
-    visit: Visit, form: Form, *, problem: Problem | None = None, said: str = ""
+    page_request: PageRequest, form: Form, *, problem: Problem | None = None, said: str = ""
 ) -> Response:
     levels: Sequence[Level] = ()
     closed: tuple[str, ...] = ()
@@ -187,11 +187,11 @@ async def _accounts_page(
     if form.get("account"):
         try:
             account = _path(form.get("account"))
-            levels, closed = await visit.owner.levels(account)
-            charges = await visit.owner.charges(_charges_request(account, levels))
+            levels, closed = await page_request.owner.levels(account)
+            charges = await page_request.owner.charges(_charges_request(account, levels))
         except GrisError as error:
             problem = problem or _problem(error)
-    return visit.page(
+    return page_request.page(
         "accounts.html",
         status=200 if problem is None else problem.status,
         form=form,

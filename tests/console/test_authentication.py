@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gris_console.entrance import CodeEntrance, EntranceError
-from gris_console.entrance import Person as Known
+from gris_console.authentication import AuthenticationError, CodeAuthenticator
+from gris_console.authentication import Person as Known
 from gris_console.sessions import MOST_OF_ONE, Sessions
 from pinot_connector.endpoints import Endpoint
 from pinot_connector.gateway_client import AsyncGatewayClient
@@ -253,7 +253,7 @@ async def test_many_log_ins_of_one_person_end_none_of_another(visitors: Visitors
 
 def test_ones_own_console_lets_in_who_reads_its_code() -> None:
     """Other people on the machine do not."""
-    entrance = CodeEntrance("you", is_owner=False)
-    assert not entrance.person(f" {entrance.code}\n").is_owner
-    with pytest.raises(EntranceError):
-        entrance.person("0000")
+    authenticator = CodeAuthenticator("you", is_owner=False)
+    assert not authenticator.person(f" {authenticator.code}\n").is_owner
+    with pytest.raises(AuthenticationError):
+        authenticator.person("0000")

@@ -1,6 +1,6 @@
 """New questions, an engine that costs nothing, and a process that asks the one of the other when it is asked to.
 
-    python -P bench/asking.py --policy FILE --budget FILE --parquet FILE
+    python -P bench/new_questions.py --policy FILE --budget FILE --parquet FILE
 
 The process uses whichever checkout PYTHONPATH names, also one of an older version, so that two versions can take turns.
 It starts both services, and then asks as many new questions as each line of its input says, one after the other.
@@ -40,7 +40,7 @@ def new_question(table: str) -> question_pb2.Question:
     )
 
 
-class AtOnce(DuckDBEngine):
+class StubEngine(DuckDBEngine):
     """DuckDB that answers every query as it answered the first."""
 
     _answer: EngineAnswer | None = None
@@ -52,7 +52,7 @@ class AtOnce(DuckDBEngine):
         return self._answer
 
 
-def client_of(dp: str, budget: str, engine: AtOnce, releases: ReleaseStore) -> AsyncPrivateClient:
+def client_of(dp: str, budget: str, engine: StubEngine, releases: ReleaseStore) -> AsyncPrivateClient:
     """Returns a client of the analyst that these benchmarks charge."""
     return AsyncPrivateClient(
         dp=dp,
@@ -64,7 +64,7 @@ def client_of(dp: str, budget: str, engine: AtOnce, releases: ReleaseStore) -> A
     )
 
 
-async def _asked(services: EmbeddedServices, engine: AtOnce) -> None:
+async def _asked(services: EmbeddedServices, engine: StubEngine) -> None:
     async with client_of(
         services.dp_address, services.budget_address, engine, MemoryReleaseStore()
     ) as client:
@@ -96,7 +96,7 @@ def main() -> None:
     for name in ("--policy", "--budget", "--parquet"):
         parser.add_argument(name, required=True)
     options = parser.parse_args()
-    engine = AtOnce({TABLE: options.parquet})
+    engine = StubEngine({TABLE: options.parquet})
     with tempfile.TemporaryDirectory() as scratch:
         services = EmbeddedServices(
             policy=options.policy, budget_config=options.budget, directory=Path(scratch)

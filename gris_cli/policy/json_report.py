@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gris_cli.policy.promises import PromiseReport
 
 
-def plain_policy(file: PolicyFile, found: Review) -> dict[str, Any]:
+def policy_json(file: PolicyFile, found: Review) -> dict[str, Any]:
     """Return a valid policy, its defaults and its warnings, as JSON has them."""
     policy = file.policy
     return {
@@ -33,13 +33,13 @@ def plain_policy(file: PolicyFile, found: Review) -> dict[str, Any]:
             "unit_id": policy.currency.unit_id,
         },
         "count_noise": policy.count_noise,
-        "tables": [_plain_table(table) for table in policy.tables],
+        "tables": [_table_json(table) for table in policy.tables],
         "defaults": [{"key": default.key, "value": default.value} for default in found.defaults],
-        "warnings": [plain_problem(warning) for warning in found.warnings],
+        "warnings": [problem_json(warning) for warning in found.warnings],
     }
 
 
-def _plain_table(table: Table) -> dict[str, Any]:
+def _table_json(table: Table) -> dict[str, Any]:
     return {
         "name": table.name,
         "member": table.member,
@@ -48,21 +48,19 @@ def _plain_table(table: Table) -> dict[str, Any]:
         ],
         "time": None
         if table.time is None
-        else _plain_time(table.time) | ({"buckets": list(table.buckets)} if table.buckets else {}),
+        else _time_json(table.time) | ({"buckets": list(table.buckets)} if table.buckets else {}),
         "consistency": table.consistency,
         **(
-            {}
-            if table.contributions is None
-            else {"contributions": _plain_contributions(table.contributions)}
+            {} if table.contributions is None else {"contributions": _contributions_json(table.contributions)}
         ),
-        **({} if table.prepared is None else {"prepared": _plain_prepared(table.prepared)}),
-        "columns": [_plain_column(column, table) for column in table.usable_columns],
-        **({"values": [_plain_value(value) for value in table.values]} if table.values else {}),
-        **({"quantiles": list(map(_plain_quantiles, table.quantiles))} if table.quantiles else {}),
+        **({} if table.prepared is None else {"prepared": _prepared_json(table.prepared)}),
+        "columns": [_column_json(column, table) for column in table.usable_columns],
+        **({"values": [_value_json(value) for value in table.values]} if table.values else {}),
+        **({"quantiles": list(map(_quantiles_json, table.quantiles))} if table.quantiles else {}),
     }
 
 
-def _plain_prepared(prepared: PreparedPairs) -> dict[str, Any]:
+def _prepared_json(prepared: PreparedPairs) -> dict[str, Any]:
     held = prepared.manifest
     return {
         "table": prepared.table,
@@ -74,7 +72,7 @@ def _plain_prepared(prepared: PreparedPairs) -> dict[str, Any]:
     }
 
 
-def _plain_quantiles(column: QuantileColumn) -> dict[str, Any]:
+def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
     quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.grid
 
     def written(steps: int) -> str:
@@ -99,7 +97,7 @@ def _plain_quantiles(column: QuantileColumn) -> dict[str, Any]:
     }
 
 
-def _plain_value(value: ValueColumn) -> dict[str, Any]:
+def _value_json(value: ValueColumn) -> dict[str, Any]:
     quantum, rows, totals = value.bounds.quantum.size, value.bounds.rows, value.bounds.totals
     return {
         "name": value.name,
@@ -115,7 +113,7 @@ def _plain_value(value: ValueColumn) -> dict[str, Any]:
     }
 
 
-def _plain_contributions(stated: Contributions) -> dict[str, Any]:
+def _contributions_json(stated: Contributions) -> dict[str, Any]:
     found = asdict(stated)
     if stated.names is not None:
         found["names"]["share"] = str(stated.names.share)
@@ -134,18 +132,18 @@ def _plain_contributions(stated: Contributions) -> dict[str, Any]:
     return found
 
 
-def _plain_time(time: TimeColumn) -> dict[str, Any]:
+def _time_json(time: TimeColumn) -> dict[str, Any]:
     closed = time.closed
     return {
         "column": time.name,
         "zone": time.zone,
         "refresh": None if closed is None else closed.refresh,
         "delay_minutes": None if closed is None else closed.delay_minutes,
-        **_plain_stream(time.stream),
+        **_stream_json(time.stream),
     }
 
 
-def _plain_stream(stream: Stream | None) -> dict[str, Any]:
+def _stream_json(stream: Stream | None) -> dict[str, Any]:
     if stream is None:
         return {}
     return {
@@ -156,31 +154,31 @@ def _plain_stream(stream: Stream | None) -> dict[str, Any]:
     }
 
 
-def _plain_column(column: Column, table: Table) -> dict[str, Any]:
+def _column_json(column: Column, table: Table) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.type,
         "mechanism": mechanism_for(table, [column]) if column.group_by else None,
         "domain_size": None if column.domain is None else len(column.domain),
         "delta": column.delta_within(restricted=True),
-        "published": _plain_publication(column),
+        "published": _publication_json(column),
         "filter": sorted(table.operators(column)),
         **({"attribute": True} if column.attribute else {}),
         **({} if column.lookup is None else {"looked_up_by": column.lookup.key.name}),
     }
 
 
-def _plain_publication(column: Column) -> dict[str, str] | None:
+def _publication_json(column: Column) -> dict[str, str] | None:
     price = column.publication
     return None if price is None else {"rho": str(price.rho), "delta": str(price.delta)}
 
 
-def plain_problem(problem: Problem) -> dict[str, Any]:
+def problem_json(problem: Problem) -> dict[str, Any]:
     """Return a fault or a warning with its line."""
     return {"line": problem.line, "key": problem.key, "message": problem.message}
 
 
-def plain_data(report: DataReport | PromiseReport) -> dict[str, Any]:
+def data_json(report: DataReport | PromiseReport) -> dict[str, Any]:
     """Return what was counted in a table; true counts, for the owner alone."""
     kept = [{**asdict(each), "is_kept": each.is_kept} for each in report.promises]
     return {**asdict(report), "promises": kept}

@@ -11,8 +11,8 @@ from gris_console.charts import bar_chart
 from gris_console.exports import csv_text, totals_csv_text
 from gris_console.formatting import interval_text
 from gris_console.forms import encoded_question
+from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in
-from gris_console.visits import Visit
 from pinot_connector.errors import GrisError
 from pinot_connector.notebooks.cells import cells, heads, notes, total_cells, total_heads
 from pinot_connector.results import PrivateResult
@@ -26,16 +26,16 @@ _NOTHING = Problem(
 )
 
 
-async def answer(visit: Visit) -> Response:
+async def answer(page_request: PageRequest) -> Response:
     """Show an answer: bars with intervals, the same as a table, its totals, and what there is to know of it."""
-    found = await _answer(visit)
+    found = await _answer(page_request)
     if found is None:
-        return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
+        return page_request.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
     result = found.result
     pages = max(1, ceil(len(result.rows) / PAGE_ROWS))
-    page = min(visit.page_number, pages)
+    page = min(page_request.page_number, pages)
     rows = result.rows[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    return visit.page(
+    return page_request.page(
         "answer.html",
         answer=found,
         result=result,
@@ -51,23 +51,23 @@ async def answer(visit: Visit) -> Response:
         totals=[total_cells(each) for each in (result.totals or ())[:PAGE_ROWS]],
         notes=list(notes(result, len(result.rows), totals=False)),
         encoded=encoded_question(found.question),
-        most_units=await _most_units(visit, found),
+        most_units=await _most_units(page_request, found),
     )
 
 
-async def table(visit: Visit) -> Response:
+async def answer_csv(page_request: PageRequest) -> Response:
     """Return an answer's elements as CSV."""
-    found = await _answer(visit)
+    found = await _answer(page_request)
     if found is None or found.is_omitted:
-        return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
+        return page_request.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
     return _file("answer.csv", csv_text(found.result))
 
 
-async def totals(visit: Visit) -> Response:
+async def totals_csv(page_request: PageRequest) -> Response:
     """Return an answer's totals as CSV, with what its elements leave of them."""
-    found = await _answer(visit)
+    found = await _answer(page_request)
     if found is None or found.result.totals is None:
-        return visit.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
+        return page_request.page("problem.html", status=_NOTHING.status, problem=_NOTHING)
     return _file("totals.csv", totals_csv_text(found.result))
 
 
@@ -76,38 +76,38 @@ def _file(name: str, text: str) -> Response:
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
-async def history(visit: Visit) -> Response:
+async def history(page_request: PageRequest) -> Response:
     """List what was paid for; looking at it again costs nothing."""
-    page = visit.page_number
-    answers, has_more = await listed(visit.session.gateway, page)
-    return visit.page("history.html", answers=answers, page=page, has_more=has_more)
+    page = page_request.page_number
+    answers, has_more = await listed(page_request.session.gateway, page)
+    return page_request.page("history.html", answers=answers, page=page, has_more=has_more)
 
 
-async def budget(visit: Visit) -> Response:
+async def budget(page_request: PageRequest) -> Response:
     """Show what is left, when it is refreshed, and what it promises every member."""
-    levels = await visit.session.gateway.remaining()
+    levels = await page_request.session.gateway.remaining()
     try:
-        guarantee = await visit.session.gateway.guarantee()
+        guarantee = await page_request.session.gateway.guarantee()
     except GrisError as error:
         if ends_log_in(error):
             raise
         guarantee = None
-    return visit.page("budget.html", levels=levels, guarantee=guarantee)
+    return page_request.page("budget.html", levels=levels, guarantee=guarantee)
 
 
-async def _answer(visit: Visit) -> Answer | None:
-    name = visit.request.path_params["name"]
-    recent = visit.console.answers.find(visit.session.key, name)
-    return recent or await past_answer(visit.session.gateway, name)
+async def _answer(page_request: PageRequest) -> Answer | None:
+    name = page_request.request.path_params["name"]
+    recent = page_request.console.answers.find(page_request.session.key, name)
+    return recent or await past_answer(page_request.session.gateway, name)
 
 
-async def _most_units(visit: Visit, answer: Answer) -> int | None:
+async def _most_units(page_request: PageRequest, answer: Answer) -> int | None:
     """Return how many units a look more may take; None: nothing offers it for this answer."""
     if answer.is_omitted or not _may_be_sharpened(answer.result):
         return None
     asked = answer.question
     try:
-        catalog = await visit.session.gateway.catalog(
+        catalog = await page_request.session.gateway.catalog(
             asked.structured.table if asked.WhichOneof("form") == "structured" else ""
         )
     except GrisError as error:

@@ -1,6 +1,6 @@
 """Makes the pictures of the console on docs/console.md and in the README: `make console-pictures`.
 
-    python -m tests.console.pictures docs/figures [FOLDER]
+    python -m tests.console.screenshots docs/figures [FOLDER]
 
 It runs services, a gateway and a console on this machine, on the example data, and photographs pages in Chromium. What
 pages show goes to the first folder, everything to the second, if one is named.

@@ -5,15 +5,23 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from gris_console.entrance import EntranceError
+from gris_console.authentication import AuthenticationError
 from gris_console.forms import Form, FormError, read_form
-from gris_console.visits import KEPT, KEPT_PATH, Console, Visit, entrance_page, guarded, resume_page
+from gris_console.page_requests import (
+    KEPT_PATH,
+    KEPT_PREFIX,
+    Console,
+    PageRequest,
+    guarded,
+    resume_page,
+    sign_in_page,
+)
 
 
 @guarded
 async def sign_in_form(request: Request) -> Response:
     """Ask who is there."""
-    return entrance_page(request.app.state.console, request, Form(), status=200)
+    return sign_in_page(request.app.state.console, request, Form(), status=200)
 
 
 @guarded
@@ -25,24 +33,26 @@ async def sign_in(request: Request) -> Response:
     except FormError as error:
         return console.rendered("failed.html", status=400, path="", problem=str(error))
     try:
-        person = console.entrance.person(form.get("shown"))
-    except EntranceError as error:
-        kept = form.below(KEPT)
-        return entrance_page(console, request, kept, path=form.get(KEPT_PATH), problem=str(error))
+        person = console.authenticator.person(form.get("shown"))
+    except AuthenticationError as error:
+        kept = form.below(KEPT_PREFIX)
+        return sign_in_page(console, request, kept, path=form.get(KEPT_PATH), problem=str(error))
     # The log-in that this browser had before, perhaps another person's, is over.
     await console.sessions.end(request.cookies.get(console.cookie, ""))
     session = await console.sessions.begin(person)
-    visit = Visit(console, request, session, form)
-    response = resume_page(visit, form.get(KEPT_PATH), form.below(KEPT))
+    page_request = PageRequest(console, request, session, form)
+    response = resume_page(page_request, form.get(KEPT_PATH), form.below(KEPT_PREFIX))
     console.log_in(response, session)
     return response
 
 
-async def sign_out(visit: Visit) -> Response:
+async def sign_out(page_request: PageRequest) -> Response:
     """End the log-in."""
-    await visit.console.sessions.end(visit.session.key)
+    await page_request.console.sessions.end(page_request.session.key)
     response = RedirectResponse("/sign-in", 303)
     # What the button that leads back would still show.
     response.headers["clear-site-data"] = '"cache"'
-    response.delete_cookie(visit.console.cookie, path="/", secure=visit.console.site.is_secure, httponly=True)
+    response.delete_cookie(
+        page_request.console.cookie, path="/", secure=page_request.console.site.is_secure, httponly=True
+    )
     return response
