@@ -115,6 +115,8 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.questions < max(CALLERS):
+        parser.error(f"--questions: expected at least {max(CALLERS)}, one for each caller")
     with tempfile.TemporaryDirectory() as folder:
         table = feedback() if options.events is None else engagement(options.events, Path(folder))
         with _engines(options.engine, table) as engines:

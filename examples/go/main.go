@@ -57,17 +57,17 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	line, err := protected()
+	security, err := protected()
 	if err != nil {
 		return err
 	}
-	if err := ask(ctx, line); err != nil || *ledger == "" {
+	if err := ask(ctx, security); err != nil || *ledger == "" {
 		return err
 	}
-	return askWhatIsLeft(ctx, line)
+	return askWhatIsLeft(ctx, security)
 }
 
-// protected returns how both ends of a line prove themselves.
+// protected returns how both ends of a connection prove themselves.
 func protected() (grpc.DialOption, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if *ca != "" {
@@ -91,8 +91,8 @@ func protected() (grpc.DialOption, error) {
 }
 
 // ask prints the ranked elements of one question, and what it cost.
-func ask(ctx context.Context, line grpc.DialOption) error {
-	connection, err := grpc.NewClient(*gateway, line)
+func ask(ctx context.Context, security grpc.DialOption) error {
+	connection, err := grpc.NewClient(*gateway, security)
 	if err != nil {
 		return err
 	}
@@ -198,8 +198,8 @@ func value(column *common.ElementColumn, row int) string {
 }
 
 // askWhatIsLeft prints every level of the account that has a limit.
-func askWhatIsLeft(ctx context.Context, line grpc.DialOption) error {
-	connection, err := grpc.NewClient(*ledger, line)
+func askWhatIsLeft(ctx context.Context, security grpc.DialOption) error {
+	connection, err := grpc.NewClient(*ledger, security)
 	if err != nil {
 		return err
 	}
