@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,11 +47,15 @@ class UniqueKeyLoader(yaml.SafeLoader):
         """Read the document.
 
         Raises:
-            MarkedYAMLError: It is nested deeper than Python can read.
+            MarkedYAMLError: It is nested deeper than Python can read, or escapes a character that does not exist.
         """
-        with suppress(RecursionError):
+        try:
             return super().get_single_data()
-        raise yaml.MarkedYAMLError(problem="expected less nesting", problem_mark=self.get_mark())
+        except RecursionError:
+            problem = "expected less nesting"
+        except (ValueError, OverflowError):
+            problem = "expected escapes of characters that exist"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Build a value as YAML does.

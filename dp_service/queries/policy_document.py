@@ -3,21 +3,15 @@
 PyYAML follows YAML 1.1, where `NO` is false, `012` is ten and `12:30` is 750, and lets the last of two equal keys
 win. A policy must mean what it says, so only the plain forms of YAML 1.2 are read as anything but text, decimal
 numbers stay text until they become exact fractions, and repeated keys, aliases and explicit tags are refused.
-
-libyaml reads ten times as fast as PyYAML's own Python. It is given what consists of printable characters: in no such
-text that Python accepts has another value been found. What it refuses, Python reads again; it accepts a little more.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from yaml.composer import Composer
-from yaml.resolver import Resolver
 
 from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.shape_faults import yaml_fault
@@ -33,14 +27,14 @@ MAXIMUM_KEY_CHARACTERS = 128
 _MAXIMUM_DEPTH = 32
 
 
-class _Plain(Composer, Resolver):
-    """Fewer implicit types than YAML has, and neither aliases nor tags."""
+class _Loader(yaml.SafeLoader):
+    """The safe loader with fewer implicit types, and neither aliases nor tags."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's interface
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Compose a node; refuse aliases, which are hard to audit, and tags, which make `!!bool yes` false."""
-        event: Any = self.peek_event()  # type: ignore[attr-defined] # the parser's, which a subclass adds
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise _marked(event, "aliases are not allowed")
         if getattr(event, "tag", None) is not None:
@@ -48,27 +42,9 @@ class _Plain(Composer, Resolver):
         return super().compose_node(parent, index)
 
 
-_Plain.add_implicit_resolver(_NULL, re.compile(r"^(?:~|null|)$"), ["~", "n", ""])
-_Plain.add_implicit_resolver(_BOOL, re.compile(r"^(?:true|false)$"), ["t", "f"])
-_Plain.add_implicit_resolver(_INT, re.compile(r"^(?:0|-?[1-9][0-9]*)$"), list("-0123456789"))
-
-
-class _Loader(_Plain, yaml.SafeLoader):
-    """Reads in Python: slowly, and with the errors that this package has words for."""
-
-
-_fast_loader: type[yaml.CSafeLoader] | None = None
-# Without libyaml, as where PyYAML was built on the spot, there is no such parser.
-if yaml.__with_libyaml__:
-
-    class _FastLoader(_Plain, yaml.CSafeLoader):
-        """Lets libyaml find the events that nodes are composed of."""
-
-        def __init__(self, stream: str) -> None:
-            yaml.CSafeLoader.__init__(self, stream)
-            Composer.__init__(self)
-
-    _fast_loader = _FastLoader
+_Loader.add_implicit_resolver(_NULL, re.compile(r"^(?:~|null|)$"), ["~", "n", ""])
+_Loader.add_implicit_resolver(_BOOL, re.compile(r"^(?:true|false)$"), ["t", "f"])
+_Loader.add_implicit_resolver(_INT, re.compile(r"^(?:0|-?[1-9][0-9]*)$"), list("-0123456789"))
 
 
 @dataclass
@@ -113,12 +89,12 @@ def read_document(text: str, source: str) -> Document:
 
 def _composed(text: str) -> yaml.Node | None:
     """Return the root of a text; composing builds no objects at all."""
-    # libyaml lets tabs pass, and skips a byte order mark at the start of any line.
-    if _fast_loader is not None and text.replace("\r\n", "").replace("\n", "").isprintable():
-        # Reading it again tells what is wrong, in the same words everywhere.
-        with suppress(yaml.YAMLError):
-            return yaml.compose(text, Loader=_fast_loader)
-    return yaml.compose(text, Loader=_Loader)
+    loader = _Loader(text)
+    try:
+        return loader.get_single_node()
+    except (ValueError, OverflowError):
+        mark = loader.get_mark()  # type: ignore[no-untyped-call]
+    raise yaml.MarkedYAMLError(problem="expected escapes of characters that exist", problem_mark=mark)
 
 
 def _plain(document: Document, node: yaml.Node, path: KeyPath) -> Any:

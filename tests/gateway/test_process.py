@@ -144,6 +144,8 @@ def with_limit(key: str, value: str) -> Callable[[str], str]:
         (lambda _: "a: b: c", "line 1"),
         (lambda _: "dp: 1\ndp: 2", "stands there twice"),
         (lambda _: "dp: " + "[" * 10_000, "line 1: expected less nesting"),
+        (lambda _: 'dp: "\\U00110000"', "line 1: expected escapes of characters that exist"),
+        (lambda _: 'dp: "\\UFFFFFFFF"', "line 1: expected escapes of characters that exist"),
     ],
 )
 def test_a_wrong_configuration_is_named_in_one_line(
