@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")
     settings.register_profile(
-        "any machine", max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("any machine")
 

@@ -20,8 +20,6 @@ _BERNOULLI_RATIOS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -6
 _FAR = 25.0
 
 
-# Where intervals end is searched for, the same few hundred n are asked about for every element of an answer.
-@lru_cache(maxsize=2**14)
 def log_tail(variance: float, n: int) -> float:
     """Return ln Pr[Z >= n], to about 1e-9."""
     if n < 1:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import bisect
 import math
 from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,9 @@ class _Inversion:
     """Inverts the law of V given V >= t at one level; `half_width` is that of the plain interval."""
 
     def __init__(self, variance: float, tail: float, minimum: int, half_width: int) -> None:
-        self._variance = variance
+        # Elements of one answer ask about the same few hundred n. If tails were kept for longer, how soon an account is
+        # answered would depend on what others were shown.
+        self._log_tail = cache(partial(log_tail, variance))
         self._log_tail_level = math.log(tail * (1 - _SLACK))
         self._log_rest_level = math.log1p(-tail * (1 - _SLACK))
         self._minimum = minimum
@@ -100,4 +103,4 @@ class _Inversion:
         return self._log_ratio(h, v + 1, t) < self._log_rest_level
 
     def _log_ratio(self, h: int, v: int, t: int) -> float:
-        return log_tail(self._variance, v - h) - log_tail(self._variance, t - h)
+        return self._log_tail(v - h) - self._log_tail(t - h)
