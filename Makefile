@@ -84,7 +84,7 @@ PROPERTIES ?= 10
 test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-long: $(VENV)/.dev ## the cases that `make test` leaves out, for they repeat on more what it shows on little
+test-long: $(VENV)/.dev ## larger versions of cases that `make test` runs small
 	GRIS_TEST_LONG=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m long
 
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day

@@ -34,14 +34,8 @@ from typing import NoReturn
 
 FOLDER = Path(__file__).resolve().parent
 DEFAULT_VERSION = "0.11.0"
-# Small data and short lives: compiling everything to the utmost would take most of the start, and verifying what was
-# published some of it.
-QUICK_JAVA = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:-BytecodeVerificationRemote",
-)
+# With small data and short lives, full JIT compilation would take most of the time of a start.
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 DEFAULT_DIRECTORY = Path(".gris") / "pinot"
 
 _READY_SECONDS = 180.0
@@ -109,12 +103,14 @@ class PinotCluster:
         ports: Ports | None = None,
         version: str = DEFAULT_VERSION,
         jars: Path | None = None,
+        java_options: Sequence[str] = (),
     ) -> None:
         # Pinot's controller fails with a null pointer when its directory is relative.
         self.directory = directory.resolve()
         self.ports = ports or Ports.fixed(servers)
         self.version = version
         self._jars = jars
+        self._java_options = java_options
         self._processes: dict[str, _Process] = {}
 
     @classmethod
@@ -281,7 +277,7 @@ class PinotCluster:
 
     def _java(self, name: str) -> list[str]:
         return [
-            *("java", "-Xms256M", "-Xmx1G", *QUICK_JAVA),
+            *("java", "-Xms256M", "-Xmx1G", *QUICK_START, *self._java_options),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
             "-Dio.netty.tryReflectionSetAccessible=true",
             "-Dpinot.admin.system.exit=true",

@@ -23,7 +23,8 @@ THREADS = 4
 CONNECT_SECONDS = 5
 STATEMENT_MILLISECONDS = 10_000
 
-# PostgreSQL would compile what it takes for long, such as the removal of what is old: half a second for a millisecond.
+# PostgreSQL overestimates some statements, such as the removal of old releases: its JIT would take half a second for a
+# millisecond of work.
 _SETTINGS = f"-c statement_timeout={STATEMENT_MILLISECONDS} -c jit=off"
 
 # Any number that no other program uses for its locks in the same database.

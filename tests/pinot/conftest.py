@@ -14,6 +14,7 @@ from tests.pinot.nasty import NastyTable, create_nasty_table
 from tests.pinot.plain_http import HTTP
 from tests.pinot.planner import Planner, running_planner
 from tests.support.fake_pinot_fixtures import opened, pinot, servers
+from tests.support.java_options import UNVERIFIED_BYTECODE
 from tests.support.rings import needs
 
 __all__ = ("opened", "pinot", "servers")
@@ -29,7 +30,9 @@ def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotClu
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     version = wanted_version()
     folder, ports = tmp_path_factory.mktemp("pinot"), Ports.free(servers=2)
-    with PinotCluster(directory=folder, ports=ports, version=version) as cluster:
+    with PinotCluster(
+        directory=folder, ports=ports, version=version, java_options=UNVERIFIED_BYTECODE
+    ) as cluster:
         yield cluster
 
 

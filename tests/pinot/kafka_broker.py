@@ -14,9 +14,10 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from deploy.pinot.cluster import DEFAULT_VERSION, FOLDER, QUICK_JAVA, PinotCluster, collect_jars
+from deploy.pinot.cluster import DEFAULT_VERSION, FOLDER, PinotCluster, collect_jars
 from tests.pinot.facts import facts_of, version_of
 from tests.pinot.waiting import wait_until
+from tests.support.java_options import QUICK_JAVA
 
 _FLUSH_SECONDS = 60
 

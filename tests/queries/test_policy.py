@@ -95,7 +95,10 @@ FAULTS = {
     "not a mapping": ("- a", "policy:1: the file: expected keys and their values"),
     "broken YAML": ("epsilon_per: [", "policy:1: "),
     "nested without end": ("[" * 5000, "policy:1: expected less nesting"),
-    "escape of no character": ('a: 1\nb: "\\U00110000"', "policy:2: expected escapes of characters that exist"),
+    "escape of no character": (
+        'a: 1\nb: "\\U00110000"',
+        "policy:2: expected escapes of characters that exist",
+    ),
     "escape beyond 31 bits": ('a: "\\UFFFFFFFF"', "policy:1: expected escapes of characters that exist"),
     "unprintable": ("a: \x01", "policy:1: expected a YAML text"),
     "duplicate key": (with_column("{type: string, type: string}"), "policy:8: the key 'type' is repeated"),

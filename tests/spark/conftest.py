@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.java_options import QUICK_JAVA
 from tests.support.rings import needs
 
 # What an operator may have set for every session of a cluster: none of it is what we need.
@@ -27,12 +28,9 @@ _HOSTILE = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
 }
 
-# What runs for a minute is compiled once, and not again to run faster; Spark's own classes are not verified; garbage is
-# collected when much has come together.
-QUICK_JVM = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240M "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=400M -Xms1G -Xmn600M"
-}
+# With less memory, code is thrown away to be compiled again, and garbage is collected while tables are small.
+MEMORY = ("-XX:ReservedCodeCacheSize=240M", "-XX:MetaspaceSize=400M", "-Xms1G", "-Xmn600M")
+QUICK_JVM = {"spark.driver.extraJavaOptions": " ".join((*QUICK_JAVA, *MEMORY))}
 
 
 @pytest.fixture(scope="package")
@@ -51,7 +49,7 @@ def event_log(spark: SparkSession, event_directory: Path) -> Iterator[Path]:
 
 
 def scala_context(spark: SparkSession) -> Any:
-    """Return what Python has no door to: Spark's own context, with its listeners."""
+    """Return Spark's own context, with its listeners, which PySpark does not expose."""
     return spark.sparkContext._jsc.sc()
 
 

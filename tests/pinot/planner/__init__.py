@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from deploy.pinot.cluster import QUICK_JAVA
+from tests.support.java_options import QUICK_JAVA
 
 VERSION = "1.5.1"
 _FOLDER = Path(__file__).resolve().parent
