@@ -94,7 +94,7 @@ def sleeping_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdClus
 def shared_etcd(sleeping_etcd: EtcdCluster) -> Iterator[EtcdCluster]:
     """Let the cluster work for one test, which has a ledger of its own there.
 
-    Idle, its members would take as much of a processor in half a minute as ten tests: they send heartbeats all the time.
+    Idle, its members would take as much of a processor in half a minute as ten tests: they never stop their heartbeats.
     """
     sleeping_etcd.go_on_all()
     yield sleeping_etcd
