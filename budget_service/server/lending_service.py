@@ -15,7 +15,7 @@ from gris_api.budget.v1 import regions_pb2_grpc
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import NOTHING, InvalidFieldError
 from budget_service.ledger.windows import SECOND
-from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own
+from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal
 from budget_service.regions.lending import Lending
 from budget_service.regions.messages import Granted, LeaseRefusedError
 from budget_service.server import messages, responses, rpc_errors
@@ -102,7 +102,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             unit_id=messages.parse_unit_id(request.wanted.unit_id, "wanted.unit_id"),
         )
         wanted = messages.parse_cost(request.wanted, "wanted")
-        own = Own(
+        own = RegionTotal(
             window_start=messages.microseconds(request.own_window_start),
             total=messages.parse_cost(request.own, "own"),
         )

@@ -339,7 +339,7 @@ def count_regions(registry: CollectorRegistry, program: _Program) -> None:
     if program.options.region is None:
         LendingMetrics(registry, program.lending_counts)
     else:
-        RegionMetrics(registry, lambda: None if program.region is None else program.region.upkeep.region)
+        RegionMetrics(registry, lambda: None if program.region is None else program.region.maintenance.region)
 
 
 async def _supervise(

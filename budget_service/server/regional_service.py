@@ -11,9 +11,9 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost
+from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server import messages, rpc_errors
 from budget_service.server.home_client import Caller, HomeStatusError
 from budget_service.server.request_runner import RequestRunner
@@ -69,12 +69,17 @@ class RegionalBudgetService(BudgetService):
     """The same RPCs as a single service's. What is asked of the home goes there as it came."""
 
     def __init__(
-        self, upkeep: Upkeep, home: Caller, settings: LiveSettings, calls: RequestRunner, tuning: Tuning
+        self,
+        maintenance: LeaseMaintenance,
+        home: Caller,
+        settings: LiveSettings,
+        calls: RequestRunner,
+        tuning: Tuning,
     ) -> None:
-        region = upkeep.region
+        region = maintenance.region
         super().__init__(region.store, settings, calls, tuning, limits=RegionalLimits(region))
         self._region = region
-        self._upkeep = upkeep
+        self._maintenance = maintenance
         self._home = home
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
@@ -85,7 +90,7 @@ class RegionalBudgetService(BudgetService):
         messages.parse_account(request.account)
         try:
             # What this region has charged is to be in the answer.
-            await self._upkeep.report()
+            await self._maintenance.report()
         except (HomeUnavailableError, HomeRefusedError):
             raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
         return await self._asked("GetBudget", request, pb.GetBudgetResponse)

@@ -18,8 +18,8 @@ from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.regions.book import Key, Rows
 from budget_service.regions.messages import HomeUnavailableError
+from budget_service.regions.records import Key, Rows
 from budget_service.server.home_client import Answered, HomeStatusError
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
@@ -44,7 +44,7 @@ class Machine:
     holder: int | None = None
     running: asyncio.Event = field(default_factory=asyncio.Event)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
-    paper: dict[Key, bytes] = field(default_factory=dict)
+    records: dict[Key, bytes] = field(default_factory=dict)
     disk: MemoryTransactions = field(init=False)
     committed: Callable[[Changes], None] = lambda _: None
 
@@ -142,23 +142,23 @@ class _Process(MemoryTransactions):
         return is_done
 
 
-class MemoryPaper:
-    """A region's book on the machine's disk."""
+class MemoryRecordStorage:
+    """A region's records on the machine's disk."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine, self._generation = machine, machine.generation
 
     async def read(self) -> dict[Key, bytes]:
         """Return all rows."""
-        return dict(self._machine.paper)
+        return dict(self._machine.records)
 
     async def write(self, rows: Rows) -> None:
         """Write rows, all or nothing."""
         await self._machine.turn(self._generation)
         for key, value in rows.items():
-            self._machine.paper.pop(key, None)
+            self._machine.records.pop(key, None)
             if value is not None:
-                self._machine.paper[key] = value
+                self._machine.records[key] = value
         await self._machine.turn(self._generation)
 
     async def close(self) -> None:

@@ -17,10 +17,10 @@ from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.requests import is_lease
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import SECOND
-from budget_service.regions.book import Book
 from budget_service.regions.lease import RegionTerms
+from budget_service.regions.lease_maintenance import LeaseMaintenance
+from budget_service.regions.records import RegionRecords
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server.home_client import HomeClient, HomeStatusError
 from budget_service.server.lending_service import RegionService
 from budget_service.server.limit_cache import LimitCache
@@ -36,7 +36,7 @@ from tests.campaigns.regions.machines import (
     Context,
     Ledger,
     Machine,
-    MemoryPaper,
+    MemoryRecordStorage,
     Network,
 )
 from tests.campaigns.regions.witness import BrokenError, Witness
@@ -188,23 +188,25 @@ class World:
             starting.result()
 
     async def serve_region(self, name: str) -> None:
-        """Open a region's book, and serve."""
+        """Open a region's records, and serve."""
         machine = self.machines[name]
         machine.lock()
         dice = random.Random(self.dice.random())
         ledger: Any = Ledger(machine)
-        book = await Book.opened(MemoryPaper(machine), name, draw=lambda: f"{dice.getrandbits(128):032x}")
-        home = HomeClient(self.networks[name], name, book.instance)
-        region = Region(
-            name, ledger, book, home, machine.clock, TERMS, draw=lambda: f"{dice.getrandbits(128):032x}"
+        records = await RegionRecords.opened(
+            MemoryRecordStorage(machine), name, draw=lambda: f"{dice.getrandbits(128):032x}"
         )
-        upkeep = Upkeep(region)
-        self.sabotage(upkeep)
+        home = HomeClient(self.networks[name], name, records.instance)
+        region = Region(
+            name, ledger, records, home, machine.clock, TERMS, draw=lambda: f"{dice.getrandbits(128):032x}"
+        )
+        maintenance = LeaseMaintenance(region)
+        self.sabotage(maintenance)
         self.regions[name] = region
         self.services[name] = RegionalBudgetService(
-            upkeep, self.networks[name], self.settings, RequestRunner(None, DEFAULTS), DEFAULTS
+            maintenance, self.networks[name], self.settings, RequestRunner(None, DEFAULTS), DEFAULTS
         )
-        machine.begin(upkeep.run())
+        machine.begin(maintenance.run())
 
     async def handle(self, method: str, request: Message) -> Message:
         """Answer a message at the home, as its process does; after a crash never."""
@@ -385,7 +387,7 @@ class World:
         # Those that have lapsed end with the next request of their root.
         now = home.clock()
         held = [id_ for id_ in held if home.disk.reservations["acme", id_].expires_at > now]
-        held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].book.leases]
+        held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].records.leases]
         journals = {name: self.machines[name].disk.journal for name in REGIONS}
         self.witness.demand_settled(home.disk.journal, journals, held)
 
