@@ -9,9 +9,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LevelStatus, Reason, Refused, Reserved
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import CancelReservation, ReportCharge, Reserve, lease_part, lease_return
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
@@ -35,7 +35,7 @@ class Ledger(Protocol):
     async def has_answered(self, request: Reserve) -> bool:
         """Return whether the ledger remembers an answer to the request's id."""
 
-    async def read(self, account: Account) -> Statement:
+    async def read(self, account: Account) -> AccountStatement:
         """Return the state of an account."""
 
     async def applied_to(self, account: Account) -> AppliedLimits:

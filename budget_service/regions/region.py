@@ -114,7 +114,7 @@ class Region:
             return None
         return await self._granted(request, sole_only=False)
 
-    async def recalled(self, request: Request) -> Answer | None:
+    async def earlier_answer(self, request: Request) -> Answer | None:
         """Return the earlier answer of this region to the same request, None if it has none."""
         named = "" if isinstance(request, Reserve) else request.reservation_id
         parsed = parse_reservation_name(self.name, named)
@@ -177,10 +177,10 @@ class Region:
         """Draw the id of a reservation in this region's ledger."""
         return reservation_name(self.name, unit_id, lease_id, self.draw()[:16])
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the question of a reservation that this region has given and that is open, else None."""
         local = self._reserved_under(account, reservation_id)
-        return None if local is None else await self.store.question_of(local, reservation_id)
+        return None if local is None else await self.store.query_id_of(local, reservation_id)
 
     def _reserved_under(self, account: Account, reservation_id: str) -> Account | None:
         """Return the account in the region's ledger that a reservation of an account can be of."""
@@ -201,10 +201,10 @@ class Region:
         lease = None if local is None else self.records.leases.get(local.path[1])
         if local is not None and lease is not None:
             return await self._decided(request, local, lease.applied(self.terms), lease)
-        if local is None or await self.store.question_of(local, request.reservation_id) is None:
+        if local is None or await self.store.query_id_of(local, request.reservation_id) is None:
             # Whatever the id names, nothing is written under it.
             over = Answer(Refused(Reason.RESERVATION_OVER), replayed=False)
-            return await self.recalled(request) or over
+            return await self.earlier_answer(request) or over
         return await self._decided(request, local, self._replay_limits(local, request.account), None)
 
     def _note_name(self, lease: Lease) -> None:

@@ -95,7 +95,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
     async def _borrow(self, request: pb.BorrowBudgetRequest, context: Context) -> pb.BorrowBudgetResponse:
         region = self._speaker(request.region, context)
         terms = self._terms()
-        self._demand_sole(region, request.instance)
+        self._require_sole(region, request.instance)
         lease = Lease(
             lease_id=_drawn(request.lease_id, "lease_id"),
             account=messages.parse_account(request.account),
@@ -180,7 +180,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.not_of_region(name))
         return name
 
-    def _demand_sole(self, name: str, instance: str) -> None:
+    def _require_sole(self, name: str, instance: str) -> None:
         """Refuse a region if another one of its name was heard of lately."""
         _drawn(instance, "instance")
         now = self._elapsed()
@@ -219,7 +219,7 @@ def _granted(found: Granted, lease: Lease) -> pb.BorrowBudgetResponse:
     if found.window_end is not None:
         message.window_end.CopyFrom(responses.timestamp(found.window_end))
     for each in found.levels:
-        responses.LevelForm(message.levels.add()).fill(each, lease.account, lease.unit_id)
+        responses.LevelMessageBuilder(message.levels.add()).fill(each, lease.account, lease.unit_id)
     return message
 
 

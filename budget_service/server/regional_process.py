@@ -35,7 +35,7 @@ class RegionParts:
     home: Caller
 
 
-def demand_possible(configuration: Configuration, address: str) -> str:
+def require_possible(configuration: Configuration, address: str) -> str:
     """Return the path of a region's ledger, or raise why its configuration cannot be a region's."""
     path = address.removeprefix("sqlite:")
     if path == address or Path(path) == VOLATILE:

@@ -7,8 +7,8 @@ from typing import TypeAlias, TypeVar
 from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost
 from budget_service.regions.lease_maintenance import LeaseMaintenance
@@ -47,13 +47,13 @@ class RegionalLimits:
             raise AskHomeError(request)
         return answer
 
-    async def read(self, account: Account) -> Statement:
+    async def read(self, account: Account) -> AccountStatement:
         """Never: the home states balances."""
         raise TypeError("a region states no balances")
 
-    async def recalled(self, request: Request) -> Answer | None:
+    async def earlier_answer(self, request: Request) -> Answer | None:
         """Return an earlier answer to the same request, if there is one."""
-        answer = await self._region.recalled(request)
+        answer = await self._region.earlier_answer(request)
         return answer if answer is not None and answer.replayed else None
 
 
@@ -132,9 +132,9 @@ class RegionalBudgetService(BudgetService):
             raise TypeError("a region does not cancel what is reserved at the home")
         return found
 
-    async def _question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def _query_id_of(self, account: Account, reservation_id: str) -> str | None:
         # Of a reservation that is the home's, only the home knows the question, and demands the ticket.
-        return await self._region.question_of(account, reservation_id)
+        return await self._region.query_id_of(account, reservation_id)
 
     async def _asked(self, method: str, request: Message, answer: type[Answered]) -> Answered:
         try:

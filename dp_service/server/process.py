@@ -314,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         servicer = DpServicer(served, keys, Environment(time.time, os.urandom), tables=tables)
         security = Security(options.security, METHODS)
-        security.demand_safe(options.listen)
+        security.require_safe(options.listen)
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
             with start_telemetry("dp_service", options.operating) as seen:

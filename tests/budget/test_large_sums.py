@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.account_statement import check
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
-from budget_service.ledger.reading import check
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit
 from budget_service.ledger.windows import Period
 from budget_service.server.audit import Verification, verify

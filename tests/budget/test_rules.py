@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.account_statement import check
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
@@ -16,7 +17,6 @@ from budget_service.ledger.outcomes import (
     Reserved,
     Shortfall,
 )
-from budget_service.ledger.reading import check
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, RootRecord, Snapshot

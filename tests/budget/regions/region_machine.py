@@ -56,7 +56,7 @@ class RegionLedger(MemoryLedger):
     def __init__(self, disk: MemoryTransactions) -> None:
         super().__init__(disk)
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """See `Store`."""
         found = self.disk.reservations.get((account.root, reservation_id))
         return found.query_id if found is not None and found.account == account else None

@@ -49,7 +49,7 @@ def played(attack: Callable[[World], Awaitable[None]], tickets: TicketVerifier |
         world.start_home()
         await world.start_region("eu")
         await attack(world)
-        world.demand_kept()
+        world.require_kept()
 
     run(history())
 

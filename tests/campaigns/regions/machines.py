@@ -11,9 +11,9 @@ from typing import Any
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -102,7 +102,7 @@ class Ledger:
         """See `Store`."""
         return await self._engine.apply(request, limits)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """See `Store`."""
         return await self._engine.read(account, levels)
 
@@ -116,7 +116,7 @@ class Ledger:
         numbered = [(str(number), each) for number, each in enumerate(self.machine.disk.journal, 1)]
         return [each for each in numbered[int(after or 0) :] if each[1].account.root == root][:most]
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """See `Store`."""
         await self.machine.turn(self._generation)
         found = self.machine.disk.reservations.get((account.root, reservation_id))

@@ -153,17 +153,17 @@ class World:
         for network in self.networks.values():
             network.is_cut, network.loss = False, 0.0
         await self.until_broken(sleep(SETTLING_SECONDS))
-        await self.demand_settled()
+        await self.require_settled()
         return self.witness
 
     async def until_broken(self, work: asyncio.Future[Any]) -> None:
         """Wait for work, unless the promise is broken before."""
         self.work = work
         await asyncio.wait((work,))
-        self.demand_kept()
+        self.require_kept()
         work.result()
 
-    def demand_kept(self) -> None:
+    def require_kept(self) -> None:
         """Raise what was broken first."""
         if self.broken:
             raise self.broken[0]
@@ -380,7 +380,7 @@ class World:
                 decided = changes.roots[root].last_time
                 self.witness.region_reserved(name, reservation.account.path[1], decided + ahead)
 
-    async def demand_settled(self) -> None:
+    async def require_settled(self) -> None:
         """Check the end of the history."""
         home = self.machines["home"]
         held = [id_ for (_, id_) in home.disk.reservations if is_lease(id_)]
@@ -389,7 +389,7 @@ class World:
         held = [id_ for id_ in held if home.disk.reservations["acme", id_].expires_at > now]
         held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].records.leases]
         journals = {name: self.machines[name].disk.journal for name in REGIONS}
-        self.witness.demand_settled(home.disk.journal, journals, held)
+        self.witness.require_settled(home.disk.journal, journals, held)
 
 
 async def called(servicer: Any, method: str, request: Message) -> Any:
