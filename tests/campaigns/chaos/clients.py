@@ -42,7 +42,7 @@ DECIDED = frozenset(
 )
 NO_EFFECT = ("STORE_UNAVAILABLE", "BUDGET_HELD")
 CHANNEL_OPTIONS = (
-    # Each client has lines of its own, as clients on different machines would.
+    # Each client has connections of its own, as clients on different machines would.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -93,7 +93,7 @@ class Load:
 
 @dataclass
 class Client:
-    """One caller, with a line of its own to every service; a repeat may go to another service than the first try."""
+    """One caller, with a connection of its own to every service; a repeat may go to another one than the first try."""
 
     load: Load
     stubs: Sequence[budget_pb2_grpc.BudgetServiceAsyncStub]

@@ -1,4 +1,4 @@
-"""The faults: kill -9, pauses, broken lines and lost replies, at random moments while the load goes on."""
+"""The faults: kill -9, pauses, broken connections and lost replies, at random moments while the load goes on."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Saboteur:
 
     async def hold_a_lock(self) -> None:
         """Stop a service between its round trips until the others have gone on; then let it go on, too late."""
-        if self.stage.locks is None or self.stage.line is None:
+        if self.stage.locks is None or self.stage.store_proxy is None:
             return
-        self.stage.line.delay_seconds = HOLD_DELAY_SECONDS
+        self.stage.store_proxy.delay_seconds = HOLD_DELAY_SECONDS
         try:
             for _ in range(MOST_ATTEMPTS):
                 with self._service().frozen():
@@ -86,7 +86,7 @@ class Saboteur:
                         return
                 await asyncio.sleep(self.dice.random() * 0.1)
         finally:
-            self.stage.line.delay_seconds = 0
+            self.stage.store_proxy.delay_seconds = 0
 
     async def exchange_the_file(self) -> None:
         """Put an older copy in the place of a ledger that is served, and put the ledger back once that is noticed."""

@@ -16,7 +16,9 @@ PAIR = "postgres-pair"
 
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("store", [store for store in STAGES if store != PAIR])
-async def test_nothing_is_lost_or_overspent_under_kills_and_broken_lines(store: str, tmp_path: Path) -> None:
+async def test_nothing_is_lost_or_overspent_under_kills_and_broken_connections(
+    store: str, tmp_path: Path
+) -> None:
     """Every promise of the checker holds after kill -9, pauses and lost replies under load."""
     await require_promises(store, tmp_path)
 
