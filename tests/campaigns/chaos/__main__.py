@@ -74,7 +74,7 @@ def _rows(result: Result) -> dict[str, str]:
         "of those, that the service served on after": result.served_on,
         "limits lowered below what is spent": result.lowered,
         "first limits of levels in use": result.late,
-        "journals sealed": result.checkpointed,
+        "checkpoints of journals": result.checkpointed,
         "seconds": round(result.seconds),
     }
     return {row: str(figure) for row, figure in figures.items()}

@@ -153,9 +153,9 @@ class Partitions:
     cluster: EtcdCluster
     peer_proxies: PeerProxies
 
-    def isolated(self, dice: random.Random) -> AbstractAsyncContextManager[None]:
+    def isolated(self, rng: random.Random) -> AbstractAsyncContextManager[None]:
         """Cut a member off from the others during the block; clients still reach it."""
-        return self.peer_proxies.isolated(f"127.0.0.1:{dice.choice(self.cluster.members).peer_port}")
+        return self.peer_proxies.isolated(f"127.0.0.1:{rng.choice(self.cluster.members).peer_port}")
 
 
 @asynccontextmanager

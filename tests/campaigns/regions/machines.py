@@ -37,7 +37,7 @@ class Machine:
     """A machine: what is on its disk stays, and a process on it runs until it crashes."""
 
     name: str
-    dice: random.Random
+    rng: random.Random
     skew: Microseconds = 0
     generation: int = 0
     # Which process holds the lock of the ledger's file; a crash frees it.
@@ -59,7 +59,7 @@ class Machine:
 
     async def turn(self, generation: int, seconds: float = 0.002) -> None:
         """Take some time; a process that has crashed meanwhile never goes on, and a paused one later."""
-        await sleep(self.dice.random() * seconds)
+        await sleep(self.rng.random() * seconds)
         while not self.running.is_set():
             await self.running.wait()
         if generation != self.generation:
@@ -185,7 +185,7 @@ class Context:
 class Network:
     """The way from a region to the home: it delays, loses, repeats and reorders what is sent."""
 
-    dice: random.Random
+    rng: random.Random
     handle: Callable[[str, Message], Awaitable[Message]]
     is_cut: bool = False
     loss: float = 0.0
@@ -199,7 +199,7 @@ class Network:
         answered: asyncio.Future[Answered] = loop.create_future()
         # The copy that is sent stays as it is.
         sent = type(request).FromString(request.SerializeToString())
-        times = 1 + (self.dice.random() < self.repeats)
+        times = 1 + (self.rng.random() < self.repeats)
         self.counted("repeated messages") if times > 1 else None
         tasks = [loop.create_task(self._deliver(method, sent, answered)) for _ in range(times)]
         try:
@@ -213,7 +213,7 @@ class Network:
                 each.add_done_callback(_FORGOTTEN.discard)
 
     async def _deliver(self, method: str, request: Message, answered: asyncio.Future[Any]) -> None:
-        await sleep(self.dice.random() * self.slowest)
+        await sleep(self.rng.random() * self.slowest)
         if self._is_lost():
             return
         result: Message | HomeStatusError
@@ -221,7 +221,7 @@ class Network:
             result = await self.handle(method, request)
         except HomeStatusError as error:
             result = error
-        await sleep(self.dice.random() * self.slowest)
+        await sleep(self.rng.random() * self.slowest)
         if self._is_lost() or answered.done():
             return
         if isinstance(result, HomeStatusError):
@@ -230,7 +230,7 @@ class Network:
             answered.set_result(result)
 
     def _is_lost(self) -> bool:
-        if self.is_cut or self.dice.random() < self.loss:
+        if self.is_cut or self.rng.random() < self.loss:
             self.counted("lost messages")
             return True
         return False

@@ -35,7 +35,7 @@ class GrantedLease:
 
 
 @dataclass
-class Witness:
+class Oracle:
     """Sees every commit of every machine at once."""
 
     limits: dict[Account, Limit]
