@@ -282,7 +282,7 @@ class _Program:
             addresses["admin_address"] = await servers.enter_async_context(administering_)
         health_service = health.Health()
         if self.options.health_listen is not None:
-            alone = health.served_alone(
+            alone = health.serving_health(
                 health_service, self.options.health_listen, shares_port=self.options.worker
             )
             addresses["health_address"] = await servers.enter_async_context(alone)
