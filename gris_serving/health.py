@@ -90,7 +90,7 @@ class Health(health_pb2_grpc.HealthServicer):
 
 
 @asynccontextmanager
-async def served_alone(health: Health, listen: str, *, shares_port: bool = False) -> AsyncIterator[str]:
+async def serving_health(health: Health, listen: str, *, shares_port: bool = False) -> AsyncIterator[str]:
     """Serve health in plain text on an address of its own, for probes that cannot speak TLS, while the block runs.
 
     Args:

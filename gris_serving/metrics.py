@@ -30,8 +30,8 @@ __all__ = [
     "MethodMetrics",
     "Readiness",
     "disable_created_metrics",
-    "exposed",
     "registry_of_workers",
+    "serving_metrics",
 ]
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -95,7 +95,7 @@ class Readiness:
 
 
 @contextmanager
-def exposed(registry: CollectorRegistry, listen: str) -> Iterator[str]:
+def serving_metrics(registry: CollectorRegistry, listen: str) -> Iterator[str]:
     """Expose the metrics of a registry on HOST:PORT and yield the address.
 
     Raises:

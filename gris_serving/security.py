@@ -121,7 +121,7 @@ class Security:
             ListeningError: The address is in use, or none of this machine.
             RuntimeError: GRPC cannot listen there for another reason.
         """
-        self.demand_safe(listen)
+        self.require_safe(listen)
         require_free(listen)
         missing = [name for name, given in (("tls", self._tls), ("access", self._callers)) if given is None]
         if missing and not is_loopback(listen):
@@ -130,7 +130,7 @@ class Security:
             return server.add_insecure_port(listen)
         return server.add_secure_port(listen, self._tls.of_a_port())
 
-    def demand_safe(self, listen: str) -> None:
+    def require_safe(self, listen: str) -> None:
         """Check that the server may listen on HOST:PORT.
 
         Raises:

@@ -54,7 +54,9 @@ def start_telemetry(
         OperatingError: Metrics cannot be exposed.
     """
     with ExitStack() as stack:
-        traces = stack.enter_context(tracing.exported(service, trusted=trusted, of_libraries=of_libraries))
+        traces = stack.enter_context(
+            tracing.exporting_traces(service, trusted=trusted, of_libraries=of_libraries)
+        )
         if operating.metrics_listen is None and FOLDER_VARIABLE not in os.environ:
             yield Telemetry(Instrumentation(traces=traces))
             return
@@ -65,7 +67,7 @@ def start_telemetry(
         addresses = {}
         if operating.metrics_listen is not None:
             addresses[METRICS_ADDRESS] = stack.enter_context(
-                metrics.exposed(registry, operating.metrics_listen)
+                metrics.serving_metrics(registry, operating.metrics_listen)
             )
         instrumentation = Instrumentation(metrics.CallMetrics(registry), metrics.Readiness(registry), traces)
         yield Telemetry(instrumentation, registry, addresses)
@@ -87,7 +89,7 @@ def start_worker_telemetry(operating: OperatingOptions) -> Iterator[tuple[dict[s
     metrics = _metrics()
     with TemporaryDirectory(prefix="gris-metrics-") as folder:
         registry = metrics.registry_of_workers(folder)
-        with metrics.exposed(registry, operating.metrics_listen) as address:
+        with metrics.serving_metrics(registry, operating.metrics_listen) as address:
             yield {FOLDER_VARIABLE: folder}, {METRICS_ADDRESS: address}
 
 

@@ -95,7 +95,7 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def exported(
+def exporting_traces(
     service: str, *, trusted: bool = True, of_libraries: bool = False
 ) -> Iterator[ServerTraces | None]:
     """Send the traces of a service to where the environment says, while the block runs.

@@ -18,7 +18,7 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import sharing
-from tests.support import rings, service_starts
+from tests.support import forked_services, rings
 from tests.support.examples import LONG, examples
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
@@ -30,7 +30,7 @@ BUSY_SECONDS = {"budget_silence": 10.0, "budget_attempt": 6.0}
 def pytest_configure(config: pytest.Config) -> None:
     """Guard every test of this run, and let none fail because the machine is busy."""
     rings.install()
-    service_starts.install()
+    forked_services.install()
     # Tests can be run without pytest-rerunfailures.
     if config.pluginmanager.has_plugin("rerunfailures"):
         config.pluginmanager.import_plugin("tests.support.reruns")

@@ -237,7 +237,7 @@ class Configuration(_Strict):
             InvisibleNameError: Only a wildcard matches it, and its name would look like another.
         """
         if account not in stored:
-            self._demand_made(account)
+            self._require_made(account)
         if not stored:
             return self._limits_down_to(account)
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
@@ -289,7 +289,7 @@ class Configuration(_Strict):
         """Return whether an entry limits this level, or levels below it."""
         return any(entry.is_about(level) for entry in self.accounts)
 
-    def _demand_made(self, account: Account) -> None:
+    def _require_made(self, account: Account) -> None:
         if self.is_written_out(account):
             return
         makers = [

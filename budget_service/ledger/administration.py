@@ -26,9 +26,9 @@ from budget_service.ledger.state import (
     Decision,
     EntryKind,
     JournalEntry,
-    Remembered,
     RootRecord,
     Snapshot,
+    StoredOutcome,
 )
 from budget_service.ledger.values import NOTHING, Account, Hold, Limit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
@@ -163,7 +163,7 @@ def decision(
 ) -> Decision:
     """Return an outcome with the change that remembers it, and what else it writes."""
     kept = SHORT_RETENTION if isinstance(outcome, Refused) else RETENTION
-    remembered = Remembered(request.fingerprint(), outcome, root.last_time + kept)
+    remembered = StoredOutcome(request.fingerprint(), outcome, root.last_time + kept)
     change = _change(root, remembered, journal=journal, limits=limits, states=states, moved=moved)
     change = change if draft is None else _ending(draft, change)
     return Decision(Answer(outcome, replayed=False), change)
@@ -171,7 +171,7 @@ def decision(
 
 def _change(
     root: RootRecord,
-    remembered: Remembered | None,
+    remembered: StoredOutcome | None,
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),

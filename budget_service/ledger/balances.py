@@ -109,7 +109,7 @@ class Balance(Struct, frozen=True, gc=False):
             return self.rule is not None and start >= self.reserved_since
         return start == self.day.start or any(day.start == start for day in self.earlier)
 
-    def demands_from(self) -> Microseconds:
+    def rule_counts_from(self) -> Microseconds:
         """Return when the first day begins that counts by the rule, whatever the balance says; see `counts`."""
         # The balance was last brought up to date at some time of its present day.
         return self.day.end if self.rule is None else self.rule.around(self.day.end - 1).counts_from

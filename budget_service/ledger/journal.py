@@ -10,7 +10,7 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 _WITH_A_TIME = (EntryKind.CURRENCY, EntryKind.CLOCK)
 
 
-def demand_well_formed(entry: JournalEntry) -> None:
+def require_well_formed(entry: JournalEntry) -> None:
     """Return if an entry is one that the rules can have written, as far as it shows by itself.
 
     Raises:

@@ -55,9 +55,9 @@ from budget_service.ledger.state import (
     EntryKind,
     JournalEntry,
     Payment,
-    Remembered,
     Reservation,
     Snapshot,
+    StoredOutcome,
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
@@ -85,7 +85,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
-        return Decision(_recall(remembered, request), None)
+        return Decision(_replay(remembered, request), None)
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
     if limits.version != snapshot.root.limits_version:
@@ -118,7 +118,7 @@ def _decided(snapshot: Snapshot, draft: Draft, outcome: Outcome, change: Change)
     return Decision(answer, replace(change, remembered=None) if draft.ended else None)
 
 
-def _recall(remembered: Remembered, request: Request) -> Answer:
+def _replay(remembered: StoredOutcome, request: Request) -> Answer:
     if remembered.fingerprint != request.fingerprint():
         return Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
     return Answer(remembered.outcome, replayed=True)
@@ -370,7 +370,9 @@ def _note_payment(
 def _change(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
     return Change(
         root=replace(snapshot.root, currency=draft.currency, last_time=draft.now),
-        remembered=Remembered(request.fingerprint(), outcome, _kept_until(snapshot, draft, request, outcome)),
+        remembered=StoredOutcome(
+            request.fingerprint(), outcome, _kept_until(snapshot, draft, request, outcome)
+        ),
         balances=draft.balances,
         opened=draft.opened,
         ended=tuple(draft.ended),

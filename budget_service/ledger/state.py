@@ -130,7 +130,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
         return self.cost == NOTHING and all(self.cost_at(hold.depth) == NOTHING for hold in self.holds)
 
 
-class Remembered(Struct, frozen=True, gc=False):
+class StoredOutcome(Struct, frozen=True, gc=False):
     """The outcome of an earlier request; it counts until `keep_until`."""
 
     fingerprint: Fingerprint
@@ -170,7 +170,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     past: Mapping[Account, Iterable[PastDay]] | None = None
     reservations: tuple[Reservation, ...] = ()
     reservation: Reservation | None = None
-    remembered: Remembered | None = None
+    remembered: StoredOutcome | None = None
     query_paid: PaidQuery | None = None
     release_paid_in: Microseconds | None = None
     stored_limits: int = 0
@@ -178,9 +178,9 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     states: Mapping[Account, AccountState] = field(default_factory=dict)
     occupied: frozenset[Account] = frozenset()
     clock: Microseconds = 0
-    lease_granted: Remembered | None = None
-    lease_returned: Remembered | None = None
-    lease_before: Remembered | None = None
+    lease_granted: StoredOutcome | None = None
+    lease_returned: StoredOutcome | None = None
+    lease_before: StoredOutcome | None = None
 
 
 class Payment(Struct, frozen=True, gc=False):
@@ -225,7 +225,7 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     root: RootRecord
-    remembered: Remembered | None
+    remembered: StoredOutcome | None
     balances: Mapping[Account, Balance]
     opened: Reservation | None
     ended: tuple[str, ...]

@@ -187,17 +187,17 @@ class Rebuilt:
         for start in sorted(kept.keys() | rebuilt.keys()):
             spent = kept.get(start, NOTHING)
             yield from _compared(level, Sum.SPENT, start, spent, rebuilt.get(start, NOTHING))
-        # The balance says itself what it counts. What its rule demands is compared whatever it says.
-        demanded = max(balance.demands_from(), since)
+        # The balance says itself what it counts. What counts by its rule is compared whatever it says.
+        counts_from = max(balance.rule_counts_from(), since)
         if balance.rule is not None:
             counted = capped_sum(
-                spent for start, spent in kept.items() if balance.counts(start) or start >= demanded
+                spent for start, spent in kept.items() if balance.counts(start) or start >= counts_from
             )
             yield from _compared(level, Sum.SPENT, balance.window.start, balance.spent, counted)
             earlier = ((day.start, day.spent) for day in balance.earlier)
             for start, spent in earlier:
                 yield from _compared(level, Sum.SPENT, start, spent, kept.get(start, NOTHING))
-        first = min(balance.reserved_since, demanded)
+        first = min(balance.reserved_since, counts_from)
         reserved = capped_sum(cost for start, cost in held if start >= first)
         yield from _compared(level, Sum.RESERVED, None, balance.reserved, reserved)
 

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
-from budget_service.regions.book import Book
-from budget_service.regions.counts import Counts
+from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import (
     Lease,
     LeaseState,
     NotLent,
-    Own,
     RegionTerms,
+    RegionTotal,
     clock_difference,
     clocks_agree,
 )
 from budget_service.regions.messages import Granted, Home, HomeRefusedError, HomeUnavailableError
+from budget_service.regions.records import RegionRecords
 from budget_service.stores.interface import Clock, StoreError
 
 # How long a home that lends nothing is not asked again for the same account.
@@ -43,37 +43,37 @@ class Borrowing:
     """Asks the home for leases.
 
     Args:
-        book: Where leases are written before they are asked for.
+        records: Where leases are written before they are asked for.
         home: The home ledger.
         clock: The clock of the region's ledger.
         terms: How far clocks may differ.
         draw: Makes ids that nobody can guess.
-        counts: Where to count.
+        counters: Where to count.
         granted: Called with each lease that may be granted from.
         set_back: Called with a root of which the home has forgotten what it lent.
     """
 
     def __init__(
         self,
-        book: Book,
+        records: RegionRecords,
         home: Home,
         clock: Clock,
         *,
         terms: RegionTerms,
         draw: Callable[[], str],
-        counts: Counts,
+        counters: RegionCounters,
         granted: Callable[[Lease], None],
         set_back: Callable[[str], None],
     ) -> None:
-        self._book, self._home, self._clock, self._terms = book, home, clock, terms
-        self._draw, self._counts = draw, counts
+        self._records, self._home, self._clock, self._terms = records, home, clock, terms
+        self._draw, self._counters = draw, counters
         self._granted, self._set_back = granted, set_back
         self._asking: set[str] = set()
         self._running: dict[Budget, asyncio.Task[Lease | None]] = {}
         self._not_before: dict[Budget, Microseconds] = {}
         self._last: dict[str, Lease] = {}
         self._logged: dict[str, Microseconds] = {}
-        for each in book.leases.values():
+        for each in records.leases.values():
             self._note_last(each)
 
     @property
@@ -120,22 +120,22 @@ class Borrowing:
 
     async def _ask(self, asked: Lease, wanted: Cost) -> Lease | None:
         # What may have been granted has to be given back, even if this process ends before it is answered.
-        await self._book.note(asked)
-        own = self._book.own.get(asked.account, Own())
+        await self._records.note(asked)
+        own = self._records.own.get(asked.account, RegionTotal())
         sent = self._clock()
-        self._counts.trips += 1
+        self._counters.trips += 1
         found = await self._home.borrow(asked, wanted, own, self._last_of(asked.account.root))
         if isinstance(found, NotLent):
             if found is NotLent.SET_BACK:
                 self._note_set_back(asked.account.root)
             self._pause(asked)
-            await self._book.note(gone=(asked.lease_id,))
+            await self._records.note(gone=(asked.lease_id,))
             return None
         lease = _as_granted(asked, found)
-        self._counts.add("borrowed", lease.share)
-        self._counts.clock_difference = clock_difference(sent, self._clock(), found.granted_at)
-        if not clocks_agree(self._counts.clock_difference, self._terms):
-            self._counts.wrong_clock += 1
+        self._counters.add("borrowed", lease.share)
+        self._counters.clock_difference = clock_difference(sent, self._clock(), found.granted_at)
+        if not clocks_agree(self._counters.clock_difference, self._terms):
+            self._counters.wrong_clock += 1
             self._pause(asked)
             if self._is_to_be_logged("region.wrong_clock"):
                 log.error(
@@ -144,10 +144,10 @@ class Borrowing:
                 )
             lease = lease.retired()
 
-        def with_share(own: Own) -> Own:
+        def with_share(own: RegionTotal) -> RegionTotal:
             return own.moved_to(lease.window_start, lease.window_end).plus(lease.share)
 
-        await self._book.note(lease, own={asked.account: with_share})
+        await self._records.note(lease, own={asked.account: with_share})
         self._note_last(lease)
         if lease.state is LeaseState.RETIRING:
             return None
@@ -179,7 +179,7 @@ class Borrowing:
         return last.lease_id if last is not None and self._clock() - last.granted_at < REMEMBERED else ""
 
     def _note_set_back(self, root: str) -> None:
-        self._counts.unknown += 1
+        self._counters.unknown += 1
         self._set_back(root)
         if self._is_to_be_logged("lease.unknown"):
             log.error(

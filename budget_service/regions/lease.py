@@ -130,7 +130,7 @@ class Lease(Struct, frozen=True, kw_only=True):
         return tuple(_with_lease(each, self.share, spent, reserved) for each in self.levels)
 
 
-class Own(Struct, frozen=True):
+class RegionTotal(Struct, frozen=True):
     """What a region has of an account's budget in a window: all it has charged, and all it holds.
 
     By this a home finds out whether anything of it was spent elsewhere.
@@ -140,11 +140,11 @@ class Own(Struct, frozen=True):
     window_end: Microseconds | None = None
     total: Cost = NOTHING
 
-    def moved_to(self, start: Microseconds, end: Microseconds | None) -> Own:
+    def moved_to(self, start: Microseconds, end: Microseconds | None) -> RegionTotal:
         """Return the same in a window, where nothing of another one counts."""
-        return Own(start, end, self.total if start == self.window_start else NOTHING)
+        return RegionTotal(start, end, self.total if start == self.window_start else NOTHING)
 
-    def plus(self, cost: Cost) -> Own:
+    def plus(self, cost: Cost) -> RegionTotal:
         """Return it after a charge or a loan; a sum that cannot be counted is that of nobody."""
         amounts = (
             self.total.information + cost.information,
@@ -152,7 +152,7 @@ class Own(Struct, frozen=True):
         )
         return replace(self, total=Cost(*(min(each, MAX_AMOUNT) for each in amounts)))
 
-    def minus(self, cost: Cost) -> Own:
+    def minus(self, cost: Cost) -> RegionTotal:
         """Return it after a share was given back."""
         return replace(
             self,

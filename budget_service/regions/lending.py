@@ -9,13 +9,13 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LevelStatus, Reason, Refused, Reserved
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import CancelReservation, ReportCharge, Reserve, lease_part, lease_return
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
-from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own, end_of, share_of
+from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal, end_of, share_of
 from budget_service.regions.messages import Granted, LeaseRefusedError, Reported
 
 NOT_YOURS = Refused(Reason.LEASE_NOT_YOURS)
@@ -35,7 +35,7 @@ class Ledger(Protocol):
     async def has_answered(self, request: Reserve) -> bool:
         """Return whether the ledger remembers an answer to the request's id."""
 
-    async def read(self, account: Account) -> Statement:
+    async def read(self, account: Account) -> AccountStatement:
         """Return the state of an account."""
 
     async def applied_to(self, account: Account) -> AppliedLimits:
@@ -49,7 +49,14 @@ class Lending:
         self._ledger = ledger
 
     async def lend(
-        self, lease: Lease, region: str, wanted: Cost, own: Own, terms: LendingTerms, *, last: str = ""
+        self,
+        lease: Lease,
+        region: str,
+        wanted: Cost,
+        own: RegionTotal,
+        terms: LendingTerms,
+        *,
+        last: str = "",
     ) -> Granted | NotLent:
         """Grant a lease, or say why not. The same lease is granted once.
 
@@ -175,9 +182,9 @@ def _no_loan(account: Account, region: str, lease_id: str) -> Reserve:
     )
 
 
-def _is_sole(level: LevelStatus, own: Own) -> bool:
+def _is_sole(level: LevelStatus, own: RegionTotal) -> bool:
     """Return whether all that counts of the account's budget was charged, or is held, by the asking region."""
     if own.window_start != level.window.start and own.total != NOTHING:
-        own = Own()
+        own = RegionTotal()
     counted = (level.spent.information + level.reserved.information, level.spent.calls + level.reserved.calls)
     return counted == (own.total.information, own.total.calls)

@@ -11,7 +11,7 @@ from budget_service.ledger.outcomes import LevelStatus, Refused
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import Microseconds
-from budget_service.regions.lease import Lease, NotLent, Own
+from budget_service.regions.lease import Lease, NotLent, RegionTotal
 
 
 class HomeUnavailableError(Exception):
@@ -59,7 +59,7 @@ class Reported(Struct, frozen=True):
 class Home(Protocol):
     """The home ledger as a region asks it. Every method raises HomeUnavailableError and HomeRefusedError."""
 
-    async def borrow(self, lease: Lease, wanted: Cost, own: Own, last: str = "") -> Granted | NotLent:
+    async def borrow(self, lease: Lease, wanted: Cost, own: RegionTotal, last: str = "") -> Granted | NotLent:
         """Ask for a lease from which `wanted` can be granted; `last` is the one that was granted last in its root."""
 
     async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:

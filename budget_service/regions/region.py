@@ -20,15 +20,14 @@ from budget_service.ledger.outcomes import Answer, Charged, LevelStatus, Reason,
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import Microseconds
-from budget_service.regions.book import Book, PaidAtHome
 from budget_service.regions.borrowing import Borrowing, Budget
-from budget_service.regions.counts import Counts
+from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import (
     REPLAYS,
     Lease,
     LeaseState,
-    Own,
     RegionTerms,
+    RegionTotal,
     applied,
     local_account,
     parse_reservation_name,
@@ -37,6 +36,7 @@ from budget_service.regions.lease import (
     reservation_name,
 )
 from budget_service.regions.messages import Home
+from budget_service.regions.records import PaidAtHome, RegionRecords
 from budget_service.stores.interface import Clock, Store
 
 # Of how many accounts the last known levels are kept, for answers that have none.
@@ -56,7 +56,7 @@ class Region:
     Args:
         name: The region's name.
         store: The region's ledger.
-        book: What it must not forget.
+        records: What it must not forget.
         home: The home ledger.
         clock: The clock of the region's ledger.
         terms: How it uses what it has borrowed.
@@ -65,12 +65,12 @@ class Region:
 
     name: str
     store: Store
-    book: Book
+    records: RegionRecords
     home: Home
     clock: Clock
     terms: RegionTerms = RegionTerms()  # noqa: RUF009 - it is frozen
     draw: Callable[[], str] = lambda: secrets.token_hex(16)
-    counts: Counts = field(default_factory=Counts)
+    counters: RegionCounters = field(default_factory=RegionCounters)
     using: Counter[str] = field(default_factory=Counter)
     last_used: dict[str, Microseconds] = field(default_factory=dict)
     unreported: set[str] = field(default_factory=set)
@@ -80,18 +80,18 @@ class Region:
     _named: dict[str, Lease] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Go on with the leases of the book; whatever was charged before may not be reported yet."""
+        """Go on with the recorded leases; whatever was charged before may not be reported yet."""
         self._borrowing = Borrowing(
-            self.book,
+            self.records,
             self.home,
             self.clock,
             terms=self.terms,
             draw=self.draw,
-            counts=self.counts,
+            counters=self.counters,
             granted=self._take,
             set_back=self._retire_all,
         )
-        for each in self.book.leases.values():
+        for each in self.records.leases.values():
             self.unreported.add(each.local.root)
             self._note_name(each)
             if each.state is LeaseState.ACTIVE:
@@ -114,7 +114,7 @@ class Region:
             return None
         return await self._granted(request, sole_only=False)
 
-    async def recalled(self, request: Request) -> Answer | None:
+    async def earlier_answer(self, request: Request) -> Answer | None:
         """Return the earlier answer of this region to the same request, None if it has none."""
         named = "" if isinstance(request, Reserve) else request.reservation_id
         parsed = parse_reservation_name(self.name, named)
@@ -136,26 +136,26 @@ class Region:
         """Have the account's lease given back soon: its rest is wanted at the home."""
         for (found, _), lease_id in list(self._active.items()):
             if found == account:
-                self.stop_granting(self.book.leases[lease_id])
+                self.stop_granting(self.records.leases[lease_id])
 
     def stop_granting(self, lease: Lease) -> None:
         """Grant nothing from a lease from now on."""
         budget = lease.account, lease.unit_id
         if self._active.get(budget) == lease.lease_id:
             del self._active[budget]
-        self.book.leases[lease.lease_id] = lease.retired()
+        self.records.leases[lease.lease_id] = lease.retired()
 
     async def note_forwarded(self, request: Request, charged: Cost | None) -> None:
         """Remember what was paid for at the home, so that it is asked again for the same question."""
-        self.counts.forwarded += 1
+        self.counters.forwarded += 1
         if charged is None or not isinstance(request, Charge):
             return
-        own = self.book.own.get(request.account)
+        own = self.records.own.get(request.account)
         if own is None:
             return
         names = [self._paid_name(request.account, own, each) for each in _named(request)]
         paid = PaidAtHome(own.window_start, own.window_end)
-        await self.book.note(
+        await self.records.note(
             own={request.account: lambda last: last.plus(charged)}, paid=dict.fromkeys(names, paid)
         )
 
@@ -177,10 +177,10 @@ class Region:
         """Draw the id of a reservation in this region's ledger."""
         return reservation_name(self.name, unit_id, lease_id, self.draw()[:16])
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the question of a reservation that this region has given and that is open, else None."""
         local = self._reserved_under(account, reservation_id)
-        return None if local is None else await self.store.question_of(local, reservation_id)
+        return None if local is None else await self.store.query_id_of(local, reservation_id)
 
     def _reserved_under(self, account: Account, reservation_id: str) -> Account | None:
         """Return the account in the region's ledger that a reservation of an account can be of."""
@@ -198,19 +198,19 @@ class Region:
         if parse_reservation_name(self.name, request.reservation_id) is None:
             return None
         local = self._reserved_under(request.account, request.reservation_id)
-        lease = None if local is None else self.book.leases.get(local.path[1])
+        lease = None if local is None else self.records.leases.get(local.path[1])
         if local is not None and lease is not None:
             return await self._decided(request, local, lease.applied(self.terms), lease)
-        if local is None or await self.store.question_of(local, request.reservation_id) is None:
+        if local is None or await self.store.query_id_of(local, request.reservation_id) is None:
             # Whatever the id names, nothing is written under it.
             over = Answer(Refused(Reason.RESERVATION_OVER), replayed=False)
-            return await self.recalled(request) or over
+            return await self.earlier_answer(request) or over
         return await self._decided(request, local, self._replay_limits(local, request.account), None)
 
     def _note_name(self, lease: Lease) -> None:
         self._named[public_name(lease.lease_id)] = lease
-        if len(self._named) > 2 * len(self.book.leases) + KEPT_NAMES:
-            self._named = {public_name(each.lease_id): each for each in self.book.leases.values()}
+        if len(self._named) > 2 * len(self.records.leases) + KEPT_NAMES:
+            self._named = {public_name(each.lease_id): each for each in self.records.leases.values()}
 
     async def _granted(self, request: Reserve | Charge, *, sole_only: bool) -> Answer | None:
         lease = self._usable(request.account, request.unit_id)
@@ -223,7 +223,7 @@ class Region:
         answer = await self._decided(request, lease.local, lease.applied(self.terms), lease)
         if answer is None:
             return None
-        self.counts.granted += 1
+        self.counters.granted += 1
         self.last_used[lease.lease_id] = self.clock()
         self._renew_in_time(lease, answer)
         return answer
@@ -236,7 +236,7 @@ class Region:
         return await self._decided(request, local, self._replay_limits(local, request.account), None)
 
     def _replay_limits(self, local: Account, account: Account) -> AppliedLimits:
-        own = self.book.own.get(account, Own(window_end=0))
+        own = self.records.own.get(account, RegionTotal(window_end=0))
         end = own.window_end
         is_over = end is not None and self.clock() >= end - self.terms.skew
         # What was paid for in another window counts no more.
@@ -285,7 +285,7 @@ class Region:
             self._levels.popitem(last=False)
 
     def _usable(self, account: Account, unit_id: str) -> Lease | None:
-        lease = self.book.leases.get(self._active.get((account, unit_id), ""))
+        lease = self.records.leases.get(self._active.get((account, unit_id), ""))
         return lease if lease is not None and lease.is_usable(self.clock(), self.terms) else None
 
     def _renew_in_time(self, lease: Lease, answer: Answer) -> None:
@@ -312,27 +312,29 @@ class Region:
         """Grant from a new lease in the place of the last one."""
         self._note_name(lease)
         budget = lease.account, lease.unit_id
-        last = self.book.leases.get(self._active.get(budget, ""))
+        last = self.records.leases.get(self._active.get(budget, ""))
         self._active[budget] = lease.lease_id
         self.last_used[lease.lease_id] = self.clock()
         if last is not None:
-            self.counts.renewed += 1
-            self.book.leases[last.lease_id] = last.retired()
+            self.counters.renewed += 1
+            self.records.leases[last.lease_id] = last.retired()
 
     def _retire_all(self, root: str) -> None:
         """Grant nothing more of what the home has forgotten that it lent."""
-        for each in list(self.book.leases.values()):
+        for each in list(self.records.leases.values()):
             if each.account.root == root and each.state is LeaseState.ACTIVE:
                 self.stop_granting(each)
 
     def _is_paid_at_home(self, request: Reserve | Charge) -> bool:
-        own = self.book.own.get(request.account)
+        own = self.records.own.get(request.account)
         if own is None:
             return False
-        return any(self._paid_name(request.account, own, each) in self.book.paid for each in _named(request))
+        return any(
+            self._paid_name(request.account, own, each) in self.records.paid for each in _named(request)
+        )
 
     @staticmethod
-    def _paid_name(account: Account, own: Own, named: str) -> str:
+    def _paid_name(account: Account, own: RegionTotal, named: str) -> str:
         return f"{payer(account, own.window_start)}//{named}"
 
 

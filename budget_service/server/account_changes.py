@@ -11,7 +11,7 @@ from budget_service.ledger.values import Account, InvalidFieldError, Limit
 from budget_service.server import rpc_errors
 
 
-def demand_known(
+def require_known(
     request: AccountRequest, configuration: Configuration, stored: Mapping[Account, Limit]
 ) -> None:
     """Refuse to close what nobody could use, most likely a misspelt name, or to move an account where nobody is.
@@ -27,18 +27,18 @@ def demand_known(
         RefusalError: There is no account of the new name.
     """
     if isinstance(request, CloseAccount):
-        _demand_named(request.account, configuration, stored)
+        _require_named(request.account, configuration, stored)
     if isinstance(request, MoveAccount):
-        _demand_target(request, configuration, stored)
+        _require_target(request, configuration, stored)
 
 
-def _demand_named(level: Account, configuration: Configuration, stored: Mapping[Account, Limit]) -> None:
+def _require_named(level: Account, configuration: Configuration, stored: Mapping[Account, Limit]) -> None:
     if configuration.is_about(level) or any(each.level(level.depth) == level for each in stored):
         return
     raise AccountUnknownError
 
 
-def _demand_target(
+def _require_target(
     request: MoveAccount, configuration: Configuration, stored: Mapping[Account, Limit]
 ) -> None:
     limits = dict(stored)
@@ -46,15 +46,15 @@ def _demand_target(
     if limit is not None:
         limits[request.target] = limit
         if not configuration.is_written_out(request.target):
-            _demand_visible(first_ignorable(request.target.path))
+            _require_visible(first_ignorable(request.target.path))
     try:
         configuration.limits_of(request.target, limits)
     except InvisibleNameError as error:
-        _demand_visible(error.index)
+        _require_visible(error.index)
     except AccountUnknownError:
         raise rpc_errors.RefusalError(rpc_errors.target_unknown()) from None
 
 
-def _demand_visible(index: int | None) -> None:
+def _require_visible(index: int | None) -> None:
     if index is not None:
         raise InvalidFieldError(f"target.path[{index}]", PROBLEM)

@@ -18,7 +18,7 @@ from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Account, InvalidFieldError, Limit, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
-from budget_service.server.account_changes import demand_known
+from budget_service.server.account_changes import require_known
 from budget_service.server.damage import reading_ledger
 from budget_service.server.former_names import names_of
 from budget_service.server.limit_cache import LimitCache
@@ -126,12 +126,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
-        await self._demand_sound(request)
+        await self._require_sound(request)
         answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
 
-    async def _demand_sound(self, request: ChangedLimits) -> None:
+    async def _require_sound(self, request: ChangedLimits) -> None:
         """Refuse changes that make accounts with names which look like others, or accounts without a shared bound."""
         stored = dict((await self._store.all_limits(request.account.root)).limits)
         configuration = self._settings.current.configuration
@@ -139,10 +139,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             is_new = limit is not None and level not in stored and not configuration.is_written_out(level)
             if is_new and (index := first_ignorable(level.path)) is not None:
                 raise InvalidFieldError(f"changes[{number}].path[{index}]", PROBLEM)
-        self._demand_bounded(request, stored, configuration)
+        self._require_bounded(request, stored, configuration)
 
     @staticmethod
-    def _demand_bounded(
+    def _require_bounded(
         request: ChangedLimits, stored: dict[Account, Limit], configuration: Configuration
     ) -> None:
         # Patterns that are unbounded already must not block other changes.
@@ -194,7 +194,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def _changed(self, request: AccountRequest) -> Answer:
         """Apply a change of an account, or raise RefusalError."""
         stored = (await self._store.all_limits(request.account.root)).limits
-        demand_known(request, self._settings.current.configuration, stored)
+        require_known(request, self._settings.current.configuration, stored)
         answer = await self._store.apply(request, NO_LIMITS)
         success(answer, LimitsSet, request)
         return answer

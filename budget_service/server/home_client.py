@@ -15,8 +15,8 @@ from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.regions.counts import Counts
-from budget_service.regions.lease import Lease, NotLent, Own
+from budget_service.regions.counters import RegionCounters
+from budget_service.regions.lease import Lease, NotLent, RegionTotal
 from budget_service.regions.messages import Granted, HomeRefusedError, HomeUnavailableError, Reported
 from budget_service.server import messages, responses
 from budget_service.server.lending_service import REASONS
@@ -73,35 +73,35 @@ class CountedCaller:
 
     Args:
         caller: Calls the home.
-        counts: Where to count.
+        counters: Where to count.
     """
 
-    def __init__(self, caller: Caller, counts: Counts) -> None:
+    def __init__(self, caller: Caller, counters: RegionCounters) -> None:
         self._caller = caller
-        self._counts = counts
+        self._counters = counters
 
     async def call(self, method: str, request: Message, answer: type[Answered]) -> Answered:
         """Return the home's answer; see `Caller`."""
         try:
             found = await self._caller.call(method, request, answer)
         except HomeUnavailableError:
-            self._counts.unanswered += 1
+            self._counters.unanswered += 1
             raise
         except HomeStatusError as error:
             self._count_error(method, error)
             raise
-        self._counts.answered += 1
+        self._counters.answered += 1
         return found
 
     def _count_error(self, method: str, error: HomeStatusError) -> None:
         if error.is_transient and not is_retried_by_clients(error.status):
             # It is there, but its ledger is not.
-            self._counts.unanswered += 1
+            self._counters.unanswered += 1
         elif method in LENT_BY or error.concerns_region:
-            self._counts.refused += 1
+            self._counters.refused += 1
         else:
             # A client asked for what cannot be, or for more than there is.
-            self._counts.answered += 1
+            self._counters.answered += 1
 
 
 class HomeClient:
@@ -118,7 +118,7 @@ class HomeClient:
         self._region = region
         self._instance = instance
 
-    async def borrow(self, lease: Lease, wanted: Cost, own: Own, last: str = "") -> Granted | NotLent:
+    async def borrow(self, lease: Lease, wanted: Cost, own: RegionTotal, last: str = "") -> Granted | NotLent:
         """Ask for a lease; see `Home`."""
         message = regions_pb2.BorrowBudgetRequest(
             account=budget_pb2.Account(path=lease.account.path),

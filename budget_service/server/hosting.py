@@ -15,7 +15,7 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc, regions_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from budget_service.regions.upkeep import Upkeep
+from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
@@ -103,7 +103,7 @@ class RegionParts(Protocol):
     """What makes a server one of a region."""
 
     @property
-    def upkeep(self) -> Upkeep:
+    def maintenance(self) -> LeaseMaintenance:
         """The region, with its background work."""
 
     @property
@@ -190,7 +190,7 @@ async def serving(
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
     service: BudgetService
     if region is not None:
-        service = RegionalBudgetService(region.upkeep, region.home, settings, calls, tuning)
+        service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
     else:
         service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
         lending = RegionService(

@@ -15,7 +15,7 @@ from gris_api.budget.v1 import regions_pb2_grpc
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import NOTHING, InvalidFieldError
 from budget_service.ledger.windows import SECOND
-from budget_service.regions.lease import Lease, LendingTerms, NotLent, Own
+from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal
 from budget_service.regions.lending import Lending
 from budget_service.regions.messages import Granted, LeaseRefusedError
 from budget_service.server import messages, responses, rpc_errors
@@ -95,14 +95,14 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
     async def _borrow(self, request: pb.BorrowBudgetRequest, context: Context) -> pb.BorrowBudgetResponse:
         region = self._speaker(request.region, context)
         terms = self._terms()
-        self._demand_sole(region, request.instance)
+        self._require_sole(region, request.instance)
         lease = Lease(
             lease_id=_drawn(request.lease_id, "lease_id"),
             account=messages.parse_account(request.account),
             unit_id=messages.parse_unit_id(request.wanted.unit_id, "wanted.unit_id"),
         )
         wanted = messages.parse_cost(request.wanted, "wanted")
-        own = Own(
+        own = RegionTotal(
             window_start=messages.microseconds(request.own_window_start),
             total=messages.parse_cost(request.own, "own"),
         )
@@ -180,7 +180,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.not_of_region(name))
         return name
 
-    def _demand_sole(self, name: str, instance: str) -> None:
+    def _require_sole(self, name: str, instance: str) -> None:
         """Refuse a region if another one of its name was heard of lately."""
         _drawn(instance, "instance")
         now = self._elapsed()
@@ -219,7 +219,7 @@ def _granted(found: Granted, lease: Lease) -> pb.BorrowBudgetResponse:
     if found.window_end is not None:
         message.window_end.CopyFrom(responses.timestamp(found.window_end))
     for each in found.levels:
-        responses.LevelForm(message.levels.add()).fill(each, lease.account, lease.unit_id)
+        responses.LevelMessageBuilder(message.levels.add()).fill(each, lease.account, lease.unit_id)
     return message
 
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from budget_service.configuration.budget_file import AccountUnknownError
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
@@ -62,21 +62,21 @@ class LimitCache:
         try:
             return await self._applied(request)
         except AccountUnknownError:
-            if (answer := await self.recalled(request)) is not None:
+            if (answer := await self.earlier_answer(request)) is not None:
                 return answer
             raise
 
-    async def recalled(self, request: CachedRequest) -> Answer | None:
+    async def earlier_answer(self, request: CachedRequest) -> Answer | None:
         """Return the ledger's earlier answer to the same request, None if it has none; see `Store.apply`."""
-        answer = await self._recalled(request)
+        answer = await self._earlier_answer(request)
         # The refusal of an id that was used for another request is no earlier answer.
         return answer if answer is not None and answer.replayed else None
 
     async def has_answered(self, request: CachedRequest) -> bool:
         """Return whether the ledger remembers an answer to the request's id, whatever else was asked under it."""
-        return await self._recalled(request) is not None
+        return await self._earlier_answer(request) is not None
 
-    async def _recalled(self, request: CachedRequest) -> Answer | None:
+    async def _earlier_answer(self, request: CachedRequest) -> Answer | None:
         # The store looks up payments by the last level, so there has to be one.
         kept = self._kept(request.account)
         levels = (LevelLimit(request.account, PLACEHOLDER_LIMIT),) if kept is None else kept.levels
@@ -94,7 +94,7 @@ class LimitCache:
                 limits = await self._look_up(request.account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
-    async def read(self, account: Account) -> Statement:
+    async def read(self, account: Account) -> AccountStatement:
         """Return the state of an account now; see `Store.read`.
 
         Raises:

@@ -96,7 +96,7 @@ async def _read(
     checkpointed, before, is_last = 0, "", False
     while not is_last:
         began = perf_counter()
-        page = await store.alike(account, before, checkpoint.position, tuning.statements_page)
+        page = await store.grouped_entries(account, before, checkpoint.position, tuning.statements_page)
         for entry in page.entries:
             window.add(entry)
         if any(map(window.is_before, page.entries)):

@@ -42,7 +42,7 @@ from budget_service.server.hosting import (
     serving,
 )
 from budget_service.server.options import parser, store_address, worker_arguments
-from budget_service.server.regional_process import RegionParts, demand_possible, running
+from budget_service.server.regional_process import RegionParts, require_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
@@ -54,7 +54,7 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     uncounted,
 )
-from budget_service.stores.opening import confirm_restored, demand_readable, open_store, renew_mark
+from budget_service.stores.opening import confirm_restored, open_store, renew_mark, require_readable
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health, logs
 from gris_serving.garbage_collection import spared_collector
@@ -84,19 +84,19 @@ def main(arguments: list[str] | None = None) -> int:
         store = store_address(options)
         is_region = options.region is not None
 
-        def demand(configuration: Configuration) -> None:
-            demand_usable(configuration, store, is_region=is_region)
+        def check(configuration: Configuration) -> None:
+            require_usable(configuration, store, is_region=is_region)
 
-        settings = LiveSettings(load_settings(options.config, demand), demand=demand)
+        settings = LiveSettings(load_settings(options.config, check), check=check)
         security = Security(SecurityOptions.of(options), METHODS)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
         options.region = None if options.region is None else _region_of(options)
-        demand_readable(store)
+        require_readable(store)
         for listen in filter(None, (options.listen, options.admin_listen)):
-            security.demand_safe(listen)
+            security.require_safe(listen)
         if options.validate:
             return 0
         if options.confirm_restored or options.renew_mark is not None:
@@ -121,10 +121,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def demand_usable(configuration: Configuration, store: str, *, is_region: bool) -> None:
+def require_usable(configuration: Configuration, store: str, *, is_region: bool) -> None:
     """Raise why a valid configuration cannot be that of a service with this store, at its start or later."""
     if is_region:
-        demand_possible(configuration, store)
+        require_possible(configuration, store)
     if configuration.leases is not None and store.startswith("redis"):
         wanted = "none: a ledger in Redis lends nothing to regions, take SQLite, PostgreSQL or etcd"
         raise ConfigurationError(f"leases: expected {wanted}", (Fault("leases", wanted),))
@@ -181,7 +181,7 @@ async def _run(
         await _finished(opened, stop, timeout_seconds=QUIET_START_SECONDS)
         async with AsyncExitStack() as stack, program.followed(deferred.store), AsyncExitStack() as servers:
             if options.region is not None:
-                path = demand_possible(settings.current.configuration, address)
+                path = require_possible(settings.current.configuration, address)
                 program.region = await stack.enter_async_context(
                     running(options.region, deferred.store, path)
                 )
@@ -282,7 +282,7 @@ class _Program:
             addresses["admin_address"] = await servers.enter_async_context(administering_)
         health_service = health.Health()
         if self.options.health_listen is not None:
-            alone = health.served_alone(
+            alone = health.serving_health(
                 health_service, self.options.health_listen, shares_port=self.options.worker
             )
             addresses["health_address"] = await servers.enter_async_context(alone)
@@ -339,7 +339,7 @@ def count_regions(registry: CollectorRegistry, program: _Program) -> None:
     if program.options.region is None:
         LendingMetrics(registry, program.lending_counts)
     else:
-        RegionMetrics(registry, lambda: None if program.region is None else program.region.upkeep.region)
+        RegionMetrics(registry, lambda: None if program.region is None else program.region.maintenance.region)
 
 
 async def _supervise(

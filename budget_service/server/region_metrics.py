@@ -17,7 +17,7 @@ from budget_service.stores.ledger_engine import RECLAIMED
 
 
 class RegionMetrics(Collector):
-    """Reads a region's counts when they are asked for."""
+    """Reads a region's counters when they are asked for."""
 
     def __init__(self, registry: CollectorRegistry, region: Callable[[], Region | None]) -> None:
         self._region = region
@@ -28,7 +28,7 @@ class RegionMetrics(Collector):
         region = self._region()
         if region is None:
             return
-        leases = list(region.book.leases.values())
+        leases = list(region.records.leases.values())
         held = GaugeMetricFamily(
             "gris_region_held", "What is left of all shares, as far as the home knows", labels=("unit",)
         )
@@ -46,7 +46,7 @@ class RegionMetrics(Collector):
         units = CounterMetricFamily(
             "gris_region_units", "Units borrowed, and what became of them", labels=("event", "unit")
         )
-        for (event, unit), count in region.counts.units.items():
+        for (event, unit), count in region.counters.units.items():
             units.add_metric((event, unit.value), count)
         yield units
         states = GaugeMetricFamily("gris_region_leases", "Leases by state", labels=("state",))
@@ -56,12 +56,12 @@ class RegionMetrics(Collector):
         yield GaugeMetricFamily(
             "gris_region_clock_difference_seconds",
             "By how much this clock was ahead of the home's, at least, at the last loan",
-            value=region.counts.clock_difference / SECOND,
+            value=region.counters.clock_difference / SECOND,
         )
-        counts = CounterMetricFamily("gris_region_events", "What the region has done", labels=("event",))
-        for name, count in region.counts.events.items():
-            counts.add_metric((name,), count)
-        yield counts
+        events = CounterMetricFamily("gris_region_events", "What the region has done", labels=("event",))
+        for name, count in region.counters.events.items():
+            events.add_metric((name,), count)
+        yield events
 
 
 class LendingMetrics(Collector):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service.ledger.reading import Statement
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.requests import is_lease
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost
@@ -17,7 +17,7 @@ LOOKED_THROUGH = 1000
 
 
 async def add_region_shares(
-    message: pb.GetBudgetResponse, store: Store, account: Account, found: Statement
+    message: pb.GetBudgetResponse, store: Store, account: Account, found: AccountStatement
 ) -> None:
     """Add what regions hold of an account's budget, and what was spent in its window because they were lost.
 

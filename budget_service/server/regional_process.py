@@ -1,4 +1,4 @@
-"""Puts a region together: its book, its leases and its connection to the home."""
+"""Puts a region together: its records, its leases and its connection to the home."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from budget_service.configuration.budget_file import Configuration, Configuratio
 from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration
 from budget_service.ledger.windows import SECOND
-from budget_service.regions.book import Book, SqlitePaper
-from budget_service.regions.counts import Counts
+from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import RegionTerms
+from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
+from budget_service.regions.records import RegionRecords, SqliteRecordStorage
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server.home_channel import open_channel
 from budget_service.server.home_client import Caller, CountedCaller, HomeClient
 from budget_service.server.hosting import cancelled
 from budget_service.stores.interface import Store, StoreError, StoreUnusableError, system_clock
 from budget_service.stores.sqlite.store import VOLATILE
 
-GOODBYE_SECONDS = 5.0
+GIVE_BACK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class RegionParts:
     """A region that runs."""
 
-    upkeep: Upkeep
+    maintenance: LeaseMaintenance
     home: Caller
 
 
-def demand_possible(configuration: Configuration, address: str) -> str:
+def require_possible(configuration: Configuration, address: str) -> str:
     """Return the path of a region's ledger, or raise why its configuration cannot be a region's."""
     path = address.removeprefix("sqlite:")
     if path == address or Path(path) == VOLATILE:
@@ -59,24 +59,26 @@ def _not_possible(field: str, wanted: str) -> ConfigurationError:
 async def running(region: RegionConfiguration, store: Store, path: str) -> AsyncIterator[RegionParts]:
     """Run a region's background work; in the end, report what was charged and give back what is left."""
     channel = open_channel(region)
-    counts = Counts()
-    home = CountedCaller(channel, counts)
-    book = await Book.opened(SqlitePaper(Path(f"{path}.leases")), region.name)
+    counters = RegionCounters()
+    home = CountedCaller(channel, counters)
+    records = await RegionRecords.opened(SqliteRecordStorage(Path(f"{path}.leases")), region.name)
     terms = RegionTerms(
         skew=round(region.skew_seconds * SECOND),
         idle=round(region.idle_seconds * SECOND),
         report=round(region.report_seconds * SECOND),
     )
-    client = HomeClient(home, region.name, book.instance)
-    upkeep = Upkeep(Region(region.name, store, book, client, system_clock, terms, counts=counts))
-    task = asyncio.create_task(upkeep.run())
+    client = HomeClient(home, region.name, records.instance)
+    maintenance = LeaseMaintenance(
+        Region(region.name, store, records, client, system_clock, terms, counters=counters)
+    )
+    task = asyncio.create_task(maintenance.run())
     try:
-        yield RegionParts(upkeep, home)
+        yield RegionParts(maintenance, home)
     finally:
         await cancelled(task)
         # What cannot be given back now is when the region runs again, or counts as spent at its end.
         with suppress(HomeUnavailableError, HomeRefusedError, StoreError, TimeoutError):
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await upkeep.give_back_all()
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
+                await maintenance.give_back_all()
         await channel.close()
-        await book.close()
+        await records.close()

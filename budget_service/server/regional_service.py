@@ -7,13 +7,13 @@ from typing import TypeAlias, TypeVar
 from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost
+from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server import messages, rpc_errors
 from budget_service.server.home_client import Caller, HomeStatusError
 from budget_service.server.request_runner import RequestRunner
@@ -47,13 +47,13 @@ class RegionalLimits:
             raise AskHomeError(request)
         return answer
 
-    async def read(self, account: Account) -> Statement:
+    async def read(self, account: Account) -> AccountStatement:
         """Never: the home states balances."""
         raise TypeError("a region states no balances")
 
-    async def recalled(self, request: Request) -> Answer | None:
+    async def earlier_answer(self, request: Request) -> Answer | None:
         """Return an earlier answer to the same request, if there is one."""
-        answer = await self._region.recalled(request)
+        answer = await self._region.earlier_answer(request)
         return answer if answer is not None and answer.replayed else None
 
 
@@ -69,12 +69,17 @@ class RegionalBudgetService(BudgetService):
     """The same RPCs as a single service's. What is asked of the home goes there as it came."""
 
     def __init__(
-        self, upkeep: Upkeep, home: Caller, settings: LiveSettings, calls: RequestRunner, tuning: Tuning
+        self,
+        maintenance: LeaseMaintenance,
+        home: Caller,
+        settings: LiveSettings,
+        calls: RequestRunner,
+        tuning: Tuning,
     ) -> None:
-        region = upkeep.region
+        region = maintenance.region
         super().__init__(region.store, settings, calls, tuning, limits=RegionalLimits(region))
         self._region = region
-        self._upkeep = upkeep
+        self._maintenance = maintenance
         self._home = home
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
@@ -85,7 +90,7 @@ class RegionalBudgetService(BudgetService):
         messages.parse_account(request.account)
         try:
             # What this region has charged is to be in the answer.
-            await self._upkeep.report()
+            await self._maintenance.report()
         except (HomeUnavailableError, HomeRefusedError):
             raise rpc_errors.RefusalError(rpc_errors.no_balances()) from None
         return await self._asked("GetBudget", request, pb.GetBudgetResponse)
@@ -127,9 +132,9 @@ class RegionalBudgetService(BudgetService):
             raise TypeError("a region does not cancel what is reserved at the home")
         return found
 
-    async def _question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def _query_id_of(self, account: Account, reservation_id: str) -> str | None:
         # Of a reservation that is the home's, only the home knows the question, and demands the ticket.
-        return await self._region.question_of(account, reservation_id)
+        return await self._region.query_id_of(account, reservation_id)
 
     async def _asked(self, method: str, request: Message, answer: type[Answered]) -> Answered:
         try:

@@ -1,7 +1,7 @@
 """Translates the ledger's values into protocol buffers.
 
 Most of the answer to a charge is the same as in the last one, so one message is filled in again for each charge. Such a
-form belongs to one thread and returns copies.
+builder belongs to one thread and returns copies.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost, Mode
 from budget_service.ledger.windows import SECOND, Microseconds
 
 
-class LevelForm:
+class LevelMessageBuilder:
     """Fills in the message of a level.
 
     It keeps the ledger's values of those fields that rarely change: comparing them takes a fraction of the time of
@@ -66,13 +66,13 @@ class LevelForm:
             message.window_end.CopyFrom(timestamp(end))
 
 
-class ChargedForm:
+class ChargeResponseBuilder:
     """Fills in the answer to a charge of an account with a given number of limited levels."""
 
     def __init__(self, levels: int) -> None:
         self._message = pb.UpdateBudgetResponse()
         self._charged = self._message.charged
-        self._levels = [LevelForm(self._message.levels.add()) for _ in range(levels)]
+        self._levels = [LevelMessageBuilder(self._message.levels.add()) for _ in range(levels)]
 
     def filled(
         self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
@@ -82,24 +82,24 @@ class ChargedForm:
         message.already_paid, message.replayed = outcome.already_paid, replayed
         self._charged.unit_id = unit_id
         _write(self._charged, outcome.charged)
-        for form, status in zip(self._levels, outcome.levels, strict=True):
-            form.fill(status, account, unit_id)
+        for builder, status in zip(self._levels, outcome.levels, strict=True):
+            builder.fill(status, account, unit_id)
         copy = pb.UpdateBudgetResponse()
         copy.CopyFrom(message)
         return copy
 
 
-class ChargedForms:
-    """A form for each number of levels that an account can have."""
+class ChargeResponseBuilders:
+    """A builder for each number of levels that an account can have."""
 
     def __init__(self) -> None:
-        self._forms = [ChargedForm(levels) for levels in range(MAX_SEGMENTS + 1)]
+        self._builders = [ChargeResponseBuilder(levels) for levels in range(MAX_SEGMENTS + 1)]
 
     def filled(
         self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
     ) -> pb.UpdateBudgetResponse:
         """Return a charge, and what is left after it, as a new message."""
-        return self._forms[len(outcome.levels)].filled(outcome, account, unit_id, replayed=replayed)
+        return self._builders[len(outcome.levels)].filled(outcome, account, unit_id, replayed=replayed)
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
@@ -107,14 +107,14 @@ def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
     return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
 
 
-def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
+def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetResponse:
     """Return the state of an account as a message."""
     currency = found.currency
     closed = () if found.closed is None else found.closed.path
     message = pb.GetBudgetResponse(unit_id=currency.unit_id, closed_level=closed)
     for each in found.levels:
         level = message.levels.add()
-        LevelForm(level).fill(each, account, currency.unit_id)
+        LevelMessageBuilder(level).fill(each, account, currency.unit_id)
         # What counts since before the present currency began is of the one before: see `Draft`.
         level.previous_currency = each.window.start < currency.since
     if found.ahead:

@@ -15,6 +15,7 @@ from gris_api.budget.v1 import budget_pb2_grpc
 from msgspec import structs
 
 from budget_service.configuration.budget_file import Expired
+from budget_service.ledger.account_statement import AccountStatement, check
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -29,7 +30,6 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
-from budget_service.ledger.reading import Statement, check
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Mode
 from budget_service.server import messages, responses, rpc_errors
@@ -66,10 +66,10 @@ class Limits(Protocol):
     async def apply(self, request: Reserve | Charge | CancelReservation) -> Answer:
         """Apply a request."""
 
-    async def recalled(self, request: Charge) -> Answer | None:
+    async def earlier_answer(self, request: Charge) -> Answer | None:
         """Return the earlier answer to the same request."""
 
-    async def read(self, account: Account) -> Statement:
+    async def read(self, account: Account) -> AccountStatement:
         """Return the state of an account."""
 
 
@@ -91,7 +91,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         self._runner = calls
         self._tuning = tuning
         self._reads = asyncio.Semaphore(tuning.statement_readers)
-        self._charged_forms = responses.ChargedForms()
+        self._charge_response_builders = responses.ChargeResponseBuilders()
 
     @property
     def limits(self) -> LimitCache:
@@ -172,7 +172,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
         outcome = success(answer, Charged, request)
-        return self._charged_forms.filled(outcome, request.account, request.unit_id, replayed=answer.replayed)
+        return self._charge_response_builders.filled(
+            outcome, request.account, request.unit_id, replayed=answer.replayed
+        )
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
@@ -194,7 +196,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return message
 
     async def _add_statements(
-        self, message: pb.GetBudgetResponse, account: Account, found: Statement
+        self, message: pb.GetBudgetResponse, account: Account, found: AccountStatement
     ) -> None:
         try:
             async with self._reader_slot():
@@ -242,10 +244,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _charged(self, charge: Charge) -> Answer:
         if (tickets := self._settings.current.tickets) is not None:
             try:
-                await self._demand_ticket(tickets, charge)
+                await self._require_ticket(tickets, charge)
             except rpc_errors.RefusalError:
                 # The key may have been removed since this same charge, with its ticket, was answered.
-                if (answer := await self._limits.recalled(charge)) is not None:
+                if (answer := await self._limits.earlier_answer(charge)) is not None:
                     return answer
                 raise
             # The ledger may have been asked about the ticket meanwhile, and the configuration been reloaded: how levels
@@ -254,10 +256,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             charge = structs.replace(charge, worst_case_above=worst)
         return await self._limits.apply(charge)
 
-    async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
+    async def _require_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
         query_id: str | None = charge.query_id
         if charge.reservation_id and not query_id:
-            query_id = await self._question_of(charge.account, charge.reservation_id)
+            query_id = await self._query_id_of(charge.account, charge.reservation_id)
         if query_id is None:
             # The reservation is not open, and no later one will have its id: the ledger can only replay an earlier
             # answer to this same request, with its ticket, or refuse it.
@@ -266,8 +268,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         if not tickets.is_authentic(charge.charge_ticket, release):
             raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())
 
-    async def _question_of(self, account: Account, reservation_id: str) -> str | None:
-        return await self._store.question_of(account, reservation_id)
+    async def _query_id_of(self, account: Account, reservation_id: str) -> str | None:
+        return await self._store.query_id_of(account, reservation_id)
 
 
 def success(answer: Answer, kind: type[Success], request: Request) -> Success:

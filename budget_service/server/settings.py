@@ -25,8 +25,8 @@ UNUSABLE_KEYS = Fault("charge_tickets", "ticket keys that this process may read 
 log = logging.getLogger(__name__)
 
 
-def anything(_configuration: Configuration) -> None:
-    """Demand nothing of a configuration but that it is valid."""
+def no_further_checks(_configuration: Configuration) -> None:
+    """Require nothing of a configuration but that it is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Refusal:
 class LiveSettings:
     """The settings in force. Code that caches anything derived from them compares `current` by identity.
 
-    `refusal` is why the settings in the files are not in force; None if they are. `demand` raises ConfigurationError if
+    `refusal` is why the settings in the files are not in force; None if they are. `check` raises ConfigurationError if
     a valid configuration cannot be this process's.
     """
 
     current: Settings
     in_force_since: datetime = field(default_factory=lambda: datetime.now(UTC))
     refusal: Refusal | None = None
-    demand: Callable[[Configuration], None] = anything
+    check: Callable[[Configuration], None] = no_further_checks
 
     async def follow(self, path: Path) -> None:
         """Reload the files whenever one of them changes, until cancelled."""
@@ -72,7 +72,7 @@ class LiveSettings:
     def reload(self, path: Path) -> None:
         """Put the settings of the files in force as a whole, or keep the present ones and log the reason."""
         try:
-            self.current = load_settings(path, self.demand)
+            self.current = load_settings(path, self.check)
         except (ConfigurationError, TicketKeyError) as error:
             log.error(
                 "The new configuration cannot be used; the old one stays in force.",
@@ -85,15 +85,15 @@ class LiveSettings:
         log.info("A new configuration is in force.", extra={"event": "settings.reloaded"})
 
 
-def load_settings(path: Path, demand: Callable[[Configuration], None] = anything) -> Settings:
+def load_settings(path: Path, check: Callable[[Configuration], None] = no_further_checks) -> Settings:
     """Read `budget.yaml` and the ticket keys it names.
 
     Raises:
-        ConfigurationError: The configuration is not valid, or `demand` raises it.
+        ConfigurationError: The configuration is not valid, or `check` raises it.
         TicketKeyError: A ticket key cannot be used.
     """
     configuration = load_configuration(path)
-    demand(configuration)
+    check(configuration)
     wanted = configuration.charge_tickets
     if wanted is None:
         return Settings(configuration)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from budget_service.internal_errors import log_internal_error
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, LevelLimit
@@ -85,7 +85,7 @@ class BalancePage:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class GroupedEntries:
     """Some of the newest entries of a root, where entries that mean the same for an account's levels count once.
 
     Such entries have the same kind, spans, statement and depth, are below the same levels, and count in the same way
@@ -115,7 +115,7 @@ class Store(Protocol):
             OutcomeUnknownError: There may have been an effect.
         """
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now."""
 
     async def limits(self, account: Account) -> StoredLimits:
@@ -139,8 +139,10 @@ class Store(Protocol):
         An empty position is the end. Fewer than `most` entries means that there are no more.
         """
 
-    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
-        """Return the newest `most` entries of an account's root before a position, grouped; see `latest` and `Alike`.
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
+        """Return the newest `most` entries of an account's root before a position as `latest` does, but grouped.
 
         Those up to and with the position `checkpointed` are counted.
         """
@@ -157,7 +159,7 @@ class Store(Protocol):
     async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the checkpoint covers and return their number."""
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none."""
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
@@ -173,10 +175,10 @@ class Store(Protocol):
         """Finish running work and close the store."""
 
 
-def all_alike(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int) -> Alike:
+def ungrouped_entries(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int) -> GroupedEntries:
     """Return a page of `latest` for a store that groups no entries."""
     last = position_numbers(checkpointed or "0")
-    return Alike(
+    return GroupedEntries(
         entries=tuple(entry for _, entry in page),
         checkpointed=sum(position_numbers(position) <= last for position, _ in page),
         before=page[-1][0] if len(page) == most else "",

@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import TypeAlias
 
 from budget_service.internal_errors import log_internal_error
+from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request, is_lease
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, HistoryNeededError
@@ -105,7 +105,7 @@ class LedgerEngine:
             # A caller that leaves before its turn leaves nothing behind.
             queue.waiting.pop(answer, None)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         try:
             return await self._read(account, levels, history=False)
@@ -123,11 +123,13 @@ class LedgerEngine:
         workers = [queue.worker for queue in self._queues.values() if queue.worker is not None]
         await asyncio.gather(*workers)
 
-    async def _read(self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool) -> Statement:
+    async def _read(
+        self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool
+    ) -> AccountStatement:
         loaded = await self._store.load(wanted_to_read(account, history=history))
         view = View(loaded)
         now = view.root(account.root).now(loaded.clock)
-        return statement(view.reading(account), account, levels, now)
+        return account_statement(view.reading(account), account, levels, now)
 
     async def _work(self, name: str, queue: Queue) -> None:
         try:

@@ -96,7 +96,7 @@ def log_position(position: Position) -> None:
     )
 
 
-def demand_stands_at(found: Position, stated: Position) -> None:
+def require_stands_at(found: Position, stated: Position) -> None:
     """Raise StoreUnusableError unless a ledger stands exactly at the stated position."""
     # The message has nothing of the ledger: the position has to come from where no restore can change it.
     if found != stated:
@@ -106,7 +106,7 @@ def demand_stands_at(found: Position, stated: Position) -> None:
         )
 
 
-def demand_no_mark(path: Path) -> None:
+def require_no_mark(path: Path) -> None:
     """Raise StoreUnusableError if a high-water mark can be read: then that decides, and not what somebody states."""
     try:
         is_there = load_fields(path) is not None

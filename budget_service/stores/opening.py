@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.mark_file import Position
-from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite.store import SqliteStore
+from budget_service.stores.write_off import write_off
 from budget_service.tuning import DEFAULTS, Tuning
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ NOTHING_LOST = (
 log = logging.getLogger(__name__)
 
 
-def demand_readable(address: str) -> None:
+def require_readable(address: str) -> None:
     """Return if a store's address can be read; nothing is opened. Raises StoreUnusableError, which shows none of it."""
     if not _sqlite_path(address):
-        _remote(address).demand_readable(address)
+        _remote(address).require_readable(address)
 
 
 async def open_store(

@@ -18,10 +18,10 @@ from budget_service.stores.mark_file import (
     IF_NOTHING_IS_LOST,
     WHAT_TO_DO,
     Position,
-    demand_no_mark,
-    demand_stands_at,
     load_fields,
     log_position,
+    require_no_mark,
+    require_stands_at,
     save_fields,
 )
 
@@ -63,7 +63,7 @@ class RollbackGuard:
                 f"of this ledger; {IF_NOTHING_IS_LOST}"
             )
         if mark is not None:
-            _demand_not_behind(found, mark, self._path)
+            _require_not_behind(found, mark, self._path)
         await asyncio.to_thread(_save, self._path, found)
         # A copy of the ledger that is older than this start does not stand where this service leaves it. And a count of
         # 0 means that the ledger never had a mark anywhere.
@@ -80,7 +80,7 @@ class RollbackGuard:
         """Note that the ledger is about to change."""
         self._is_due = True
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Count on if anything was charged, and see that the ledger is not set back while it is used.
 
         Raises:
@@ -91,10 +91,10 @@ class RollbackGuard:
         self._is_due = False
         try:
             found = await self._count(0)
-            _demand_not_set_back(found, last, 0)
+            _require_not_set_back(found, last, 0)
             if step:
                 found = await self._count(step)
-                _demand_not_set_back(found, last, step)
+                _require_not_set_back(found, last, step)
             await asyncio.to_thread(_keep, self._path, found, last)
         except BaseException:
             self._is_due = self._is_due or bool(step)
@@ -102,7 +102,7 @@ class RollbackGuard:
         self._last = found
 
     def end(self) -> None:
-        """Log where this service leaves the ledger, unless it charged something after the last look."""
+        """Log where this service leaves the ledger, unless it charged something after the last check."""
         if self._last is not None and not self._is_due:
             log_position(self._last)
 
@@ -121,19 +121,19 @@ class RollbackGuard:
         Raises:
             StoreUnusableError: The ledger stands elsewhere, a mark is there, or it cannot be written.
         """
-        demand_no_mark(self._path)
-        demand_stands_at(await self._count(0), stated)
+        require_no_mark(self._path)
+        require_stands_at(await self._count(0), stated)
         await asyncio.to_thread(_save, self._path, stated)
 
 
-def _demand_not_behind(found: Count, mark: Count, path: Path) -> None:
+def _require_not_behind(found: Count, mark: Count, path: Path) -> None:
     if mark.ledger_id != found.ledger_id:
         raise StoreUnusableError(f"{path} is the mark of another ledger: {WHAT_TO_DO}")
     if found.count < mark.count:
         raise StoreUnusableError(f"this ledger is behind its mark {path}: {WHAT_TO_DO}")
 
 
-def _demand_not_set_back(found: Count, last: Count, step: int) -> None:
+def _require_not_set_back(found: Count, last: Count, step: int) -> None:
     if found.ledger_id != last.ledger_id or found.count < last.count + step:
         raise StoreUnusableError(f"this ledger was set back while it was used: {WHAT_TO_DO}")
 

@@ -14,9 +14,9 @@ from budget_service.ledger.state import (
     JournalEntry,
     PaidQuery,
     Payment,
-    Remembered,
     Reservation,
     RootRecord,
+    StoredOutcome,
 )
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.windows import Microseconds
@@ -65,7 +65,7 @@ class Loaded:
     clock: Microseconds
     roots: dict[str, RootRecord]
     balances: dict[Account, Balance]
-    outcomes: dict[RootKey, Remembered] = field(default_factory=dict)
+    outcomes: dict[RootKey, StoredOutcome] = field(default_factory=dict)
     payments: dict[PaymentKey, PaidQuery | None] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation | None] = field(default_factory=dict)
     due: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Changes:
     roots: dict[str, RootRecord] = field(default_factory=dict)
     balances: dict[Account, Balance] = field(default_factory=dict)
     days: dict[tuple[Account, Microseconds], DayChange] = field(default_factory=dict)
-    outcomes: dict[RootKey, Remembered] = field(default_factory=dict)
+    outcomes: dict[RootKey, StoredOutcome] = field(default_factory=dict)
     payments: dict[PaymentKey, Payment | None] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation | None] = field(default_factory=dict)
     limits: dict[Account, Limit | None] = field(default_factory=dict)

@@ -32,10 +32,10 @@ from budget_service.ledger.state import (
     Change,
     DayChange,
     PaidQuery,
-    Remembered,
     Reservation,
     RootRecord,
     Snapshot,
+    StoredOutcome,
 )
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
@@ -176,7 +176,7 @@ class View:
 
     def _of_lease(
         self, request: BudgetRequest, named: Callable[[ReportCharge], RootKey]
-    ) -> Remembered | None:
+    ) -> StoredOutcome | None:
         return self._loaded.outcomes.get(named(request)) if isinstance(request, ReportCharge) else None
 
     def _due(self, root: str) -> tuple[Reservation, ...]:

@@ -204,7 +204,7 @@ async def serve(
     async with AsyncExitStack() as others:
         addresses = dict(telemetry.addresses)
         if options.security.health_listen is not None:
-            alone = health.served_alone(health_servicer, options.security.health_listen)
+            alone = health.serving_health(health_servicer, options.security.health_listen)
             addresses["health_address"] = await others.enter_async_context(alone)
         others.enter_context(spared_collector())
         _announce(options.listen, port, keys, policy_id, addresses)
@@ -314,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         servicer = DpServicer(served, keys, Environment(time.time, os.urandom), tables=tables)
         security = Security(options.security, METHODS)
-        security.demand_safe(options.listen)
+        security.require_safe(options.listen)
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
             with start_telemetry("dp_service", options.operating) as seen:

@@ -40,9 +40,9 @@ from tests.support.budget_samples import (
     UNIT,
     Asked,
     SteppedClock,
+    cancel,
     charge,
     limit,
-    release,
     reserve,
 )
 
@@ -362,7 +362,7 @@ class Player:
         account = self._now_called(hold.account, step)
         levels = self.levels(account)
         if step.act is Act.GIVE_BACK:
-            ending = release(id_, ends=hold.request_id, account=account, on=levels)
+            ending = cancel(id_, ends=hold.request_id, account=account, on=levels)
             return ending.but(reservation_id=hold.reservation_id)
         # Mostly what was held or less, which can be settled.
         cost = step.cost if step.name == 0 else hold.max_cost if step.pick % 2 else NOTHING

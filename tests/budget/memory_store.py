@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     AccountRequest,
     CancelReservation,
@@ -31,15 +31,15 @@ from budget_service.ledger.state import (
     HistoryNeededError,
     JournalEntry,
     PaidQuery,
-    Remembered,
     Reservation,
     RootRecord,
     Snapshot,
+    StoredOutcome,
 )
 from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.interface import Alike, BalancePage, Clock, all_alike
+from budget_service.stores.interface import BalancePage, Clock, GroupedEntries, ungrouped_entries
 
 
 @dataclass
@@ -53,7 +53,7 @@ class MemoryStore:
     kept: dict[Account, Balance] = field(default_factory=dict)
     past: dict[Account, dict[Microseconds, PastDay]] = field(default_factory=dict)
     reservations: dict[str, Reservation] = field(default_factory=dict)
-    remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
+    remembered: dict[tuple[str, str], StoredOutcome] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
     paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
@@ -76,12 +76,12 @@ class MemoryStore:
             if decision.answer is not None:
                 return decision.answer
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """State the balances now."""
         root = self._root(account)
         now = root.now(self.clock())
         snapshot = Snapshot(root=root, balances=self.kept, due=self._due(account.root, now))
-        return statement(self._with_history(account, snapshot), account, levels, now)
+        return account_statement(self._with_history(account, snapshot), account, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Look up the limits of each level."""
@@ -114,9 +114,11 @@ class MemoryStore:
         found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
         return [each for each in reversed(found) if not before or int(each[0]) < int(before)][:most]
 
-    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
         """Take nothing together."""
-        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""
@@ -149,7 +151,7 @@ class MemoryStore:
         self.dropped |= set(dropped)
         return len(dropped)
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""
         found = self.reservations.get(reservation_id)
         return found.query_id if found is not None and found.account == account else None

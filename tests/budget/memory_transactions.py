@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.state import JournalEntry, PaidQuery, Remembered, Reservation, RootRecord
+from budget_service.ledger.state import JournalEntry, PaidQuery, Reservation, RootRecord, StoredOutcome
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Clock
@@ -31,7 +31,7 @@ class MemoryTransactions:
     revision: int = 0
     roots: dict[str, RootRecord] = field(default_factory=dict)
     balances: dict[Account, Balance] = field(default_factory=dict)
-    outcomes: dict[RootKey, Remembered] = field(default_factory=dict)
+    outcomes: dict[RootKey, StoredOutcome] = field(default_factory=dict)
     payments: dict[PaymentKey, PaidQuery] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)

@@ -104,7 +104,7 @@ class Model:
             return reported
         spent = len(self.spent)
         reported = self._decide(request, limits.levels)
-        granted = reported[0] in {"reserved", "charged", "released"}
+        granted = reported[0] in {"reserved", "charged", "cancelled"}
         last = self._span(limits.levels[-1])
         end = last.leaves_at or last.window.end or self.now
         is_charged = isinstance(request, WriteOff) or (
@@ -247,7 +247,7 @@ class Model:
             return self._charge(request, levels, hold)
         if hold is None:
             return ("RESERVATION_OVER",)
-        return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
+        return ("cancelled", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
 
     def _write_off(self, account: Account, levels: Levels) -> Reported:
         (each,) = levels

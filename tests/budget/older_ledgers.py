@@ -11,10 +11,10 @@ from tests.support.budget_samples import (
     COMPANY,
     OTHER_UNIT,
     Asked,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -31,8 +31,8 @@ ASKED: tuple[Asked[Request], ...] = (
     reserve("r", Cost(4, 1), on=ON, query_id="q"),
     reserve(ODD, Cost(1, 1), account=COLLEAGUE, on=OF_COLLEAGUE, query_id=ODD),
     reserve("cancelled", Cost(1, 1), on=ON),
-    release("x", ends="cancelled", on=ON),
-    release("y", ends="cancelled", on=ON),
+    cancel("x", ends="cancelled", on=ON),
+    cancel("y", ends="cancelled", on=ON),
     charge(
         ODD + "2", Cost(1, 1), account=COLLEAGUE, on=OF_COLLEAGUE, release_id=ODD, policy_statement="a\0b\\"
     ),

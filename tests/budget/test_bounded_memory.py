@@ -18,7 +18,7 @@ from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.server.limit_cache import NO_VERSION
 from budget_service.stores.interface import Store
-from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import Asked, SteppedClock, cancel, charge, levels, limit, reserve
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer
 
@@ -31,7 +31,7 @@ PAID = charge("paid", Cost(5, 1), on=ON, release_id="rel", query_id="q")
 def reserved_and_cancelled(name: str) -> Iterator[Asked[Request]]:
     """Hold the worst case, and give it back."""
     yield reserve(f"r{name}", Cost(4, 1), on=ON, ttl_seconds=TTL_SECONDS)
-    yield release(f"x{name}", ends=f"r{name}", on=ON)
+    yield cancel(f"x{name}", ends=f"r{name}", on=ON)
 
 
 def reserved_for_nothing(name: str) -> Iterator[Asked[Request]]:
@@ -74,7 +74,7 @@ def reserved_again(name: str) -> Iterator[Asked[Request]]:
 def refused(name: str) -> Iterator[Asked[Request]]:
     """Ask for too much, and cancel what was never reserved."""
     yield charge(f"m{name}", Cost(101, 1), on=ON)
-    yield release(f"o{name}", ends=f"never{name}", on=ON)
+    yield cancel(f"o{name}", ends=f"never{name}", on=ON)
 
 
 FREE: tuple[Callable[[str], Iterator[Asked[Request]]], ...] = (

@@ -58,10 +58,10 @@ from tests.support.budget_samples import (
     UNIT,
     Asked,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
     statement,
 )
@@ -164,7 +164,7 @@ async def test_what_was_asked_before_the_closing_ends_as_it_would(
     paid = (await ask(any_store, for_(ANALYST, charge, "f", ONE, settles="free", release_id="rel"))).outcome
     assert isinstance(paid, Charged)
     assert paid.already_paid
-    cancelled = (await ask(any_store, for_(ANALYST, release, "x", ends="cancelled"))).outcome
+    cancelled = (await ask(any_store, for_(ANALYST, cancel, "x", ends="cancelled"))).outcome
     assert Cancelled(ONE, UNIT) == cancelled
     clock.step(seconds=61)
     await ask(any_store, for_(COLLEAGUE, charge, "bob", ONE))
@@ -250,7 +250,7 @@ async def test_a_moved_account_keeps_all_it_had(any_store: Store, clock: Stepped
     assert isinstance(too_much, Held)
     settled = (await ask(any_store, for_(NEW, charge, "s", ONE, settles="settled", release_id="new"))).outcome
     assert isinstance(settled, Charged)
-    assert Cancelled(ONE, UNIT) == (await ask(any_store, for_(NEW, release, "x", ends="cancelled"))).outcome
+    assert Cancelled(ONE, UNIT) == (await ask(any_store, for_(NEW, cancel, "x", ends="cancelled"))).outcome
     assert [Cost(10, 7), Cost(7, 4)] == await spent(any_store, NEW)
     # What is held lapses with the request of another account.
     clock.step(seconds=61)
@@ -274,7 +274,7 @@ async def test_the_old_name_is_closed_for_good(any_store: Store) -> None:
         for_(ANALYST, reserve, "a", NOTHING),
         for_(ANALYST, charge, "b", ONE, release_id="rel", query_id="q"),
         for_(ANALYST, charge, "s", ONE, settles="r"),
-        for_(ANALYST, release, "x", ends="r"),
+        for_(ANALYST, cancel, "x", ends="r"),
         Asked(back, AppliedLimits(on(ANALYST))),
     ):
         assert CLOSED == (await ask(any_store, asked)).outcome

@@ -18,7 +18,7 @@ from budget_service.server.hosting import administering, serving
 from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 from tests.budget.served import SETTINGS
-from tests.support.budget_client import account, charging, connected, cost, failure, releasing, reserving
+from tests.support.budget_client import account, cancelling, charging, connected, cost, failure, reserving
 
 EVE = ("acme", "eve")
 PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
@@ -93,7 +93,7 @@ async def test_a_closed_account_is_refused_and_still_read(servers: Servers) -> N
     )
     settled = await budget.UpdateBudget(charging(cost(2, 1), reservation_id=held.reservation_id))
     assert cost(2, 1) == settled.charged
-    returned = await budget.ReleaseReservation(releasing(other.reservation_id))
+    returned = await budget.ReleaseReservation(cancelling(other.reservation_id))
     assert cost(1, 1) == returned.returned
     found = await budget.GetBudget(GetBudgetRequest(account=account()))
     assert ["acme", "ann"] == list(found.closed_level)

@@ -24,10 +24,10 @@ from tests.support.budget_samples import (
     NOON,
     Asked,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 from tests.support.examples import examples
@@ -192,7 +192,7 @@ async def test_ids_may_hold_any_character(any_store: Store) -> None:
     odd = "\x00\n'\"\\{}:%\u00e9\U0001f600"
     asked = reserve(odd, account=account, query_id=odd)
     assert isinstance((await any_store.apply(*asked)).outcome, Reserved)
-    assert await any_store.question_of(account, asked.request.reservation_id) == odd
+    assert await any_store.query_id_of(account, asked.request.reservation_id) == odd
     settled = charge(odd + "2", account=account, settles=odd, release_id=odd)
     assert isinstance((await any_store.apply(*settled)).outcome, Charged)
     assert (await any_store.apply(*settled)).replayed
@@ -205,21 +205,21 @@ async def test_the_question_of_a_reservation_is_told_to_its_account_only(any_sto
     """An unknown, an ended and a colleague's reservation have no question."""
     account = fresh_account()
     await any_store.apply(*reserve("r", account=account, query_id="q"))
-    assert await any_store.question_of(account, "hold-r") == "q"
-    assert await any_store.question_of(Account((account.root, "bob")), "hold-r") is None
-    await any_store.apply(*release("x", ends="r", account=account))
-    assert await any_store.question_of(account, "hold-r") is None
+    assert await any_store.query_id_of(account, "hold-r") == "q"
+    assert await any_store.query_id_of(Account((account.root, "bob")), "hold-r") is None
+    await any_store.apply(*cancel("x", ends="r", account=account))
+    assert await any_store.query_id_of(account, "hold-r") is None
 
 
 async def test_open_reservations_are_counted_until_they_end(any_store: Store, clock: SteppedClock) -> None:
-    """Settled, released or lapsed; only those of the roots that are asked about."""
+    """Settled, cancelled or lapsed; only those of the roots that are asked about."""
     one, other = fresh_account(), fresh_account()
     for id_, ttl in (("a", 60), ("b", 60), ("c", 10)):
         await any_store.apply(*reserve(id_, Cost(1, 1), account=one, query_id=id_, ttl_seconds=ttl))
     await any_store.apply(*reserve("d", account=other))
     assert await any_store.open_reservations([one.root]) == 3
     assert await any_store.open_reservations([one.root, other.root]) == 4
-    await any_store.apply(*release("x", ends="a", account=one))
+    await any_store.apply(*cancel("x", ends="a", account=one))
     assert await any_store.open_reservations([one.root]) == 2
     clock.now += 10 * SECOND
     assert await any_store.open_reservations([one.root]) == 1

@@ -38,10 +38,10 @@ from tests.support.budget_samples import (
     UNIT,
     Asked,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -82,7 +82,7 @@ async def test_a_currency_begins_with_the_month_and_then_only_it_is_taken(
     assert isinstance(await reported(any_store, charge("new", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
 
 
-@pytest.mark.parametrize("ends", ["settled", "released", "forfeited", "lapsed"])
+@pytest.mark.parametrize("ends", ["settled", "cancelled", "forfeited", "lapsed"])
 async def test_a_reservation_of_the_last_currency_does_nothing_to_the_new_window(
     any_store: Store, clock: SteppedClock, ends: str
 ) -> None:
@@ -95,8 +95,8 @@ async def test_a_reservation_of_the_last_currency_does_nothing_to_the_new_window
     if ends == "settled":
         settles = charge("s", Cost(2, 1), settles="r", release_id="rel")
         assert await reported(any_store, settles) == Refused(Reason.UNIT_MISMATCH)
-    if ends == "released":
-        assert await reported(any_store, release("s", ends="r")) == Cancelled(Cost(4, 1), UNIT)
+    if ends == "cancelled":
+        assert await reported(any_store, cancel("s", ends="r")) == Cancelled(Cost(4, 1), UNIT)
     assert isinstance(await reported(any_store, charge("all", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
     clock.step(seconds=60)
     assert isinstance(await reported(any_store, charge("more", Cost(1, 0), unit_id=OTHER_UNIT)), Exhausted)
@@ -163,7 +163,7 @@ async def test_what_is_held_closes_a_window_too(any_store: Store, clock: Stepped
     clock.now = NOVEMBER
     asked = Cost(10, 5)
     assert isinstance(await reported(any_store, charge("a", asked, on=week, unit_id=OTHER_UNIT)), Exhausted)
-    await any_store.apply(*release("s", ends="r", on=week))
+    await any_store.apply(*cancel("s", ends="r", on=week))
     assert isinstance(await reported(any_store, charge("b", asked, on=week, unit_id=OTHER_UNIT)), Charged)
     await assert_verified(any_store)
 

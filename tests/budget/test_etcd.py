@@ -265,7 +265,7 @@ async def test_a_change_larger_than_a_transaction_is_made_whole(
         move = MoveAccount(account=ACCOUNT, target=target, request_id="m", reason="renamed")
         moved = await store.apply(move, AppliedLimits(version=version))
         assert isinstance(moved.outcome, LimitsSet)
-        assert await store.question_of(target, "hold-r69") is not None
+        assert await store.query_id_of(target, "hold-r69") is not None
         page = await store.balances(ACCOUNT.root, "", 1000)
         assert [40] == [len(days) for level, days in page.past.items() if level == target]
         assert {target} == {each.account for each in page.reservations}

@@ -20,17 +20,17 @@ from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from tests.budget.conftest import UNHURRIED
 from tests.budget.served import Stub, served
-from tests.support.budget_client import account, charging, cost, failure, releasing, reserving
+from tests.support.budget_client import account, cancelling, charging, cost, failure, reserving
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
     NOON,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -67,7 +67,7 @@ async def test_a_held_refusal_is_decided_anew_under_its_id_and_leaves_nothing(
         assert (isinstance(answer.outcome, Held), answer.replayed) == (True, False)
     assert await any_store.journal("acme", "", "", 10) == []
     assert await any_store.open_reservations(["acme"]) == 1
-    await any_store.apply(*release("x", ends="open"))
+    await any_store.apply(*cancel("x", ends="open"))
     granted = await any_store.apply(*waiting)
     assert (isinstance(granted.outcome, Reserved), granted.replayed) == (True, False)
     assert (await any_store.apply(*waiting)).replayed
@@ -79,7 +79,7 @@ async def test_a_held_charge_is_charged_once_when_the_budget_is_free(any_store: 
     await any_store.apply(*reserve("open", Cost(8, 1)))
     direct = charge("direct", Cost(9, 1), release_id="rel")
     assert isinstance((await any_store.apply(*direct)).outcome, Held)
-    await any_store.apply(*release("x", ends="open"))
+    await any_store.apply(*cancel("x", ends="open"))
     assert isinstance((await any_store.apply(*direct)).outcome, Charged)
     assert (await any_store.apply(*direct)).replayed
     assert len(await any_store.journal("acme", "", "", 10)) == 1
@@ -243,7 +243,7 @@ async def test_a_held_budget_is_unavailable_and_says_for_what(stub: Stub) -> Non
     with pytest.raises(grpc.aio.AioRpcError) as raised:
         await stub.ReserveBudget(reserving(cost(9, 1)))
     assert dict(raised.value.trailing_metadata() or ())["grpc-retry-pushback-ms"] == "-1"
-    await stub.ReleaseReservation(releasing(held.reservation_id))
+    await stub.ReleaseReservation(cancelling(held.reservation_id))
     assert (await stub.UpdateBudget(charging(cost(9, 1)))).charged == cost(9, 1)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.account_statement import check
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
-from budget_service.ledger.reading import check
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit
 from budget_service.ledger.windows import Period
 from budget_service.server.audit import Verification, verify
@@ -16,10 +16,10 @@ from tests.support.budget_samples import (
     COMPANY,
     UNIT,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -82,7 +82,7 @@ async def test_what_is_held_below_a_full_level_can_be_given_back(any_store: Stor
     await any_store.apply(*reserve("r", Cost(4, 1), on=MINE))
     both = levels(own=HUGE, above=limit(MAX_AMOUNT, 9))
     assert Cost(4, 1) == (await any_store.read(ANALYST, both)).levels[-1].reserved
-    await any_store.apply(*release("x", ends="r", on=both))
+    await any_store.apply(*cancel("x", ends="r", on=both))
     status = (await any_store.read(ANALYST, both)).levels[0]
     assert (Cost(MAX_AMOUNT - 4, 1), NOTHING) == (status.spent, status.reserved)
     await assert_verified(any_store)

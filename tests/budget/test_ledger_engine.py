@@ -18,7 +18,7 @@ from budget_service.stores.transactions import Changes, Loaded, Transaction, Wan
 from tests.budget.histories import HISTORIES, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.memory_transactions import MemoryTransactions
-from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import Asked, SteppedClock, cancel, charge, levels, limit, reserve
 from tests.support.examples import examples
 
 MOST = 64
@@ -105,7 +105,7 @@ async def test_each_batch_takes_two_round_trips(clock: SteppedClock) -> None:
         charge("c", Cost(1, 1), on=on, settles="r", release_id="rel"),
         *(charge(f"c{index}", Cost(1, 1), on=on, release_id="rel2", query_id="q") for index in range(20)),
         *(reserve(f"r{index}", Cost(1, 1), on=on) for index in range(20)),
-        release("x", ends="r3", on=on),
+        cancel("x", ends="r3", on=on),
     ]
     await asyncio.gather(*(engine.apply(*each) for each in asked))
     assert trips == 2

@@ -18,10 +18,10 @@ from tests.support.budget_samples import (
     COLLEAGUE,
     COMPANY,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -67,7 +67,7 @@ async def test_a_first_limit_counts_what_was_charged_and_reserved_before(any_sto
     assert isinstance(refused.outcome, Held)
     assert (Cost(40, 40), Cost(20, 20)) == await at(any_store, BOTH)
     for number in range(20):
-        await any_store.apply(*release(f"x{number}", ends=f"r{number}", on=BOTH).by(now))
+        await any_store.apply(*cancel(f"x{number}", ends=f"r{number}", on=BOTH).by(now))
     granted = [
         isinstance((await any_store.apply(*charge(f"d{number}", ONE, on=BOTH).by(now))).outcome, Charged)
         for number in range(7)

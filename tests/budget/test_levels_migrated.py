@@ -36,10 +36,10 @@ from tests.support.budget_samples import (
     COMPANY,
     UNIT,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
 )
 
 LEDGERS = Path(__file__).parent / "ledgers"
@@ -131,7 +131,7 @@ async def test_the_limit_holds_from_the_first_request_on(older: Store, clock: St
     settled = (await older.apply(*charge("s", Cost(1, 1), on=BOTH, settles="held0"))).outcome
     assert isinstance(settled, Charged)
     assert [Cost(38, 38), Cost(34, 34)] == [each.spent for each in settled.levels]
-    assert Cancelled(Cost(2, 2), UNIT) == (await older.apply(*release("x", ends="in both", on=BOTH))).outcome
+    assert Cancelled(Cost(2, 2), UNIT) == (await older.apply(*cancel("x", ends="in both", on=BOTH))).outcome
     await assert_verified(older)
     clock.step(seconds=601)
     refused = (await older.apply(*charge("too much", Cost(8, 8), on=BOTH))).outcome

@@ -41,9 +41,9 @@ def setting(id_: str, *changes: tuple[Account, Limit | None]) -> Asked[SetLimits
     return Asked(SetLimits(account=COMPANY, request_id=id_, changes=changes), NO_LIMITS)
 
 
-async def charged_by(book: LimitCache, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:
-    """Charge with the limits that a book has at hand, as a process does."""
-    return await book.apply(charge(id_, cost, account=account).request)
+async def charged_by(cache: LimitCache, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:
+    """Charge with the limits that a cache holds, as a process does."""
+    return await cache.apply(charge(id_, cost, account=account).request)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
     A level that meets its first limit counts what was charged below it before.
     """
     one, two = LimitCache(any_store, SETTINGS), LimitCache(any_store, SETTINGS)
-    for book, name in ((one, "a"), (two, "b")):
-        assert isinstance((await charged_by(book, name, Cost(3, 1))).outcome, Charged)
+    for cache, name in ((one, "a"), (two, "b")):
+        assert isinstance((await charged_by(cache, name, Cost(3, 1))).outcome, Charged)
     await any_store.apply(*setting("s", (ANALYST, limit(4, 4))))
-    for book, name in ((one, "c"), (two, "d")):
-        assert isinstance((await charged_by(book, name, Cost(1, 1))).outcome, Exhausted)
-        status = (await book.read(ANALYST)).levels[-1]
+    for cache, name in ((one, "c"), (two, "d")):
+        assert isinstance((await charged_by(cache, name, Cost(1, 1))).outcome, Exhausted)
+        status = (await cache.read(ANALYST)).levels[-1]
         assert (Cost(6, 2), Cost(4, 4), Cost(0, 2)) == (status.spent, status.maximum, status.remaining)
     await any_store.apply(*setting("t", (ANALYST, None), (COMPANY, limit(8, 9, period=Period.NEVER))))
     assert isinstance((await charged_by(one, "e", Cost(2, 1))).outcome, Charged)
@@ -118,27 +118,27 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
 
 async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
     """And its removal ends it, though what was spent stays for the day it comes back."""
-    book = LimitCache(any_store, SETTINGS)
+    cache = LimitCache(any_store, SETTINGS)
     with pytest.raises(AccountUnknownError):
-        await charged_by(book, "a", Cost(1, 1), COLLEAGUE)
+        await charged_by(cache, "a", Cost(1, 1), COLLEAGUE)
     await any_store.apply(*setting("s", (COLLEAGUE, limit(4, 4))))
-    assert isinstance((await charged_by(book, "a", Cost(1, 1), COLLEAGUE)).outcome, Charged)
+    assert isinstance((await charged_by(cache, "a", Cost(1, 1), COLLEAGUE)).outcome, Charged)
     await any_store.apply(*setting("t", (COLLEAGUE, None)))
-    for gone in (charged_by(book, "b", Cost(1, 1), COLLEAGUE), book.read(COLLEAGUE)):
+    for gone in (charged_by(cache, "b", Cost(1, 1), COLLEAGUE), cache.read(COLLEAGUE)):
         with pytest.raises(AccountUnknownError):
             await gone
     await any_store.apply(*setting("u", (COLLEAGUE, limit(4, 4))))
-    assert Cost(3, 3) == (await book.read(COLLEAGUE)).levels[-1].remaining
+    assert Cost(3, 3) == (await cache.read(COLLEAGUE)).levels[-1].remaining
 
 
 async def test_an_answer_outlives_its_account(any_store: Store) -> None:
     """A repeat of what was answered finds its answer when the account is gone; whatever else is asked does not."""
     settings = LiveSettings(Settings(CONFIGURATION))
-    book = LimitCache(any_store, settings)
-    first = await charged_by(book, "a", Cost(3, 1))
+    cache = LimitCache(any_store, settings)
+    first = await charged_by(cache, "a", Cost(3, 1))
     others = {"accounts": [{"path": ["acme", "eve"], "limit": {"information": 1, "calls": 1}}]}
     settings.current = Settings(Configuration.model_validate(others))
-    assert await charged_by(book, "a", Cost(3, 1)) == replace(first, replayed=True)
+    assert await charged_by(cache, "a", Cost(3, 1)) == replace(first, replayed=True)
     roots = await any_store.roots()
     for id_, cost, account in (
         ("a", Cost(2, 1), ANALYST),
@@ -146,7 +146,7 @@ async def test_an_answer_outlives_its_account(any_store: Store) -> None:
         ("a", Cost(3, 1), Account(("nobody",))),
     ):
         with pytest.raises(AccountUnknownError):
-            await charged_by(book, id_, cost, account)
+            await charged_by(cache, id_, cost, account)
     assert roots == await any_store.roots()
 
 
@@ -171,7 +171,7 @@ async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock
 
     restless = Restless(clock)
     await restless.apply(*setting("a", (ANALYST, limit(4, 4))))
-    book = LimitCache(restless, SETTINGS)
-    for call in (charged_by(book, "c", Cost(1, 1)), book.read(ANALYST)):
+    cache = LimitCache(restless, SETTINGS)
+    for call in (charged_by(cache, "c", Cost(1, 1)), cache.read(ANALYST)):
         with pytest.raises(StoreUnavailableError):
             await call

@@ -45,7 +45,7 @@ def reported(answer: Answer) -> Reported:
         case Charged() as found:
             return ("charged", found.charged, found.already_paid)
         case Cancelled() as found:
-            return ("released", found.returned, found.unit_id)
+            return ("cancelled", found.returned, found.unit_id)
         case Exhausted() | Held() as found:
             return (type(found).__name__.lower(),)
         case Refused() as found:

@@ -42,10 +42,10 @@ from tests.support.budget_samples import (
     UNIT,
     Asked,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 from tests.support.log_events import logged_events
@@ -240,7 +240,7 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         for request in (
             charge("c"),
             reserve("r"),
-            release("x", ends="held"),
+            cancel("x", ends="held"),
             Asked(limits, NO_LIMITS),
             Asked(reported, NO_LIMITS),
         ):
@@ -311,7 +311,7 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
         await client.set("gris:schema:left", 1)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         assert isinstance((await store.apply(*charge("c", Cost(1, 1), settles="r"))).outcome, Charged)
-        assert Cancelled(Cost(1, 1), UNIT) == (await store.apply(*release("x", ends="s"))).outcome
+        assert Cancelled(Cost(1, 1), UNIT) == (await store.apply(*cancel("x", ends="s"))).outcome
         clock.step(seconds=61)
         assert Cost(2, 2) == (await store.read(ANALYST, levels())).levels[-1].spent
         assert (await store.checkpoint("acme")).currency == Currency(UNIT)
@@ -412,7 +412,7 @@ async def test_time_is_that_of_redis(shared_redis: RedisServer) -> None:
         assert not held.replayed
         window = (await store.read(account, daily)).levels[-1].window
         assert is_now(window)
-        await store.apply(*release("x", ends="r", account=account, on=daily))
+        await store.apply(*cancel("x", ends="r", account=account, on=daily))
 
 
 async def test_a_wrong_guess_of_the_time_is_corrected(

@@ -68,7 +68,7 @@ async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> No
     with redis_server(tmp_path, (*DURABLE, "--rename-command", "HGET", "")) as server:
         async with closing(await RedisStore.open(server.address)) as store:
             with pytest.raises(StoreUnavailableError) as reported:
-                await store.question_of(account, "hold")
+                await store.query_id_of(account, "hold")
     assert str(reported.value) == "unknown command 'HGET'"
 
 

@@ -1,4 +1,4 @@
-"""What is told after a charge: a form that is used again says nothing of whom it was filled in for before."""
+"""What is told after a charge: a builder that is used again says nothing of whom it was filled in for before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from budget_service.ledger.outcomes import Charged, LevelStatus
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Mode
 from budget_service.ledger.windows import Window
-from budget_service.server.responses import ChargedForms, timestamp
+from budget_service.server.responses import ChargeResponseBuilders, timestamp
 
 amounts = st.sampled_from((0, 1, 7, MAX_AMOUNT)) | st.integers(0, MAX_AMOUNT)
 costs = st.builds(Cost, amounts, amounts)
@@ -70,9 +70,9 @@ def test_a_form_that_is_used_again_tells_only_the_last_answer(
     answers: list[tuple[Charged, Account, str, bool]],
 ) -> None:
     """Whatever accounts, limits, windows and currencies follow each other."""
-    forms = ChargedForms()
+    builders = ChargeResponseBuilders()
     given_away = [
-        forms.filled(outcome, account, unit_id, replayed=replayed)
+        builders.filled(outcome, account, unit_id, replayed=replayed)
         for outcome, account, unit_id, replayed in answers
     ]
 

@@ -17,9 +17,9 @@ from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.mark_file import fresh_path
 from budget_service.stores.opening import confirm_restored
-from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite.rollback_guard import mark_path
 from budget_service.stores.sqlite.store import SqliteStore
+from budget_service.stores.write_off import write_off
 from tests.budget.conftest import closing
 from tests.support.budget_samples import (
     ANALYST,

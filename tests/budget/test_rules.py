@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.account_statement import check
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
@@ -16,7 +17,6 @@ from budget_service.ledger.outcomes import (
     Reserved,
     Shortfall,
 )
-from budget_service.ledger.reading import check
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, RootRecord, Snapshot
@@ -33,10 +33,10 @@ from tests.support.budget_samples import (
     UNIT,
     Asked,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -65,16 +65,16 @@ async def test_a_settled_reservation_returns_what_was_not_spent(any_store: Store
 async def test_a_released_reservation_returns_everything(any_store: Store) -> None:
     """Nothing was released, nothing is spent."""
     await any_store.apply(*reserve("r"))
-    answer = await any_store.apply(*release("x", ends="r"))
+    answer = await any_store.apply(*cancel("x", ends="r"))
     assert answer.outcome == Cancelled(Cost(4, 1), UNIT)
     assert await spent_and_reserved(any_store) == (NOTHING, NOTHING)
 
 
 async def test_a_reservation_ends_exactly_once(any_store: Store) -> None:
-    """After its end it can be neither settled nor released."""
+    """After its end it can be neither settled nor cancelled."""
     await any_store.apply(*reserve("r"))
     await any_store.apply(*charge("c", settles="r"))
-    for again in (charge("c2", settles="r"), release("x", ends="r"), charge("c3", settles="never-was")):
+    for again in (charge("c2", settles="r"), cancel("x", ends="r"), charge("c3", settles="never-was")):
         assert Answer(Refused(Reason.RESERVATION_OVER), replayed=False) == await any_store.apply(*again)
     assert (Cost(4, 1), NOTHING) == await spent_and_reserved(any_store)
 
@@ -106,14 +106,14 @@ async def test_a_forfeited_reservation_is_spent_when_it_lapses(
 
 
 async def test_an_old_window_returns_nothing_into_a_new_one(any_store: Store, clock: SteppedClock) -> None:
-    """A reservation that is released, or lapses, after the refresh leaves the new window alone."""
+    """A reservation that is cancelled, or lapses, after the refresh leaves the new window alone."""
     daily = levels(own=limit(10, 5, period=Period.DAY))
     clock.step(seconds=12 * 3600 - 10)
-    for name in ("released", "lapses"):
+    for name in ("cancelled", "lapses"):
         await any_store.apply(*reserve(name, Cost(3, 1), on=daily))
     clock.step(seconds=20)
     await any_store.apply(*charge("c", Cost(2, 1), on=daily))
-    await any_store.apply(*release("x", ends="released", on=daily))
+    await any_store.apply(*cancel("x", ends="cancelled", on=daily))
     clock.step(seconds=60)
     status = (await any_store.read(ANALYST, daily)).levels[-1]
     assert (Cost(2, 1), NOTHING, Cost(8, 4)) == (status.spent, status.reserved, status.remaining)
@@ -248,7 +248,7 @@ async def test_a_reservation_belongs_to_its_account_and_question(any_store: Stor
     for other in (COLLEAGUE, COMPANY):
         for asked in (
             charge(f"c {other.text}", settles="r", account=other),
-            release(f"x {other.text}", ends="r", account=other),
+            cancel(f"x {other.text}", ends="r", account=other),
         ):
             assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(*asked)).outcome
     assert (NOTHING, Cost(4, 1)) == await spent_and_reserved(any_store)
@@ -265,7 +265,7 @@ async def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect
         reserve("r"),
         charge("c", Cost(3, 1), settles="r"),
         charge("d"),
-        release("x", ends="r"),
+        cancel("x", ends="r"),
     ]
     first = [await any_store.apply(*request) for request in requests]
     clock.step(seconds=3000)
@@ -294,7 +294,7 @@ async def test_every_kind_of_refusal_is_forgotten_after_an_hour(
     refusals: list[Asked[Request]] = [
         charge("a", Cost(11, 1)),
         reserve("b", Cost(11, 1)),
-        release("c", ends="never-was"),
+        cancel("c", ends="never-was"),
         charge("d", unit_id=OTHER_UNIT),
     ]
     for asked in refusals:
@@ -315,7 +315,7 @@ async def test_a_request_id_with_other_content_is_refused(any_store: Store) -> N
         charge("id", Cost(5, 1)),
         charge("id", release_id="r"),
         reserve("id"),
-        release("id", ends="x"),
+        cancel("id", ends="x"),
     ):
         assert Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False) == await any_store.apply(*other)
     assert (await any_store.apply(*charge("id"))).replayed
@@ -358,7 +358,7 @@ async def test_a_reservation_is_settled_and_returned_in_its_own_currency(any_sto
     assert (await any_store.read(ANALYST, levels())).currency.unit_id == UNIT
     late = await any_store.apply(*charge("e", settles="r", unit_id=OTHER_UNIT))
     assert Refused(Reason.UNIT_MISMATCH) == late.outcome
-    assert Cancelled(Cost(4, 1), OTHER_UNIT) == (await any_store.apply(*release("x", ends="r"))).outcome
+    assert Cancelled(Cost(4, 1), OTHER_UNIT) == (await any_store.apply(*cancel("x", ends="r"))).outcome
 
 
 async def test_a_forfeited_reservation_is_a_charge_and_fixes_the_currency(

@@ -22,10 +22,10 @@ from tests.budget.served import CONFIGURATION, SETTINGS, Stub, served
 from tests.support.budget_client import (
     PATH,
     account,
+    cancelling,
     charging,
     cost,
     failure,
-    releasing,
     reserving,
 )
 from tests.support.budget_samples import OTHER_UNIT, UNREADABLE_STATEMENTS, SteppedClock
@@ -92,10 +92,10 @@ async def test_a_check_says_what_is_missing_and_changes_nothing(stub: Stub) -> N
 
 
 async def test_a_released_reservation_is_free_again(stub: Stub) -> None:
-    """And can be released once only."""
+    """And can be cancelled once only."""
     held = await stub.ReserveBudget(reserving(cost(8, 2)))
-    assert cost(8, 2) == (await stub.ReleaseReservation(releasing(held.reservation_id))).returned
-    error = await failure(stub.ReleaseReservation(releasing(held.reservation_id)))
+    assert cost(8, 2) == (await stub.ReleaseReservation(cancelling(held.reservation_id))).returned
+    error = await failure(stub.ReleaseReservation(cancelling(held.reservation_id)))
     assert (error.code, error.info.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "RESERVATION_OVER")
     assert error.info.domain == "gris.budget"
 
@@ -107,7 +107,7 @@ async def test_every_change_can_be_repeated(stub: Stub) -> None:
     charge = charging(cost(3, 1), request_id="c", reservation_id=held.reservation_id)
     charged = await stub.UpdateBudget(charge)
     other = await stub.ReserveBudget(reserving(query_id="other"))
-    give_back = releasing(other.reservation_id, request_id="g")
+    give_back = cancelling(other.reservation_id, request_id="g")
     returned = await stub.ReleaseReservation(give_back)
     again: tuple[Any, ...] = (
         await stub.ReserveBudget(reserve),
@@ -181,7 +181,7 @@ async def test_another_content_under_the_same_id_names_the_id(stub: Stub) -> Non
     for call in (
         stub.UpdateBudget(charging(cost(5, 1), request_id="id")),
         stub.ReserveBudget(reserving(request_id="id")),
-        stub.ReleaseReservation(releasing("x", request_id="id")),
+        stub.ReleaseReservation(cancelling("x", request_id="id")),
     ):
         error = await failure(call)
         assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("request_id",))
@@ -238,7 +238,7 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         stub.CheckBudget(pb.CheckBudgetRequest(account=account(nobody), cost=cost())),
         stub.ReserveBudget(reserving(path=nobody)),
         stub.UpdateBudget(charging(path=nobody)),
-        stub.ReleaseReservation(releasing("x", nobody)),
+        stub.ReleaseReservation(cancelling("x", nobody)),
         stub.GetBudget(pb.GetBudgetRequest(account=account(nobody))),
     ):
         error = await failure(call)
@@ -256,7 +256,7 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         (reserving(path=("acme", "a/b")), "account.path[1]"),
         (reserving(path=("acme", "*")), "account.path[1]"),
         (charging(path=("*", "ann")), "account.path[0]"),
-        (releasing("x", path=("acme", "*")), "account.path[1]"),
+        (cancelling("x", path=("acme", "*")), "account.path[1]"),
         (pb.GetBudgetRequest(account=account(("acme", "*"))), "account.path[1]"),
         (pb.CheckBudgetRequest(account=account(("acme", "*")), cost=cost()), "account.path[1]"),
         (reserving(path=("acme", "a\n")), "account.path[1]"),
@@ -283,9 +283,9 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         (charging(release_id="r" * 129), "release_id"),
         (charging(query_id="q" * 129), "query_id"),
         (charging(charge_ticket=bytes(1025)), "charge_ticket"),
-        (releasing(""), "reservation_id"),
-        (releasing("x", request_id=""), "request_id"),
-        (releasing("x", path=("",)), "account.path[0]"),
+        (cancelling(""), "reservation_id"),
+        (cancelling("x", request_id=""), "request_id"),
+        (cancelling("x", path=("",)), "account.path[0]"),
         (pb.ReserveBudgetRequest(account=account(), query_id="q", request_id="r"), "max_cost.unit_id"),
         (pb.GetBudgetRequest(), "account.path"),
         (pb.CheckBudgetRequest(account=account(), cost=cost(-1)), "cost.information"),

@@ -89,10 +89,10 @@ async def test_limits_and_how_levels_count_are_of_one_configuration(clock: Stepp
     settings = LiveSettings(STRICT.current)
 
     class Reloading(MemoryStore):
-        async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
             worst = CONFIGURATION.model_copy(update={"shared_levels": "worst_case"})
             settings.current = Settings(worst, TICKETS)
-            return await super().question_of(account, reservation_id)
+            return await super().query_id_of(account, reservation_id)
 
     store = Reloading(clock)
     async with serving(store, settings, "127.0.0.1:0") as address, connected(address) as stub:

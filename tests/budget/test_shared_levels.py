@@ -32,10 +32,10 @@ from tests.support.budget_samples import (
     COMPANY,
     UNIT,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -140,7 +140,7 @@ async def test_direct_and_forfeited_charges_count_alike_everywhere(
     await any_store.apply(*worst(charge("direct", Cost(3, 1), on=BOTH)))
     await any_store.apply(*reserve("f", Cost(5, 1), on=BOTH, forfeits=True, ttl_seconds=1))
     await any_store.apply(*reserve("g", Cost(7, 1), on=BOTH))
-    await any_store.apply(*release("back", ends="g", on=BOTH))
+    await any_store.apply(*cancel("back", ends="g", on=BOTH))
     clock.step(seconds=2)
     await any_store.apply(*worst(charge("d2", Cost(1, 0), on=BOTH)))
     assert [(9, 2), (0, 0)] == await spent_at(any_store, WORST)

@@ -40,10 +40,10 @@ from tests.support.budget_samples import (
     COMPANY,
     UNIT,
     SteppedClock,
+    cancel,
     charge,
     levels,
     limit,
-    release,
     reserve,
 )
 
@@ -145,7 +145,7 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
         again = (await store.apply(*charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
         assert isinstance(again, Charged)
         assert again.already_paid
-        assert Cancelled(Cost(2, 1), UNIT) == (await store.apply(*release("x", ends="s", on=on))).outcome
+        assert Cancelled(Cost(2, 1), UNIT) == (await store.apply(*cancel("x", ends="s", on=on))).outcome
         settled = (await store.apply(*charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
         assert isinstance(settled, Charged)
         assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]

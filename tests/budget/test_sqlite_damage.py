@@ -12,7 +12,7 @@ import pytest
 
 from budget_service.ledger.values import Cost
 from budget_service.stores.interface import StoreUnusableError
-from budget_service.stores.sqlite.integrity import demand_sound
+from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.conftest import closing
 from tests.support.budget_samples import SteppedClock, charge, reserve
@@ -72,6 +72,6 @@ async def test_a_ledger_that_is_too_large_is_checked_in_part(
     path = tmp_path / "ledger.db"
     await filled(path, clock)
     with closing_file(sqlite3.connect(path)) as connection:
-        demand_sound(connection, path, 8.5, itertools.count().__next__)
+        require_sound(connection, path, 8.5, itertools.count().__next__)
     ((_, fields),) = logged_events(caplog)
     assert fields == {"unchecked": "days,sqlite_sequence,payments,outcomes,journal"}

@@ -17,9 +17,9 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint
 from pinot_connector.errors import GrisError, ServiceRefused
 from pinot_connector.questions import structured_question
-from tests.containers.away import take_away, ways
 from tests.containers.conftest import TABLE
 from tests.containers.images import build_service
+from tests.containers.outages import take_away, ways
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed
 from tests.support.pki import Authority, uri
 from tests.support.release_stores import key_file

@@ -28,7 +28,7 @@ from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import stub_of
 from tests.gateway.stage import ACCOUNT, ALIAS, COUNTS, ELEMENT, KEY, LITERAL, OTHER, REQUEST, Stage
 from tests.support.agents import LEGACY, MODERN, over_http, trusting
-from tests.support.markers import number
+from tests.support.leaked_numbers import number_pattern
 
 _numbers = itertools.count()
 
@@ -173,7 +173,7 @@ async def test_no_secret_is_ever_written_or_told(tmp_path: Path) -> None:
     kinds = ("InvalidQuestion", "ServiceUnavailable", "ServiceRefused", "BudgetExhausted", "RefusedByPolicy")
     assert [] == [kind for kind in kinds if kind not in outputs["errors"]], sorted(set(stage.said))
     words = [ELEMENT, LITERAL, ALIAS, REQUEST, OTHER, KEY, "SELECT", *stage.tokens]
-    secret = [*map(re.escape, words), *map(number, COUNTS.values())]
+    secret = [*map(re.escape, words), *map(number_pattern, COUNTS.values())]
     # An analyst is told of their own account which level lacks what; no log is.
     for name, text in outputs.items():
         for marker in secret if name == "errors" else [*secret, ACCOUNT]:

@@ -29,7 +29,7 @@ from gris_serving.slow_callers import keepalive_options
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
 from tests.support.echo import SERVICE, EchoStub, add_echo
 from tests.support.pki import ISSUER, Issuer
-from tests.support.rawcalls import RawLine, raw_line
+from tests.support.raw_connection import RawConnection, raw_connection
 from tests.support.world import free_port, write_small
 
 INVALID_ARGUMENT, UNAVAILABLE = "3", "14"
@@ -89,16 +89,16 @@ async def impatient(
         await server.stop(None)
 
 
-def begun(line: RawLine, metadata: list[tuple[str, str]], text: str, *, withheld: int) -> int:
+def begun(connection: RawConnection, metadata: list[tuple[str, str]], text: str, *, withheld: int) -> int:
     """Begin a call of the echo and send its request but for the last bytes."""
-    stream = line.begin(ONE, metadata)
-    line.send([stream], StringValue(value=text).SerializeToString(), withheld=withheld)
+    stream = connection.begin(ONE, metadata)
+    connection.send([stream], StringValue(value=text).SerializeToString(), withheld=withheld)
     return stream
 
 
 @pytest.mark.slow
 async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_path: Path) -> None:
-    """Each once, as cancelled, whether it takes back its call or its line is gone."""
+    """Each once, as cancelled, whether it takes back its call or its connection is gone."""
     registry = CollectorRegistry()
 
     def calls(metric: str, **labels: str) -> float:
@@ -106,11 +106,11 @@ async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_p
         return registry.get_sample_value(f"gris_rpc_{metric}", labels) or 0.0
 
     def leave(metadata: Sequence[list[tuple[str, str]]]) -> None:
-        with raw_line(server.address) as line:
-            streams = [begun(line, each, "x", withheld=1) for each in metadata]
+        with raw_connection(server.address) as connection:
+            streams = [begun(connection, each, "x", withheld=1) for each in metadata]
             time.sleep(0.5)
             for stream in streams[::2]:
-                line.reset(stream)
+                connection.reset(stream)
             time.sleep(0.5)
 
     instrumentation = Instrumentation(CallMetrics(registry))
@@ -131,8 +131,8 @@ async def test_a_request_that_is_never_finished_ends_and_gives_its_place_back(tm
     async with impatient(tmp_path, most=1) as server:
 
         def ends() -> str:
-            with raw_line(server.address) as line:
-                return line.status(begun(line, server.metadata("ana"), "x" * 100, withheld=1))
+            with raw_connection(server.address) as connection:
+                return connection.status(begun(connection, server.metadata("ana"), "x" * 100, withheld=1))
 
         assert INVALID_ARGUMENT == await asyncio.to_thread(ends)
         assert "" == await server.refusal("ana")
@@ -144,8 +144,8 @@ async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_pat
         with ExitStack() as opened:
 
             def unread() -> None:
-                line = opened.enter_context(raw_line(server.address, window=10))
-                begun(line, server.metadata("ana"), "x" * MIB, withheld=0)
+                connection = opened.enter_context(raw_connection(server.address, window=10))
+                begun(connection, server.metadata("ana"), "x" * MIB, withheld=0)
 
             await asyncio.to_thread(unread)
             await server.lets_in("bob")
@@ -155,28 +155,28 @@ async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_pat
 
 @pytest.mark.slow
 async def test_whoever_reads_nothing_at_all_is_disconnected(tmp_path: Path) -> None:
-    """Where the line itself is full not even a refusal can be sent; others get in once the line is given up."""
+    """Where the connection itself is full not even a refusal can be sent; others get in once it is given up."""
     async with impatient(
         tmp_path, most=8, options=keepalive_options(16.0), caller_timeout_seconds=2.0
     ) as server:
 
-        def filled(line: RawLine) -> None:
-            streams = [line.begin(ONE, server.metadata(f"filling-{number}")) for number in range(4)]
+        def filled(connection: RawConnection) -> None:
+            streams = [connection.begin(ONE, server.metadata(f"filling-{number}")) for number in range(4)]
             content = StringValue(value="x" * 3 * MIB).SerializeToString()
-            line.send(streams, content, withheld=1, quiet_seconds=0.2)
+            connection.send(streams, content, withheld=1, quiet_seconds=0.2)
             for stream in streams:
-                line.http.send_data(stream, content[-1:])
-            # What is sent goes with the next call. Until the line is full, and the patience with the four is over.
-            line.begin(ONE)
+                connection.http.send_data(stream, content[-1:])
+            # What is sent goes with the next call. Until the connection is full, and the four have timed out.
+            connection.begin(ONE)
             time.sleep(4.0)
             for number in range(8):
-                holding = line.begin(ONE, server.metadata(f"holding-{number}"))
-                line.http.send_data(holding, b"\0\0\0\0\x08\n\x06refuse")
-            line.begin(ONE)
+                holding = connection.begin(ONE, server.metadata(f"holding-{number}"))
+                connection.http.send_data(holding, b"\0\0\0\0\x08\n\x06refuse")
+            connection.begin(ONE)
             time.sleep(0.5)
 
-        with raw_line(server.address, window=2**31 - 1, buffered=4096) as line:
-            await asyncio.to_thread(filled, line)
+        with raw_connection(server.address, window=2**31 - 1, buffered=4096) as connection:
+            await asyncio.to_thread(filled, connection)
             assert "too many calls at once; nothing was begun" == await server.refusal("bob")
             await server.lets_in("bob")
 
@@ -248,11 +248,11 @@ async def test_half_sent_calls_of_strangers_are_hardly_held(
 
         def attack() -> None:
             for _ in range(3):
-                line = opened.enter_context(raw_line(running.address))
-                streams = [line.begin(method) for _ in range(60)]
+                connection = opened.enter_context(raw_connection(running.address))
+                streams = [connection.begin(method) for _ in range(60)]
                 if first is not None:
-                    line.send(streams, first)
-                line.send(
+                    connection.send(streams, first)
+                connection.send(
                     streams, b"\n" + b"x" * (DEFAULT_LIMITS.request_bytes - 10), withheld=1, quiet_seconds=0.5
                 )
 
@@ -271,31 +271,31 @@ async def test_whoever_watches_the_health_makes_room_for_newcomers(tmp_path: Pat
     """Beyond so many calls of strangers the one that began first ends, so that none of them is kept out."""
     with open_to_tokens(tmp_path) as running, ExitStack() as opened:
 
-        def line() -> RawLine:
-            return opened.enter_context(raw_line(running.address))
+        def connection() -> RawConnection:
+            return opened.enter_context(raw_connection(running.address))
 
         def watched() -> tuple[int, str, int]:
-            first = line()
+            first = connection()
             (stream,) = watching(first, 1)
             left = DEFAULT_LIMITS.open_calls - 1
             while left:
-                left -= len(watching(line(), min(left, DEFAULT_LIMITS.connection_calls)))
+                left -= len(watching(connection(), min(left, DEFAULT_LIMITS.connection_calls)))
             first.listen(0.5)
             ended = len(first.ended)
-            watching(line(), 1)
+            watching(connection(), 1)
             return ended, first.status(stream), len(first.ended)
 
         assert (0, UNAVAILABLE, 1) == await asyncio.to_thread(watched)
 
 
-def watching(line: RawLine, many: int) -> list[int]:
+def watching(connection: RawConnection, many: int) -> list[int]:
     """Begin so many watches, each when the one before is answered: what waits is overtaken, or in the way of others."""
     streams = []
     for _ in range(many):
-        streams.append(line.begin(WATCH))
-        line.send(streams[-1:], b"")
-        line.hear(streams[-1])
-    assert not line.ended, "a watch was refused"
+        streams.append(connection.begin(WATCH))
+        connection.send(streams[-1:], b"")
+        connection.hear(streams[-1])
+    assert not connection.ended, "a watch was refused"
     return streams
 
 
@@ -305,7 +305,7 @@ async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path)
     with open_to_tokens(tmp_path) as running:
 
         def reported() -> int:
-            with raw_line(running.address) as line:
-                return line.http.remote_settings.max_concurrent_streams
+            with raw_connection(running.address) as connection:
+                return connection.http.remote_settings.max_concurrent_streams
 
         assert DEFAULT_LIMITS.connection_calls == await asyncio.to_thread(reported)

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.kubernetes.asking import asking
 from tests.kubernetes.cluster import Deployment, KubectlError, Namespace
 from tests.kubernetes.database import NAME as DATABASE
 from tests.kubernetes.ledger_sums import of_home, of_region
+from tests.kubernetes.load_pod import load_pod
 from tests.kubernetes.regions import REGIONS
 
 ACCOUNT = "demo/ana"
@@ -108,7 +108,7 @@ def test_the_ledgers_of_regions_and_home_agree_after_kills_and_restarts(
     In the end the home's journal has the charges of both regions' journals, and no others.
     """
     regions = [f"region-{each}" for each in REGIONS]
-    with asking(gris, deployment, *regions) as running:
+    with load_pod(gris, deployment, *regions) as running:
         for name in ("dp-service", "budget-service"):
             gris.kubectl("rollout", "restart", f"deployment/{name}")
         gris.rolled_out("dp-service", "budget-service")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kubernetes.asking import asking
 from tests.kubernetes.cluster import Deployment, Namespace
+from tests.kubernetes.load_pod import load_pod
 
 SERVICES = ("dp-service", "budget-service")
 
@@ -13,7 +13,7 @@ SERVICES = ("dp-service", "budget-service")
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_killed_pod_loses_no_budget(gris: Namespace, deployment: Deployment, name: str) -> None:
     """Every answer is charged once, and nothing else is; questions go on at the other pod."""
-    with asking(gris, deployment) as running:
+    with load_pod(gris, deployment) as running:
         victim = gris.pods(name)[0]["metadata"]["name"]
         gris.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
         running.more_answers()
@@ -24,7 +24,7 @@ def test_a_killed_pod_loses_no_budget(gris: Namespace, deployment: Deployment, n
 def test_a_rolling_restart_loses_no_question(gris: Namespace, deployment: Deployment) -> None:
     """Both services are replaced pod by pod: every question is answered, and the ledger counts exactly the answers."""
     before = {each["metadata"]["name"] for name in SERVICES for each in gris.pods(name)}
-    with asking(gris, deployment) as running:
+    with load_pod(gris, deployment) as running:
         for name in SERVICES:
             gris.kubectl("rollout", "restart", f"deployment/{name}")
         gris.rolled_out(*SERVICES)

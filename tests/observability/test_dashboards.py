@@ -17,7 +17,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from budget_service.ledger.values import Cost
-from budget_service.regions.book import Book
+from budget_service.regions.records import RegionRecords
 from budget_service.regions.region import Region
 from budget_service.server.metrics import LedgerMetrics
 from budget_service.server.region_metrics import LendingMetrics, RegionMetrics
@@ -42,8 +42,8 @@ def existing() -> dict[str, set[str]]:
     """The labels of every series that services and connector make, as Prometheus sees them."""
     registry = CollectorRegistry()
     unused: Any = None
-    region = Region("eu", unused, Book(unused), unused, lambda: 0)
-    region.counts.add("borrowed", Cost(1, 1))
+    region = Region("eu", unused, RegionRecords(unused), unused, lambda: 0)
+    region.counters.add("borrowed", Cost(1, 1))
     CallMetrics(registry).of("s", "m").failed(CallOutcome("c", "r", 1))
     Readiness(registry).report("c", serving=True)
     ledger = LedgerMetrics(registry)

@@ -18,7 +18,7 @@ from threading import Thread
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.support.markers import number
+from tests.support.leaked_numbers import number_pattern
 from tests.support.world import copy
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ ACCOUNT, POOR = "markeraccount/markeranalyst", "markerpoor/markeranalyst"
 ELEMENT, LITERAL = "markerelement", "markerliteral"
 MEMBERS = 98_765
 REQUEST_ID = "request-of-the-application"
-SECRETS = re.compile(f"marker|select|engagement|{number(MEMBERS)}", re.IGNORECASE)
+SECRETS = re.compile(f"marker|select|engagement|{number_pattern(MEMBERS)}", re.IGNORECASE)
 
 POLICY = """
 epsilon_per: 8

@@ -15,7 +15,7 @@ from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.health import Health
 from gris_serving.instrumentation import NOTHING
 from tests.support.echo import SERVICE, EchoStub, add_echo
-from tests.support.rawcalls import raw_line
+from tests.support.raw_connection import raw_connection
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -102,9 +102,9 @@ async def test_a_call_that_is_never_finished_does_not_outlive_its_connection_for
     await server.start()
 
     def is_closed() -> bool:
-        with raw_line(f"127.0.0.1:{port}") as line:
-            line.send([line.begin(f"/{SERVICE}/One")], b"\n\x01a", withheld=1)
-            return line.is_closed()
+        with raw_connection(f"127.0.0.1:{port}") as connection:
+            connection.send([connection.begin(f"/{SERVICE}/One")], b"\n\x01a", withheld=1)
+            return connection.is_closed()
 
     try:
         assert await asyncio.to_thread(is_closed)

@@ -25,11 +25,11 @@ from gris_serving.authorisation import OPEN_READERS, Authorisation, Callers
 from gris_serving.instrumentation import NOTHING
 from pinot_connector import Credentials, Endpoint
 from pinot_connector.channels import open_channel
+from tests.support.forked_services import EXEC
 from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.processes import budget_command, dp_command, process
-from tests.support.rawcalls import raw_line
+from tests.support.raw_connection import raw_connection
 from tests.support.rings import needs
-from tests.support.service_starts import EXEC
 
 AUDIENCE = "gris-services"
 CALLERS = 6
@@ -181,10 +181,10 @@ async def test_a_request_that_a_stranger_never_finishes_is_refused_at_once(
     assert trusted is not None
 
     def attack() -> str:
-        with raw_line(running.address, trusted=Path(trusted)) as line:
-            call = line.begin(method)
-            line.send([call], nested(1000, *HOSTILE[method]), withheld=1)
-            return line.status(call)
+        with raw_connection(running.address, trusted=Path(trusted)) as connection:
+            call = connection.begin(method)
+            connection.send([call], nested(1000, *HOSTILE[method]), withheld=1)
+            return connection.status(call)
 
     assert str(grpc.StatusCode.UNAUTHENTICATED.value[0]) == await asyncio.to_thread(attack)
 
@@ -202,14 +202,14 @@ async def test_few_strangers_at_a_time_may_send_a_request_of_health(tmp_path: Pa
     await server.start()
 
     def attack() -> list[str]:
-        with raw_line(address) as line:
-            streams = [line.begin(HEALTH) for _ in range(60)]
-            line.send(streams, b"xxx", withheld=1)
-            while line.listen(1.0):
+        with raw_connection(address) as connection:
+            streams = [connection.begin(HEALTH) for _ in range(60)]
+            connection.send(streams, b"xxx", withheld=1)
+            while connection.listen(1.0):
                 pass
-            whole = line.begin(HEALTH)
-            line.send([whole], b"")
-            return [line.status(each) for each in (*streams[: 60 - OPEN_READERS], whole)]
+            whole = connection.begin(HEALTH)
+            connection.send([whole], b"")
+            return [connection.status(each) for each in (*streams[: 60 - OPEN_READERS], whole)]
 
     refused = str(grpc.StatusCode.INVALID_ARGUMENT.value[0])
     assert [*[refused] * (60 - OPEN_READERS), "0"] == await asyncio.to_thread(attack)

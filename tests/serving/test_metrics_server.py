@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from gris_serving.metrics import exposed
+from gris_serving.metrics import serving_metrics
 from gris_serving.metrics_server import MOST_CONNECTIONS, MetricsServer
 
 
@@ -27,7 +27,7 @@ def registry() -> CollectorRegistry:
 @pytest.fixture
 def address(registry: CollectorRegistry) -> Iterator[tuple[str, int]]:
     """Expose it."""
-    with exposed(registry, "127.0.0.1:0") as listening:
+    with serving_metrics(registry, "127.0.0.1:0") as listening:
         host, _, port = listening.rpartition(":")
         yield host, int(port)
 

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from gris_serving.draining import connection_options
-from gris_serving.metrics import exposed
+from gris_serving.metrics import serving_metrics
 from gris_serving.options import (
     LogFormat,
     LogLevel,
@@ -77,4 +77,4 @@ def test_a_taken_address_of_metrics_is_named() -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(OperatingError, match=f"cannot listen on {address} for metrics"):
-            exposed(CollectorRegistry(), address).__enter__()
+            serving_metrics(CollectorRegistry(), address).__enter__()

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import SpanKind, StatusCode
 
 from gris_serving.instrumentation import Instrumentation
-from gris_serving.tracing import ServerTraces, exported, is_wanted
+from gris_serving.tracing import ServerTraces, exporting_traces, is_wanted
 from tests.support.collector import ENDPOINT
 from tests.support.echo import SECRET, SERVICE, EchoStub, observed_echo
 from tests.support.log_events import logged_events
@@ -165,6 +165,6 @@ def test_without_the_extra_the_log_says_so(
     """And the service runs without traces."""
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    with exported("s") as traces:
+    with exporting_traces("s") as traces:
         assert traces is None
     assert [("traces.not_sent", {})] == logged_events(caplog)

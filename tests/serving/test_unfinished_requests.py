@@ -26,7 +26,7 @@ from gris_serving.metrics import CallMetrics
 from gris_serving.unfinished_requests import PART_AT_EASE, UnfinishedRequests
 from tests.support.echo import SERVICE, EchoStub, add_echo
 from tests.support.processes import budget_command, dp_command, process
-from tests.support.rawcalls import RawLine, raw_line
+from tests.support.raw_connection import RawConnection, raw_connection
 from tests.support.rings import needs
 
 INVALID_ARGUMENT = str(grpc.StatusCode.INVALID_ARGUMENT.value[0])
@@ -72,23 +72,23 @@ async def echo(seconds: float) -> AsyncIterator[Echo]:
         await server.stop(None)
 
 
-def begun(line: RawLine, many: int, method: str = ONE) -> list[int]:
+def begun(connection: RawConnection, many: int, method: str = ONE) -> list[int]:
     """Begin so many calls, one after the other, without the last byte of their requests."""
     streams = []
     for _ in range(many):
-        streams.append(line.begin(method))
-        line.send(streams[-1:], WHOLE, withheld=1)
+        streams.append(connection.begin(method))
+        connection.send(streams[-1:], WHOLE, withheld=1)
         # The server takes up one call after the other.
-        line.listen(0.05)
+        connection.listen(0.05)
     return streams
 
 
-def ended(line: RawLine, many: int) -> list[int]:
+def ended(connection: RawConnection, many: int) -> list[int]:
     """Return the calls that have ended, as soon as there are so many."""
     deadline = time.monotonic() + 20
-    while len(line.ended) < many and time.monotonic() < deadline:
-        line.listen(0.05)
-    return list(line.ended)
+    while len(connection.ended) < many and time.monotonic() < deadline:
+        connection.listen(0.05)
+    return list(connection.ended)
 
 
 async def test_the_oldest_calls_give_way_and_honest_ones_are_answered() -> None:
@@ -97,14 +97,14 @@ async def test_the_oldest_calls_give_way_and_honest_ones_are_answered() -> None:
         opened = ExitStack()
 
         def attack() -> list[int]:
-            line = opened.enter_context(raw_line(server.address))
-            streams = begun(line, 20)
-            refused = sorted(ended(line, 20 - MOST))
-            assert {INVALID_ARGUMENT} == {line.status(stream) for stream in refused}
+            connection = opened.enter_context(raw_connection(server.address))
+            streams = begun(connection, 20)
+            refused = sorted(ended(connection, 20 - MOST))
+            assert {INVALID_ARGUMENT} == {connection.status(stream) for stream in refused}
             last = streams[-1]
-            line.http.send_data(last, WHOLE[-1:])
-            line.begin(ONE)
-            assert line.status(last) == "0"
+            connection.http.send_data(last, WHOLE[-1:])
+            connection.begin(ONE)
+            assert connection.status(last) == "0"
             return [streams.index(stream) for stream in refused]
 
         with opened:
@@ -119,10 +119,10 @@ async def test_a_call_that_waits_too_long_for_its_request_is_refused_by_name() -
     async with echo(seconds=0.5) as server:
 
         def attack() -> list[str]:
-            with raw_line(server.address) as line:
-                streams = begun(line, MOST)
-                found = [line.status(stream) for stream in streams[AT_EASE:]]
-                assert not line.ended.keys() & set(streams[:AT_EASE])
+            with raw_connection(server.address) as connection:
+                streams = begun(connection, MOST)
+                found = [connection.status(stream) for stream in streams[AT_EASE:]]
+                assert not connection.ended.keys() & set(streams[:AT_EASE])
                 return found
 
         assert [INVALID_ARGUMENT] * (MOST - AT_EASE) == await asyncio.to_thread(attack)
@@ -134,15 +134,15 @@ async def test_calls_that_were_taken_back_wait_no_more() -> None:
     async with echo(seconds=30) as server:
 
         def attack() -> set[int]:
-            with raw_line(server.address) as line:
-                for stream in begun(line, MOST):
-                    line.reset(stream)
-                line.listen(0.5)
-            with raw_line(server.address) as line:
-                begun(line, MOST)
-            with raw_line(server.address) as line:
-                begun(line, MOST)
-                return set(line.ended)
+            with raw_connection(server.address) as connection:
+                for stream in begun(connection, MOST):
+                    connection.reset(stream)
+                connection.listen(0.5)
+            with raw_connection(server.address) as connection:
+                begun(connection, MOST)
+            with raw_connection(server.address) as connection:
+                begun(connection, MOST)
+                return set(connection.ended)
 
         assert set() == await asyncio.to_thread(attack)
 
@@ -155,9 +155,9 @@ async def test_streams_are_bounded_and_answered_alike() -> None:
         assert WHOLE == await going_on.read()
 
         def attack() -> int:
-            with raw_line(server.address) as line:
-                begun(line, 20, MANY)
-                return len(ended(line, 20 - MOST))
+            with raw_connection(server.address) as connection:
+                begun(connection, 20, MANY)
+                return len(ended(connection, 20 - MOST))
 
         assert await asyncio.to_thread(attack) == 20 - MOST
         await going_on.write(WHOLE)
@@ -171,12 +171,14 @@ async def test_half_sent_questions_give_way_where_nobody_is_asked_who_they_are(t
     """A dp_service without an access file ends the oldest of too many, and answers others meanwhile."""
     with (
         process("dp_service", dp_command(tmp_path), tmp_path / "log") as started,
-        raw_line(started["address"]) as line,
+        raw_connection(started["address"]) as connection,
     ):
-        streams = [line.begin("/gris.dp.v1.DpService/TranslateQuery") for _ in range(UNFINISHED_CALLS + 1)]
-        line.send(streams, b"x" * 1000, withheld=1, quiet_seconds=0.5)
+        streams = [
+            connection.begin("/gris.dp.v1.DpService/TranslateQuery") for _ in range(UNFINISHED_CALLS + 1)
+        ]
+        connection.send(streams, b"x" * 1000, withheld=1, quiet_seconds=0.5)
         first_that_can_be_ended = streams[UNFINISHED_CALLS // PART_AT_EASE]
-        assert INVALID_ARGUMENT == await asyncio.to_thread(line.status, first_that_can_be_ended)
+        assert INVALID_ARGUMENT == await asyncio.to_thread(connection.status, first_that_can_be_ended)
         async with grpc.aio.insecure_channel(started["address"]) as channel:
             stub: Any = dp_pb2_grpc.DpServiceStub(channel)
             catalog = await stub.GetCatalog(dp_pb2.GetCatalogRequest(), timeout=20)
@@ -207,7 +209,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 @pytest.mark.parametrize(
-    ("method", "most_bytes", "lines", "calls"),
+    ("method", "most_bytes", "connections", "calls"),
     [
         ("/gris.budget.v1.BudgetService/UpdateBudget", BUDGET_BYTES, 8, 500),
         # A stream to the others; no other service has one that is open to everybody.
@@ -216,7 +218,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     ],
 )
 async def test_half_sent_requests_are_hardly_held(
-    running: Running, method: str, most_bytes: int, lines: int, calls: int
+    running: Running, method: str, most_bytes: int, connections: int, calls: int
 ) -> None:
     """Of 250 to 300 MiB of requests without their last byte it keeps a small part, and it serves meanwhile."""
     address = running.admin_address if "Admin" in method else running.address
@@ -224,10 +226,10 @@ async def test_half_sent_requests_are_hardly_held(
     with ExitStack() as opened:
 
         def attack() -> None:
-            for _ in range(lines):
-                line = opened.enter_context(raw_line(address))
-                streams = [line.begin(method) for _ in range(calls)]
-                line.send(streams, b"\n" + b"x" * (most_bytes - 100), withheld=1, quiet_seconds=0.5)
+            for _ in range(connections):
+                connection = opened.enter_context(raw_connection(address))
+                streams = [connection.begin(method) for _ in range(calls)]
+                connection.send(streams, b"\n" + b"x" * (most_bytes - 100), withheld=1, quiet_seconds=0.5)
 
         await asyncio.to_thread(attack)
         held = running.mebibytes() - before

@@ -136,9 +136,9 @@ def charging(
     )
 
 
-def releasing(
+def cancelling(
     reservation_id: str, path: tuple[str, ...] = PATH, request_id: str | None = None
 ) -> pb.ReleaseReservationRequest:
-    """Return a request to give a reservation back."""
+    """Return a request to cancel a reservation."""
     id_ = new_id() if request_id is None else request_id
     return pb.ReleaseReservationRequest(account=account(path), reservation_id=reservation_id, request_id=id_)

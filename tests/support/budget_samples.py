@@ -158,9 +158,9 @@ def charge(
     return Asked(request, AppliedLimits(on or levels(account)))
 
 
-def release(
+def cancel(
     id_: str, ends: str, *, account: Account = ANALYST, on: tuple[LevelLimit, ...] | None = None
 ) -> Asked[CancelReservation]:
-    """Return a request to give back the reservation of the request `ends`."""
+    """Return a request to cancel the reservation of the request `ends`."""
     request = CancelReservation(account=account, request_id=id_, reservation_id=f"hold-{ends}")
     return Asked(request, AppliedLimits(on or levels(account)))

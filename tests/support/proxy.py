@@ -14,7 +14,7 @@ TURNS_TO_HANDLER = 3
 
 
 @dataclass(eq=False)
-class _Line:
+class _Connection:
     """One connection through the proxy."""
 
     client: asyncio.StreamWriter
@@ -38,7 +38,7 @@ class Proxy:
     packets_forth: int = 0
     _swallowing: bool = False
     _packets_left: int | None = None
-    _lines: set[_Line] = field(default_factory=set)
+    _connections: set[_Connection] = field(default_factory=set)
     _handlers: set[asyncio.Task[None]] = field(default_factory=set)
 
     @asynccontextmanager
@@ -63,8 +63,8 @@ class Proxy:
 
     def cut(self) -> None:
         """Break every connection."""
-        for line in self._lines:
-            line.cut()
+        for connection in self._connections:
+            connection.cut()
 
     @asynccontextmanager
     async def swallowing(self) -> AsyncIterator[None]:
@@ -87,9 +87,9 @@ class Proxy:
             self._cut_what_missed_something()
 
     def _cut_what_missed_something(self) -> None:
-        for line in self._lines:
-            if line.lost_bytes:
-                line.cut()
+        for connection in self._connections:
+            if connection.lost_bytes:
+                connection.cut()
 
     def _is_silent(self) -> bool:
         """Tell whether the next packet is lost, whichever way it goes."""
@@ -108,41 +108,41 @@ class Proxy:
         except OSError:
             return
         else:
-            await self._joined(_Line(writer, up_writer), reader, up_reader)
+            await self._joined(_Connection(writer, up_writer), reader, up_reader)
         finally:
             writer.transport.abort()
             self._handlers.discard(task)
 
     async def _joined(
-        self, line: _Line, client: asyncio.StreamReader, upstream: asyncio.StreamReader
+        self, connection: _Connection, client: asyncio.StreamReader, upstream: asyncio.StreamReader
     ) -> None:
-        self._lines.add(line)
-        forth = asyncio.create_task(self._forth(line, client))
+        self._connections.add(connection)
+        forth = asyncio.create_task(self._forth(connection, client))
         try:
             with suppress(OSError):
-                await self._back(line, upstream)
+                await self._back(connection, upstream)
         finally:
-            self._lines.discard(line)
-            line.cut()
+            self._connections.discard(connection)
+            connection.cut()
             forth.cancel()
             await asyncio.gather(forth, return_exceptions=True)
 
-    async def _forth(self, line: _Line, client: asyncio.StreamReader) -> None:
+    async def _forth(self, connection: _Connection, client: asyncio.StreamReader) -> None:
         with suppress(OSError):
             while data := await client.read(CHUNK_BYTES):
                 self.packets_forth += 1
                 await asyncio.sleep(self.delay_seconds)
                 if self._is_silent():
-                    line.lost_bytes = True
+                    connection.lost_bytes = True
                     continue
-                line.upstream.write(data)
-        line.cut()
+                connection.upstream.write(data)
+        connection.cut()
 
-    async def _back(self, line: _Line, upstream: asyncio.StreamReader) -> None:
+    async def _back(self, connection: _Connection, upstream: asyncio.StreamReader) -> None:
         while data := await upstream.read(CHUNK_BYTES):
             await asyncio.sleep(self.delay_seconds)
-            if self._is_silent() or self._swallowing or line.lost_bytes:
-                line.lost_bytes = True
+            if self._is_silent() or self._swallowing or connection.lost_bytes:
+                connection.lost_bytes = True
                 self.lost_replies += 1
                 continue
-            line.client.write(data)
+            connection.client.write(data)

@@ -18,6 +18,7 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
+from budget_service.stores.damaged_rows import read_limit, read_state, reads
 from budget_service.stores.etcd import encoding as text
 from budget_service.stores.etcd.layout import Keys, Layout, end_of, numbered
 from budget_service.stores.etcd.members import (
@@ -30,7 +31,6 @@ from budget_service.stores.etcd.members import (
 )
 from budget_service.stores.etcd.pending import RootAccess
 from budget_service.stores.interface import BalancePage, OutcomeUnknownError, StoreUnavailableError
-from budget_service.stores.reading_rows import read_limit, read_state, reads
 
 ROOTS_PAGE = 10_000
 # Sums of a level and a day, some 60 bytes each: a key of a checkpoint stays far below what a request may have.

@@ -105,18 +105,18 @@ class ClockGuard:
     async def begin(self) -> None:
         """Compare once, and from then on. Raises StoreError if the clocks differ or cannot be compared."""
         await self._round()
-        self.demand()
+        self.require_agreement()
         self._task = asyncio.create_task(self._compare())
 
     def now(self) -> Microseconds:
         """Return the time. Raises StoreUnavailableError if it cannot be relied on."""
         try:
-            self.demand()
+            self.require_agreement()
         except StoreUnusableError as error:
             raise StoreUnavailableError(str(error)) from None
         return self._clock()
 
-    def demand(self) -> None:
+    def require_agreement(self) -> None:
         """Return if the clocks agree, else raise a StoreError with the reason."""
         if abs(self._ahead_now() - self._ahead) > LARGEST_JUMP:
             self._begin_anew()

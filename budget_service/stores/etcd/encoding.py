@@ -9,15 +9,15 @@ from msgspec import Struct, json
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.journal import demand_well_formed
+from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.state import (
     EntryKind,
     JournalEntry,
     PaidQuery,
     Payment,
-    Remembered,
     Reservation,
     RootRecord,
+    StoredOutcome,
 )
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
@@ -29,7 +29,7 @@ from budget_service.stores.codec import (
     encode_outcome,
     encode_rule,
 )
-from budget_service.stores.reading_rows import reads
+from budget_service.stores.damaged_rows import reads
 
 
 class Root(Struct, frozen=True, gc=False):
@@ -98,16 +98,16 @@ def read_day(key: bytes, text: bytes) -> PastDay:
     return PastDay(int(key.rpartition(b"\0")[2]), end, Cost(*amounts))
 
 
-def outcome_text(each: Remembered) -> bytes:
+def outcome_text(each: StoredOutcome) -> bytes:
     """Return the text of an answer that is remembered."""
     return json.encode([each.keep_until, each.fingerprint, encode_outcome(each.outcome)])
 
 
 @reads("outcomes", key_text)
-def read_outcome(_key: bytes, text: bytes) -> Remembered:
+def read_outcome(_key: bytes, text: bytes) -> StoredOutcome:
     """Return the answer of a text."""
     keep_until, fingerprint, outcome = json.decode(text)
-    return Remembered(fingerprint, decode_outcome(outcome), keep_until)
+    return StoredOutcome(fingerprint, decode_outcome(outcome), keep_until)
 
 
 def payment_text(each: Payment) -> bytes:
@@ -192,7 +192,7 @@ def _read_entry(row: list[Any]) -> JournalEntry:
         shared_cost=None if shared is None else Cost(*shared),
         reason=reason,
     )
-    demand_well_formed(entry)
+    require_well_formed(entry)
     return entry
 
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores.damaged_rows import read_limit, read_state
 from budget_service.stores.etcd import encoding as text
 from budget_service.stores.etcd.layout import AFTER_SLASH, Keys, Layout, end_of
 from budget_service.stores.etcd.members import Found, Members, Range, range_between, range_of
 from budget_service.stores.etcd.pending import RootAccess, Settled
-from budget_service.stores.reading_rows import read_limit, read_state
 from budget_service.stores.transactions import Loaded, PaymentKey, RootKey, Wanted
 from budget_service.stores.view import held_levels
 

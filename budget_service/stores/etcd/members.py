@@ -183,7 +183,7 @@ class Members:
             raise StoreUnavailableError(str(error)) from None
         return [each.alarm for each in answer.alarms]
 
-    async def demand_version(self) -> None:
+    async def require_version(self) -> None:
         """Return if a member has the API that is used here, else raise a StoreError."""
         member = await self._connected(self._members)
         try:
@@ -291,7 +291,7 @@ class Members:
             if code in _REFUSALS:
                 raise RefusedError(code, details) from None
             raise OutcomeUnknownError(f"etcd hung up or gave no answer: {code.name}") from None
-        self._demand_one_cluster(answer.header.cluster_id)
+        self._require_one_cluster(answer.header.cluster_id)
         member.is_known = True
         return answer
 
@@ -333,7 +333,7 @@ class Members:
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         return () if self._token is None else (("token", self._token),)
 
-    def _demand_one_cluster(self, found: int) -> None:
+    def _require_one_cluster(self, found: int) -> None:
         if self._cluster_id is None:
             self._cluster_id = found or None
         # Some answers do not tell.

@@ -18,9 +18,9 @@ from typing import Any
 from aetcd.rpc import rpc_pb2
 from msgspec import json
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -37,18 +37,18 @@ from budget_service.stores.etcd.pending import RootAccess
 from budget_service.stores.etcd.purge import Purge
 from budget_service.stores.etcd.transaction import EtcdTransaction
 from budget_service.stores.interface import (
-    Alike,
     BalancePage,
     Clock,
     Committed,
+    GroupedEntries,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
-    all_alike,
     count,
     system_clock,
     uncounted,
+    ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position
@@ -95,7 +95,7 @@ class EtcdStore:
         self._questions: dict[RootKey, str] = {}
 
     @staticmethod
-    def demand_readable(address: str) -> None:
+    def require_readable(address: str) -> None:
         """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
         parse_address(address)
 
@@ -120,11 +120,11 @@ class EtcdStore:
         compares = clock is None if compares_clock is None else compares_clock
         store = EtcdStore(address, clock=clock, compares_clock=compares, committed=committed, tuning=tuning)
         try:
-            await store._members.demand_version()
+            await store._members.require_version()
             if store._clocks is not None:
                 await store._clocks.begin()
             await store._install()
-            await store._demand_no_alarm()
+            await store._require_no_alarm()
             if mark is not None:
                 guard = RollbackGuard(mark, store._count)
                 await guard.begin()
@@ -141,7 +141,7 @@ class EtcdStore:
             self._guard.charged()
         return await self._engine.apply(request, limits)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         return await self._engine.read(account, levels)
 
@@ -176,9 +176,11 @@ class EtcdStore:
         """Return the newest entries of a root; see `Store`."""
         return await audit.load_latest(self._at(root), before, most)
 
-    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
         """Return the newest entries of a root one by one; see `Store`."""
-        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -196,7 +198,7 @@ class EtcdStore:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await audit.drop_checkpointed(self._at(root), most)
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         at = self._at(account.root)
         (rows,) = (await at.read([range_of(at.keys.reservation(reservation_id))])).found.ranges
@@ -221,11 +223,11 @@ class EtcdStore:
     async def check(self) -> None:
         """Return if etcd answers for the majority, has room, and the clocks agree."""
         if self._clocks is not None:
-            self._clocks.demand()
+            self._clocks.require_agreement()
         await self._record()
-        await self._demand_no_alarm()
+        await self._require_no_alarm()
         if self._guard is not None:
-            await self._guard.look()
+            await self._guard.check()
         await self.ping()
 
     async def confirm(self, mark: Path) -> None:
@@ -333,7 +335,7 @@ class EtcdStore:
                 return Count(record["ledger_id"], record["count"])
         raise StoreUnavailableError("others were quicker each time")
 
-    async def _demand_no_alarm(self) -> None:
+    async def _require_no_alarm(self) -> None:
         alarms = await self._members.alarms()
         if rpc_pb2.AlarmType.Value("NOSPACE") in alarms:
             raise StoreUnavailableError(NO_SPACE)

@@ -15,16 +15,16 @@ from psycopg import AsyncConnection, sql
 
 from budget_service.ledger.balances import PastDay
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.journal import demand_well_formed
+from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
+from budget_service.stores.damaged_rows import reading_row, reads
 from budget_service.stores.interface import BalancePage, StoreUnavailableError
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.connections import Session
-from budget_service.stores.reading_rows import reading_row, reads
 
 ROOTS = sql.SQL("SELECT root FROM gris.roots ORDER BY root")
 JOURNAL = sql.SQL(
@@ -113,7 +113,7 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
         shared_cost=_shared_cost(row["shared_information"], row["shared_calls"]),
         reason=text.unescaped(row["reason"]),
     )
-    demand_well_formed(entry)
+    require_well_formed(entry)
     return entry
 
 

@@ -19,14 +19,14 @@ from budget_service.ledger.state import (
     DayChange,
     JournalEntry,
     PaidQuery,
-    Remembered,
     Reservation,
     RootRecord,
+    StoredOutcome,
 )
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import decode_outcome, decode_rule, encode_outcome, encode_rule
-from budget_service.stores.reading_rows import read_limit, read_state, reads
+from budget_service.stores.damaged_rows import read_limit, read_state, reads
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
@@ -89,7 +89,7 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
             loaded.past[read_account(each["level"])][each["day_start"]] = read_past_day(each)
         loaded.open = {root: tuple([read_reservation(each) for each in row["open"] or ()])}
     for request_id, fingerprint, outcome, keep_until in row["outcomes"] or ():
-        remembered = Remembered(fingerprint, _read_outcome(request_id, outcome), keep_until)
+        remembered = StoredOutcome(fingerprint, _read_outcome(request_id, outcome), keep_until)
         loaded.outcomes[root, unescaped(request_id)] = remembered
     for payer, each in row["reservations"] or ():
         reservation = read_reservation(each)
@@ -201,7 +201,7 @@ def _state_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
     return {"accounts": states, "untouched": untouched}
 
 
-def _outcome_row(root: str, request_id: str, each: Remembered) -> dict[str, Any]:
+def _outcome_row(root: str, request_id: str, each: StoredOutcome) -> dict[str, Any]:
     outcome = each.outcome
     if isinstance(outcome, Reserved):
         outcome = replace(outcome, reservation_id=escaped(outcome.reservation_id))

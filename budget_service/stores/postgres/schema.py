@@ -55,7 +55,7 @@ _SYNCHRONOUS = sql.SQL(
 )
 
 
-async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
+async def require_promises(session: Session, *, allow_volatile: bool) -> None:
     """Return if the server takes writes and keeps what it has acknowledged, else raise StoreUnusableError."""
     ((read_only, version, encoding, fsync, full_pages, commit),) = await session.rows(_PROMISES)
     if read_only:
@@ -74,7 +74,7 @@ async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
         )
 
 
-async def demand_synchronous(session: Session) -> int:
+async def require_synchronous(session: Session) -> int:
     """Return the timeline of the server if a standby has whatever it acknowledges.
 
     Raises:

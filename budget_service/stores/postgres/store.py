@@ -15,24 +15,24 @@ from typing import Any, TypeVar
 
 from psycopg import sql
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import (
-    Alike,
     BalancePage,
     Clock,
     Committed,
+    GroupedEntries,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
-    all_alike,
     uncounted,
+    ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position
@@ -40,7 +40,7 @@ from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
-from budget_service.stores.postgres.schema import demand_promises, demand_synchronous, install
+from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
 from budget_service.stores.transactions import Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
@@ -106,7 +106,7 @@ class PostgresStore:
         self._begun: set[asyncio.Task[Any]] = set()
 
     @staticmethod
-    def demand_readable(address: str) -> None:
+    def require_readable(address: str) -> None:
         """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
         parse_address(address)
 
@@ -148,7 +148,7 @@ class PostgresStore:
             self._guard.charged()
         return await self._engine.apply(request, limits)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         return await self._engine.read(account, levels)
 
@@ -208,9 +208,11 @@ class PostgresStore:
         found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
 
-    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
         """Return the newest entries of a root one by one; see `Store`."""
-        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -232,7 +234,7 @@ class PostgresStore:
         ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
         return int(dropped)
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = (account.root, text.escaped(reservation_id), account.text)
         found = await self._reading(_QUESTION, *key)
@@ -283,7 +285,7 @@ class PostgresStore:
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
         if self._guard is not None:
-            await self._guard.look()
+            await self._guard.check()
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         """Run work to its end, even if its caller leaves."""
@@ -324,9 +326,9 @@ class PostgresStore:
             raise StoreUnavailableError(str(error)) from None
 
     async def _prove(self, session: Session) -> None:
-        await demand_promises(session, allow_volatile=self._allow_volatile)
+        await require_promises(session, allow_volatile=self._allow_volatile)
         if self._must_be_synchronous:
-            timeline = await demand_synchronous(session)
+            timeline = await require_synchronous(session)
             if timeline < self._timeline:
                 raise StoreUnusableError("this PostgreSQL was the primary before a fail-over, and is no more")
             self._timeline = timeline

@@ -8,7 +8,7 @@ from typing import Any
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.journal import demand_well_formed
+from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import (
@@ -35,8 +35,8 @@ from budget_service.stores.codec import (
     encode_rule,
     encode_states,
 )
+from budget_service.stores.damaged_rows import read_limit, read_state, reads
 from budget_service.stores.interface import BalancePage
-from budget_service.stores.reading_rows import read_limit, read_state, reads
 
 FIELDS_AT_ONCE = 1000
 
@@ -186,7 +186,7 @@ def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
         shared_cost=_shared_cost(kept),
         reason=kept.get("reason", ""),
     )
-    demand_well_formed(entry)
+    require_well_formed(entry)
     return entry
 
 

@@ -25,12 +25,12 @@ COUNTS_BY_DAY = 8
 KNOWS_PARENTS = 9
 SCHEMA_KEY = "gris:schema"
 SCHEMA = str(SCHEMA_VERSION)
-# The schema that is left, as long as not everything is brought up from it.
+# The schema that is left, as long as not everything is migrated from it.
 LEFT_KEY = "gris:schema:left"
 PAGE = 1000
 
 
-async def bring_up(client: Any) -> None:
+async def migrate(client: Any) -> None:
     """Give an empty Redis this schema, or an older ledger; raise StoreUnusableError for a newer one.
 
     It may be interrupted and begun again. Raises StoreUnavailableError.
@@ -52,7 +52,7 @@ async def bring_up(client: Any) -> None:
         raise StoreUnavailableError(str(error)) from error
 
 
-async def demand_schema(client: Any) -> None:
+async def require_schema(client: Any) -> None:
     """Return if the ledger still has this program's schema, else raise StoreUnusableError.
 
     Raises StoreUnavailableError.

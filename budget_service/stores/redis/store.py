@@ -19,32 +19,32 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
+from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import HistoryNeededError, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import (
-    Alike,
     BalancePage,
     Clock,
     Committed,
+    GroupedEntries,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
-    all_alike,
     system_clock,
     uncounted,
+    ungrouped_entries,
 )
 from budget_service.stores.mark_file import WHAT_TO_DO, Position
 from budget_service.stores.redis import arguments, layout
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
-from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
+from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, migrate, require_schema
 from budget_service.stores.redis.scripts import (
     ALL_LIMITS,
     BALANCES,
@@ -124,7 +124,7 @@ class RedisStore:
         self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
-    def demand_readable(address: str) -> None:
+    def require_readable(address: str) -> None:
         """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
         _pool(address, 1, DEFAULTS.redis_answer_seconds)
 
@@ -146,8 +146,8 @@ class RedisStore:
             address, allow_volatile=allow_volatile, clock=clock, committed=committed, tuning=tuning
         )
         try:
-            await store._demand_promises()
-            await bring_up(store._client)
+            await store._require_promises()
+            await migrate(store._client)
             await store._warn_of_losses()
             if mark is not None:
                 guard = RollbackGuard(mark, store._count)
@@ -195,7 +195,7 @@ class RedisStore:
             attempts += kind != "again"
         raise StoreUnavailableError("the clock of Redis does not stand still")
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         path = account.levels
         names = [level.text for level in path]
@@ -205,11 +205,11 @@ class RedisStore:
             await self._ask(READ, keys, *bounds, "0", *names), path, with_history=False
         )
         try:
-            return statement(snapshot, account, levels, now)
+            return account_statement(snapshot, account, levels, now)
         except HistoryNeededError:
             reply = await self._ask(READ, keys, *bounds, "1", *names)
             snapshot, now = text.parse_reading(reply, path, with_history=True)
-            return statement(snapshot, account, levels, now)
+            return account_statement(snapshot, account, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
@@ -245,9 +245,11 @@ class RedisStore:
         found = await self._reading(self._pipeline.ask(command, *bounds, "COUNT", str(most)))
         return [(position, text.parse_entry(position, fields)) for position, fields in found]
 
-    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
         """Return the newest entries of a root one by one; see `Store`."""
-        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -274,7 +276,7 @@ class RedisStore:
         keys = [layout.checkpoint_key(root), layout.journal_key(root)]
         return int(await self._reading(self._change(DROP_CHECKPOINTED, keys, str(most))))
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = layout.reading_keys(account.root)[2]
         kept = await self._reading(self._pipeline.ask("HGET", key, reservation_id))
@@ -293,11 +295,11 @@ class RedisStore:
 
     async def check(self) -> None:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
-        await self._demand_promises()
-        await demand_schema(self._client)
-        await self._demand_nothing_lost()
+        await self._require_promises()
+        await require_schema(self._client)
+        await self._require_nothing_lost()
         if self._guard is not None:
-            await self._guard.look()
+            await self._guard.check()
             if self._is_disowned:
                 # Somebody has confirmed the ledger.
                 self._replication.accepted()
@@ -332,7 +334,7 @@ class RedisStore:
         ledger_id, count = await self._ask(COUNT, [layout.LEDGER_KEY], secrets.token_hex(16), str(step))
         return Count(ledger_id, int(count))
 
-    async def _demand_promises(self) -> None:
+    async def _require_promises(self) -> None:
         replication = await self._info("replication")
         self._replication.seen(replication)
         memory = await self._info("memory")
@@ -347,7 +349,7 @@ class RedisStore:
                 "this Redis forgets charges when it dies: start it with --appendonly yes"
             )
 
-    async def _demand_nothing_lost(self) -> None:
+    async def _require_nothing_lost(self) -> None:
         """Return unless a fail-over lost charges that this process has acknowledged."""
         if not self._replication.lost:
             return

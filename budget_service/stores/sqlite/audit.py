@@ -12,8 +12,8 @@ from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
-from budget_service.stores.interface import Alike, BalancePage
-from budget_service.stores.reading_rows import reading_row
+from budget_service.stores.damaged_rows import reading_row
+from budget_service.stores.interface import BalancePage, GroupedEntries
 from budget_service.stores.sqlite import rows
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
@@ -23,7 +23,7 @@ AFTER_SLASH = "0"
 # How many of four levels an account is below, or is itself; each parameter ends with a slash.
 SHARED_LEVELS = " + ".join(["(substr(account || '/', 1, length(?)) = ?)"] * MAX_SEGMENTS)
 # Of what differs within a group only the time is looked at, and there the oldest matters. Changes of limits differ.
-ALIKE = (
+GROUPED = (
     "SELECT count(*), sum(entry <= ?), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
     "release_id, query_id, min(time), holds, policy_statement, shared_information, shared_calls, reason "
     f"FROM (SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?) "
@@ -57,10 +57,10 @@ def load_latest(
     return [(str(row[0]), rows.read_entry(*row)) for row in found]
 
 
-def load_alike(
+def load_grouped_entries(
     connection: sqlite3.Connection, account: Account, before: str, checkpointed: str, most: int
-) -> Alike:
-    """Return the newest entries of an account's root before a position, grouped; see `Alike`.
+) -> GroupedEntries:
+    """Return the newest entries of an account's root before a position, grouped; see `GroupedEntries`.
 
     SQLite groups them many times faster than each entry can be read, and other requests wait meanwhile.
     """
@@ -73,9 +73,9 @@ def load_alike(
         most,
         *(each for each in levels for _ in range(2)),
     )
-    found = connection.execute(ALIKE, parameters).fetchall()
+    found = connection.execute(GROUPED, parameters).fetchall()
     count = sum(each[0] for each in found)
-    return Alike(
+    return GroupedEntries(
         entries=tuple(rows.read_entry(*row) for _, _, *row in found),
         checkpointed=sum(each[1] for each in found),
         before=str(min(each[2] for each in found)) if count == most else "",

@@ -43,7 +43,7 @@ class Disk:
         self._commit = None
         self._hangs = False
 
-    def demand(self) -> None:
+    def require_responsive(self) -> None:
         """Return if another request may wait for the disk, else raise StoreUnavailableError."""
         if self._hangs:
             raise StoreUnavailableError(HANGS)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
-from budget_service.stores.sqlite.integrity import demand_sound
+from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.stores.sqlite.migration import count_by_day
 from budget_service.tuning import DEFAULTS
 
@@ -173,12 +173,12 @@ def secure(path: Path) -> None:
         # A file that is there is not opened: closing it would free the lock of another owner in this process.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        _demand_private(path)
+        _require_private(path)
     except OSError as error:
         raise StoreUnusableError(f"{path}: {error.strerror}") from None
 
 
-def _demand_private(path: Path) -> None:
+def _require_private(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -199,7 +199,7 @@ def connect(path: Path, most_check_seconds: float = DEFAULTS.start_check_seconds
         raise StoreUnusableError(f"{path}: {error}") from error
     try:
         _take(connection)
-        demand_sound(connection, path, most_check_seconds)
+        require_sound(connection, path, most_check_seconds)
         _prepare(connection, path)
     except BaseException as error:
         connection.close()

@@ -23,10 +23,10 @@ _Stamp: TypeAlias = tuple[int, int]
 class FilesInUse:
     """The file of a ledger that is open, and its write-ahead log.
 
-    The ledger belongs to this process alone, so its file changes only when this process commits. `demand_same` is to be
-    called before each commit, `committed` after it, and `check` regularly. Each raises StoreUnusableError if the files
-    are not those that were opened, or somebody else has written; and so does every later call, because what was charged
-    meanwhile may be missing where the path leads then.
+    The ledger belongs to this process alone, so its file changes only when this process commits. `require_same` is to
+    be called before each commit, `committed` after it, and `check` regularly. Each raises StoreUnusableError if the
+    files are not those that were opened, or somebody else has written; and so does every later call, because what was
+    charged meanwhile may be missing where the path leads then.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,9 +42,9 @@ class FilesInUse:
         """Return if the files are the same, and links still lead to them."""
         if not self._fault and self._path.exists() and self._path.resolve() != self._real:
             self._fault = self._exchanged("leads to another place than when it was opened")
-        self.demand_same()
+        self.require_same()
 
-    def demand_same(self) -> None:
+    def require_same(self) -> None:
         """Return if the files are the same."""
         self._fault = self._fault or self._found_fault(self._stamp)
         if self._fault:

@@ -30,7 +30,7 @@ _LAST = ("payments", "outcomes", "journal")
 log = logging.getLogger(__name__)
 
 
-def demand_sound(
+def require_sound(
     connection: sqlite3.Connection,
     path: Path,
     most_seconds: float,
@@ -44,7 +44,7 @@ def demand_sound(
     end = clock() + most_seconds
     left = _tables(connection)
     while left and clock() < end:
-        _demand_sound_table(connection, path, left.pop(0))
+        _require_sound_table(connection, path, left.pop(0))
     if left:
         log.warning(
             "The ledger is too large to be checked as a whole at the start.",
@@ -58,7 +58,7 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
     return [name for name in order if name in found]
 
 
-def _demand_sound_table(connection: sqlite3.Connection, path: Path, table: str) -> None:
+def _require_sound_table(connection: sqlite3.Connection, path: Path, table: str) -> None:
     try:
         # The name is one of the file's own tables; a pragma takes no parameters.
         (answer,) = connection.execute(f'PRAGMA quick_check("{table}")').fetchone()

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.state import PaidQuery, Remembered, Reservation, RootRecord
+from budget_service.ledger.state import PaidQuery, Reservation, RootRecord, StoredOutcome
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_outcome
-from budget_service.stores.reading_rows import read_limit, read_state, reading_row
+from budget_service.stores.damaged_rows import read_limit, read_state, reading_row
 from budget_service.stores.sqlite import audit, rows
 from budget_service.stores.transactions import Loaded, PaymentKey, RootKey, Wanted
 from budget_service.stores.view import held_levels
@@ -91,7 +91,7 @@ class Loader:
         self._load_balances([*wanted.levels, *held_levels(held)] if held else wanted.levels)
         for key, row in self._rows(OUTCOME, KNOWN_OUTCOMES, wanted.outcomes):
             with reading_row("outcomes", key[1]):
-                loaded.outcomes[key] = Remembered(row[0], decode_outcome(row[1]), row[2])
+                loaded.outcomes[key] = StoredOutcome(row[0], decode_outcome(row[1]), row[2])
         self._load_payments(wanted.payments, loaded)
         loaded.stored_limits = {root: self._count_limits(root) for root in wanted.counted}
         loaded.limits = {level: limit for each in wanted.limits for level, limit in self._limit(each)}

@@ -55,7 +55,7 @@ def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
     elif mark is None:
         raise StoreUnusableError(f"{ledger} has lost its mark {mark_path(ledger).name}: {WHAT_TO_DO}")
     else:
-        _demand_not_behind(found, mark, ledger)
+        _require_not_behind(found, mark, ledger)
         save(ledger, found)
 
 
@@ -89,7 +89,7 @@ def _name_and_mark(connection: sqlite3.Connection, ledger: Path) -> None:
         raise
 
 
-def _demand_not_behind(found: HighWaterMark, mark: HighWaterMark, ledger: Path) -> None:
+def _require_not_behind(found: HighWaterMark, mark: HighWaterMark, ledger: Path) -> None:
     if mark.ledger_id != found.ledger_id:
         raise StoreUnusableError(f"{mark_path(ledger)} is the mark of another ledger: {WHAT_TO_DO}")
     if found.last_entry < mark.last_entry:

@@ -9,12 +9,12 @@ from typing import Any
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.journal import demand_well_formed
+from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.state import DayChange, EntryKind, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Window
 from budget_service.stores.codec import decode_days, decode_rule, encode_days, encode_rule
-from budget_service.stores.reading_rows import reads
+from budget_service.stores.damaged_rows import reads
 
 RESERVATION = (
     "reservation_id, account, request_id, query_id, information, calls, "
@@ -150,7 +150,7 @@ def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEn
         shared_cost=None if shared[0] is None else Cost(*shared),
         reason=reason,
     )
-    demand_well_formed(entry)
+    require_well_formed(entry)
     return entry
 
 

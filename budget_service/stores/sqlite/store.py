@@ -18,18 +18,18 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.stores.interface import (
-    Alike,
     BalancePage,
     Clock,
     Committed,
+    GroupedEntries,
     OutcomeUnknownError,
     StoreDamagedError,
     StoreError,
@@ -122,10 +122,10 @@ class SqliteStore:
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
-        self._disk.demand()
+        self._disk.require_responsive()
         return await self._engine.apply(request, limits)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         return await self._engine.read(account, levels)
 
@@ -169,10 +169,12 @@ class SqliteStore:
         """Return the newest entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
 
-    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
+    async def grouped_entries(
+        self, account: Account, before: str, checkpointed: str, most: int
+    ) -> GroupedEntries:
         """Return the newest entries of a root, like ones together; see `Store`."""
         return await self._reading(
-            lambda: audit.load_alike(self._connection, account, before, checkpointed, most)
+            lambda: audit.load_grouped_entries(self._connection, account, before, checkpointed, most)
         )
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
@@ -191,7 +193,7 @@ class SqliteStore:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         found = await self._reading(lambda: self._loader.reservation((account.root, reservation_id)))
         return None if found is None or found.account != account else found.query_id
@@ -276,7 +278,7 @@ class SqliteStore:
         """Commit something, on the other thread, if the file is the one that was opened, before and after."""
         if self._files is None:
             return work()
-        self._files.demand_same()
+        self._files.require_same()
         result = work()
         self._files.committed()
         return result

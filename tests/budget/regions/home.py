@@ -14,9 +14,9 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -76,7 +76,7 @@ class MemoryLedger:
         """See `Store`."""
         return await self._engine.apply(request, limits)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """See `Store`."""
         return await self._engine.read(account, levels)
 

@@ -17,7 +17,7 @@ from budget_service.ledger.draft import Draft
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.state import Snapshot
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
-from budget_service.regions.lease import NEVER, Lease, Own
+from budget_service.regions.lease import NEVER, Lease, RegionTotal
 from budget_service.regions.messages import Granted, Reported
 from budget_service.server.home_client import HomeStatusError
 from budget_service.server.settings import Settings
@@ -49,7 +49,7 @@ def played(attack: Callable[[World], Awaitable[None]], tickets: TicketVerifier |
         world.start_home()
         await world.start_region("eu")
         await attack(world)
-        world.demand_kept()
+        world.require_kept()
 
     run(history())
 
@@ -93,7 +93,7 @@ def test_the_id_of_a_lease_under_another_currency_makes_no_share_new() -> None:
     async def attack(world: World) -> None:
         held = await asked(world, "ReserveBudget", reserve("first", 1))
         world.networks["eu"].is_cut = True
-        (lease,) = world.regions["eu"].book.leases.values()
+        (lease,) = world.regions["eu"].records.leases.values()
         rest = lease.share.information - 1
         assert (await asked(world, "UpdateBudget", charge("all", rest))).charged.information == rest
         part = held.reservation_id.split("~")[2]
@@ -126,8 +126,8 @@ def test_what_was_paid_for_is_settled_after_its_lease_is_gone() -> None:
         ids = {"query_id": "q", "release_id": "r"}
         assert (await asked(world, "UpdateBudget", charge("paid", 5, **ids))).charged.information == 5
         under_lease = await asked(world, "ReserveBudget", reserve("again", 5))
-        await world.services["eu"]._upkeep.give_back_all()
-        assert not world.regions["eu"].book.leases
+        await world.services["eu"]._maintenance.give_back_all()
+        assert not world.regions["eu"].records.leases
         without = await asked(world, "ReserveBudget", reserve("later", 5))
         for number, held in enumerate((under_lease, without)):
             assert held.reservation_id.startswith("eu~")
@@ -150,7 +150,7 @@ def test_no_client_learns_or_names_a_lease() -> None:
 
     async def attack(world: World) -> None:
         held = await asked(world, "ReserveBudget", reserve("first", 1))
-        (lease,) = world.regions["eu"].book.leases.values()
+        (lease,) = world.regions["eu"].records.leases.values()
         assert lease.lease_id not in held.reservation_id
         name = f"lease:{lease.lease_id}.0"
         assert world.servicers is not None
@@ -176,7 +176,7 @@ def test_what_is_charged_after_a_lease_was_given_back_counts() -> None:
     async def attack(world: World) -> None:
         home = world.regions["eu"].home
         lease = Lease(lease_id="a" * 32, account=EU, unit_id=UNIT)
-        assert isinstance(await home.borrow(lease, NOTHING, Own()), Granted)
+        assert isinstance(await home.borrow(lease, NOTHING, RegionTotal()), Granted)
         assert await home.give_back(EU, lease.lease_id, 0, was_granted=True) is not None
         await asyncio.sleep(2 * 3600)
         for number in (1, 2, 3):
@@ -206,7 +206,7 @@ def test_a_reservation_of_a_region_is_not_settled_without_its_ticket() -> None:
             assert await asked(world, "UpdateBudget", cheap) == "TICKET_NOT_AUTHENTIC"
         settle = charge("settle", 9, **own, charge_ticket=_ticket("q", 9))
         assert (await asked(world, "UpdateBudget", settle)).charged.information == 9
-        await world.services["eu"]._upkeep.give_back_all()
+        await world.services["eu"]._maintenance.give_back_all()
         assert (await asked(world, "UpdateBudget", settle)).replayed
 
     played(attack, TICKETS)

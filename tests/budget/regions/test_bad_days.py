@@ -13,7 +13,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.windows import DAY, SECOND
 from budget_service.stores.interface import StoreUnavailableError
 from tests.budget.regions.home import ANN, PATH, Home, cost
-from tests.budget.regions.place import Place
+from tests.budget.regions.region_machine import RegionMachine
 
 # What a home lends at first: 20 % of 1000.
 SHARE = 200
@@ -24,21 +24,21 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.event for each in caplog.records if hasattr(each, "event")]
 
 
-async def settled(*places: Place) -> None:
+async def settled(*machines: RegionMachine) -> None:
     """Have every region report, and give back all that it can."""
-    for each in places:
-        for lease in list(each.region.book.leases.values()):
+    for each in machines:
+        for lease in list(each.region.records.leases.values()):
             each.region.stop_granting(lease)
-        await each.upkeep.once()
+        await each.maintenance.once()
 
 
 @pytest.mark.parametrize(("days", "counted"), [(30, SHARE), (40, SHARE + 7)])
 async def test_a_region_comes_back_after_a_month(days: int, counted: int) -> None:
     """What it had not reported was spent when its lease ended; a home that has forgotten the lease counts it anew."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("reported", 5)
-    await eu.upkeep.once()
+    await eu.maintenance.once()
     eu.is_cut = True
     assert (await eu.charge("unreported", 7)).charged.information == 7
     home.ledger.now += days * DAY
@@ -49,10 +49,10 @@ async def test_a_region_comes_back_after_a_month(days: int, counted: int) -> Non
     assert [(each.region, each.held.information) for each in found.lapsed_shares] == [("eu", SHARE - 5)]
     eu.is_cut = False
     await eu.start()
-    await eu.upkeep.once()
+    await eu.maintenance.once()
     assert await home.counted() == (counted, 0)
     assert (await home.call("GetBudget", show)).lapsed_shares == found.lapsed_shares
-    assert not eu.region.book.leases
+    assert not eu.region.records.leases
     recorded = [each.release_id for each in home.ledger.disk.journal if each.release_id]
     assert recorded == ["r-reported", "r-unreported"]
     # It works again, and what was paid for is free.
@@ -63,7 +63,7 @@ async def test_a_region_comes_back_after_a_month(days: int, counted: int) -> Non
 async def test_what_a_region_lost_is_shown_in_the_window_that_it_was_spent_in() -> None:
     """Not in the next one, where nothing is spent: not even before a request has written that it lapsed."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     path = ("acme", "daily")
     assert (await eu.charge("one", 5, path=path)).charged.information == 5
     show = pb.GetBudgetRequest(account=pb.Account(path=path), with_region_shares=True)
@@ -80,14 +80,14 @@ async def test_what_a_region_lost_is_shown_in_the_window_that_it_was_spent_in() 
 async def test_two_regions_with_one_name_share_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """The second one is served by the home, and says why; each later gives back what it has borrowed itself."""
     home = Home()
-    first, second = await Place(home).start(), await Place(home).start()
+    first, second = await RegionMachine(home).start(), await RegionMachine(home).start()
     await first.charge("first")
     assert (await second.charge("second")).charged.information == 5
-    assert [each.share.information for each in second.region.book.leases.values()] == [0]
+    assert [each.share.information for each in second.region.records.leases.values()] == [0]
     assert {"region.taken", "lease.refused"} <= set(logged(caplog))
     home.ledger.now += 31 * SECOND
     await second.charge("third")
-    assert any(each.share.information for each in second.region.book.leases.values())
+    assert any(each.share.information for each in second.region.records.leases.values())
     await settled(first, second)
     assert await home.counted() == (15, 0)
 
@@ -96,7 +96,7 @@ async def test_a_home_that_was_set_back_lends_nothing(caplog: pytest.LogCaptureF
     """It would lend again what was spent: the region's last lease shows it; a new start of the region ends it."""
     home = Home()
     backup = copy.deepcopy(home.ledger.disk.__dict__ | {"clock": None, "trip": None})
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one", 50)
     await settled(eu)
     assert await home.counted() == (50, 0)
@@ -107,8 +107,8 @@ async def test_a_home_that_was_set_back_lends_nothing(caplog: pytest.LogCaptureF
         home.ledger.now += 5 * SECOND
         assert (await eu.charge(f"n{number}")).charged.information == 5
         assert await home.counted() == (5 * number + 5, 0)
-    assert not eu.region.book.leases
-    assert eu.region.counts.unknown == 3
+    assert not eu.region.records.leases
+    assert eu.region.counters.unknown == 3
     # Once a minute is enough for a log.
     assert logged(caplog).count("lease.unknown") == 2
     home.ledger.now += 60 * SECOND
@@ -130,7 +130,7 @@ async def test_what_is_held_of_a_home_that_was_set_back_is_granted_no_more() -> 
     """As soon as one of its accounts asks for more; what was charged from it counts."""
     home = Home()
     backup = copy.deepcopy(home.ledger.disk.__dict__ | {"clock": None, "trip": None})
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one", 50)
     disk = home.ledger.disk
     disk.__dict__.update(backup | {"clock": disk.clock, "trip": disk.trip})
@@ -146,9 +146,9 @@ async def test_what_is_held_of_a_home_that_was_set_back_is_granted_no_more() -> 
 async def test_a_request_that_is_repeated_in_another_region_is_paid_for_once() -> None:
     """At once if the first region has reported it, else when it does; its reservation is refused there."""
     home = Home()
-    eu, us = await Place(home, "eu").start(), await Place(home, "us").start()
+    eu, us = await RegionMachine(home, "eu").start(), await RegionMachine(home, "us").start()
     await eu.charge("reported")
-    await eu.upkeep.once()
+    await eu.maintenance.once()
     assert (await us.charge("reported")).already_paid
     eu.is_cut = True
     await eu.charge("unreported", 7)
@@ -169,7 +169,7 @@ async def test_a_request_that_is_repeated_in_another_region_is_paid_for_once() -
 async def test_an_analyst_who_moves_takes_the_whole_budget_along() -> None:
     """What the first region does not use is given back when it is missed, and nothing is spent twice."""
     home = Home()
-    eu, us = await Place(home, "eu").start(), await Place(home, "us").start()
+    eu, us = await RegionMachine(home, "eu").start(), await RegionMachine(home, "us").start()
     await eu.charge("one")
     refusals, spent = [], 5
     for number in range(40):
@@ -178,8 +178,8 @@ async def test_an_analyst_who_moves_takes_the_whole_budget_along() -> None:
             refusals.append(found)
             # Once it is idle, a region gives back what is missing here.
             home.ledger.now += 16 * SECOND
-            await eu.upkeep.once()
-            await us.upkeep.once()
+            await eu.maintenance.once()
+            await us.maintenance.once()
         else:
             spent += 50
     assert spent == 955
@@ -193,7 +193,7 @@ async def test_an_analyst_who_moves_takes_the_whole_budget_along() -> None:
 async def test_charges_follow_an_account_that_gets_another_name(tmp_path: Path) -> None:
     """What its region then has left under the old name counts as spent at the end of the lease, not as free."""
     home = Home(tmp_path / "home.db")
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("before")
     move = admin_pb2.MoveAccountRequest(
         account=ANN, target=pb.Account(path=("acme", "anna")), reason="married", request_id="m"
@@ -214,11 +214,11 @@ async def test_a_region_whose_clock_is_wrong_borrows_now_and_then_only(
 ) -> None:
     """Every question goes to the home, without a loan each, and what was lent is given back at once."""
     home = Home()
-    eu = await Place(home, skew_seconds=3600).start()
+    eu = await RegionMachine(home, skew_seconds=3600).start()
     for number in range(10):
         assert (await eu.charge(f"n{number}")).charged.information == 5
-    await eu.upkeep.once()
-    assert eu.trips.count("BorrowBudget") == eu.region.counts.wrong_clock == 1
+    await eu.maintenance.once()
+    assert eu.trips.count("BorrowBudget") == eu.region.counters.wrong_clock == 1
     assert await home.counted() == (50, 0)
     assert "region.wrong_clock" in logged(caplog)
 
@@ -227,7 +227,7 @@ async def test_a_region_whose_clock_is_wrong_borrows_now_and_then_only(
 async def test_a_clock_that_is_set_while_a_share_is_held_spends_no_more_than_the_share(hours: int) -> None:
     """A region that goes on after its lease has ended spends what its home counts as spent already."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one")
     eu.skew_seconds = hours * 3600
     home.ledger.now += 100 * SECOND
@@ -243,40 +243,40 @@ async def test_a_clock_that_is_set_while_a_share_is_held_spends_no_more_than_the
 
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_region_whose_clock_is_ahead_forgets_nothing_that_counts(restarts: bool) -> None:
-    """Its book forgets by the home's time: else, once its clock is right again, a question might be paid for twice."""
+    """It forgets by the home's time: else, once its clock is right again, a question might be paid for twice."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one", path=("acme", "daily"))
     await eu.charge("large", 800, path=("acme", "daily"))
     eu.skew_seconds = 9 * DAY // SECOND
     if restarts:
         await eu.start()
-    known = dict(eu.region.book.paid)
-    await eu.upkeep.once()
+    known = dict(eu.region.records.paid)
+    await eu.maintenance.once()
     assert known
-    assert eu.region.book.paid == known
-    assert eu.region.book.own[Account(("acme", "daily"))].window_end
+    assert eu.region.records.paid == known
+    assert eu.region.records.own[Account(("acme", "daily"))].window_end
 
 
-async def test_a_book_forgets_what_was_paid_for_in_windows_that_are_over() -> None:
+async def test_what_was_paid_for_in_windows_that_are_over_is_forgotten() -> None:
     """Not what counts still; the budget of a new window is borrowed as if nothing had been."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one", path=("acme", "daily"))
     await eu.charge("large", 800, path=("acme", "daily"))
     await eu.charge("ann")
     await eu.charge("large-ann", 800)
-    book = eu.region.book
-    assert len(book.paid) == 4
+    records = eu.region.records
+    assert len(records.paid) == 4
     await settled(eu)
     home.ledger.now += 3 * DAY
     # The home has to be heard of: what its clock shows counts.
     await eu.charge("later")
-    await eu.upkeep.once()
-    assert len(book.paid) == 2
-    assert set(book.own) == {Account(PATH)}
+    await eu.maintenance.once()
+    assert len(records.paid) == 2
+    assert set(records.own) == {Account(PATH)}
     again = await eu.start()
-    assert set(again.region.book.own) == {Account(PATH)}
+    assert set(again.region.records.own) == {Account(PATH)}
     assert (await eu.charge("next", 5, path=("acme", "daily"))).charged.information == 5
     assert (await eu.charge("repeat", 800, "large-ann")).already_paid
 
@@ -284,9 +284,9 @@ async def test_a_book_forgets_what_was_paid_for_in_windows_that_are_over() -> No
 async def test_a_region_whose_home_lacks_its_store_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own store is there, and it goes on."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one")
-    await eu.upkeep.once()
+    await eu.maintenance.once()
 
     async def fail(*_: object) -> None:
         raise StoreUnavailableError("the database is down")
@@ -299,7 +299,7 @@ async def test_a_region_whose_home_lacks_its_store_says_the_same(monkeypatch: py
 async def test_a_region_without_its_home_says_that_nobody_states_balances() -> None:
     """Not that the outcome is unknown, as of a charge: nothing is asked to be changed."""
     home = Home()
-    eu = await Place(home).start()
+    eu = await RegionMachine(home).start()
     await eu.charge("one")
     eu.is_cut = True
     for reads in (

@@ -8,7 +8,7 @@ import pytest
 
 from budget_service.configuration.budget_file import ConfigurationError
 from budget_service.configuration.region_file import load_region
-from budget_service.server.process import demand_usable, main
+from budget_service.server.process import main, require_usable
 from budget_service.server.settings import LiveSettings, load_settings
 
 LIMITS = "accounts:\n  - path: [acme]\n    limit: {information: 100, calls: 10}\n"
@@ -26,10 +26,10 @@ def test_a_region_takes_up_no_configuration_that_it_would_not_start_with(tmp_pat
     path = tmp_path / "budget.yaml"
     path.write_text(LIMITS)
 
-    def demand(configuration: object) -> None:
-        demand_usable(configuration, "sqlite:region.db", is_region=True)  # type: ignore[arg-type]
+    def check(configuration: object) -> None:
+        require_usable(configuration, "sqlite:region.db", is_region=True)  # type: ignore[arg-type]
 
-    settings = LiveSettings(load_settings(path, demand), demand=demand)
+    settings = LiveSettings(load_settings(path, check), check=check)
     before = settings.current
     path.write_text(REFUSED[field] + LIMITS)
     settings.reload(path)
@@ -37,7 +37,7 @@ def test_a_region_takes_up_no_configuration_that_it_would_not_start_with(tmp_pat
     assert settings.refusal is not None
     assert [each.field for each in settings.refusal.faults] == [field]
     with pytest.raises(ConfigurationError, match=field):
-        load_settings(path, demand)
+        load_settings(path, check)
 
 
 @pytest.mark.parametrize(

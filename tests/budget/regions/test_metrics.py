@@ -12,7 +12,7 @@ from budget_service.ledger.windows import SECOND
 from budget_service.server.region_metrics import LendingMetrics, RegionMetrics
 from budget_service.stores import ledger_engine
 from tests.budget.regions.home import Home
-from tests.budget.regions.place import Place
+from tests.budget.regions.region_machine import RegionMachine
 
 SHARE = 200
 LENGTH = 60
@@ -51,11 +51,11 @@ def reclaimed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budget_service.server.region_metrics.RECLAIMED", fresh)
 
 
-async def started(home: Home, skew_seconds: float = 0) -> tuple[Place, Shown]:
+async def started(home: Home, skew_seconds: float = 0) -> tuple[RegionMachine, Shown]:
     """Start a region, and show its metrics."""
-    place, shown = await Place(home, skew_seconds=skew_seconds).start(), Shown()
-    RegionMetrics(shown.registry, lambda: place.region)
-    return place, shown
+    machine, shown = await RegionMachine(home, skew_seconds=skew_seconds).start(), Shown()
+    RegionMetrics(shown.registry, lambda: machine.region)
+    return machine, shown
 
 
 def shown_of(home: Home) -> Shown:
@@ -77,12 +77,12 @@ async def test_metrics_follow_a_share_from_its_loan_to_its_return() -> None:
     assert region.value("region_idle", unit="information") == 0
     assert region.value("region_leases", state="active") == 1
     home.ledger.now += 8 * SECOND
-    await eu.upkeep.report()
+    await eu.maintenance.report()
     held = {unit: region.value("region_held", unit=unit) for unit in ("information", "calls")}
     assert held == {"information": SHARE - 12, "calls": 18}
     assert region.value("region_idle", unit="information") == SHARE - 12
     home.ledger.now += 8 * SECOND
-    await eu.upkeep.once()
+    await eu.maintenance.once()
     assert region.value("region_held", unit="information") == 0
     assert (region.units("borrowed"), region.units("charged"), region.units("given_back")) == (SHARE, 12, 188)
     assert region.events() == {"granted": 2, "trips": 3, "given_back": 1, "answered": 3}
@@ -100,17 +100,17 @@ async def test_metrics_tell_a_home_that_is_away_and_what_that_costs() -> None:
     home = Home()
     (eu, region), lender = await started(home), shown_of(home)
     await eu.charge("one", 5)
-    await eu.upkeep.report()
+    await eu.maintenance.report()
     eu.is_cut = True
     await eu.charge("two", 7)
     for _ in range(3):
         with pytest.raises(Exception, match="ReportCharges"):
-            await eu.upkeep.once()
+            await eu.maintenance.once()
     assert (region.events()["unanswered"], region.events()["answered"]) == (3, 2)
     home.ledger.now += (LENGTH + 1) * SECOND
     assert await eu.charge("three") == "OUTCOME_UNKNOWN"
     eu.is_cut = False
-    await eu.upkeep.once()
+    await eu.maintenance.once()
     assert await home.counted() == (SHARE, 0)
     assert lender.value("lending_reclaimed_total", unit="information") == SHARE - 5
     assert lender.value("lending_reclaimed_total", unit="calls") == 19

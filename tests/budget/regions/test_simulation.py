@@ -38,9 +38,9 @@ def found_in(bug: str, first: int = 1) -> tuple[int, str]:
 @pytest.mark.parametrize("seed", long_but(lambda seed: seed in SHORT, range(1, 41)))
 def test_no_account_is_overspent_and_no_charge_is_lost(seed: int) -> None:
     """Cuts, crashes, pauses, lost and repeated messages: every charge is reported once, and every lease comes back."""
-    witness = run(World(seed).history())
-    assert witness.acknowledged
-    assert witness.leases
+    oracle = run(World(seed).history())
+    assert oracle.acknowledged
+    assert oracle.leases
 
 
 @pytest.mark.slow

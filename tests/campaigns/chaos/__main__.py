@@ -64,7 +64,7 @@ def _rows(result: Result) -> dict[str, str]:
         "kill -9 of a service": result.service_kills,
         "kill -9 of the store": result.store_kills,
         "pauses of a service or the store": result.pauses,
-        "times all lines of a proxy were cut": result.cuts,
+        "times all connections of a proxy were cut": result.cuts,
         "times a proxy lost replies": result.losses,
         "times a member was cut off from the others": result.isolated,
         "packets of replies lost": result.replies_lost,
@@ -74,7 +74,7 @@ def _rows(result: Result) -> dict[str, str]:
         "of those, that the service served on after": result.served_on,
         "limits lowered below what is spent": result.lowered,
         "first limits of levels in use": result.late,
-        "journals sealed": result.checkpointed,
+        "checkpoints of journals": result.checkpointed,
         "seconds": round(result.seconds),
     }
     return {row: str(figure) for row, figure in figures.items()}

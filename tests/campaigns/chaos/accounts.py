@@ -47,7 +47,7 @@ LOWERED = tuple(("roomy", f"c{number}") for number in range(4))
 class Accounts:
     """Chooses accounts so that many callers meet at the edge of a limit; the edge moves on when somebody is refused."""
 
-    dice: random.Random
+    rng: random.Random
     _company: int = 0
     _last: int = 0
     _late: int = 0
@@ -55,16 +55,16 @@ class Accounts:
 
     def choose(self) -> tuple[Path, Amount]:
         """Return an account and the most that one question on it costs."""
-        kind = self.dice.random()
+        kind = self.rng.random()
         if kind < 0.4:
-            path: Path = ("roomy", f"c{self.dice.randrange(4)}", f"a{self.dice.randrange(25)}")
-            most = Amount(self.dice.randint(1, 50), self.dice.randint(1, 3))
+            path: Path = ("roomy", f"c{self.rng.randrange(4)}", f"a{self.rng.randrange(25)}")
+            most = Amount(self.rng.randint(1, 50), self.rng.randint(1, 3))
         elif kind < 0.55:
-            path = (LATE, f"c{self._late}", f"a{self.dice.randrange(4)}")
-            most = Amount(self.dice.randint(1, 9), 1)
+            path = (LATE, f"c{self._late}", f"a{self.rng.randrange(4)}")
+            most = Amount(self.rng.randint(1, 9), 1)
         elif kind < 0.8:
-            path = ("shared", f"c{self._company}", f"a{self.dice.randrange(4)}")
-            most = Amount(self.dice.randint(1, 9), 1)
+            path = ("shared", f"c{self._company}", f"a{self.rng.randrange(4)}")
+            most = Amount(self.rng.randint(1, 9), 1)
         else:
             path, most = ("last", f"a{self._last}"), ONE_UNIT
         self.used.add(path)
@@ -83,7 +83,7 @@ class Accounts:
         """Move on from an edge that has been reached."""
         if account == ("last", f"a{self._last}"):
             self._last += 1
-        if account[:2] == self.late_company and self.dice.random() < 0.1:
+        if account[:2] == self.late_company and self.rng.random() < 0.1:
             self._late += 1
-        if account[:2] == ("shared", f"c{self._company}") and self.dice.random() < 0.2:
+        if account[:2] == ("shared", f"c{self._company}") and self.rng.random() < 0.2:
             self._company += 1

@@ -1,4 +1,4 @@
-"""What an administrator does under load: limits below what is spent, journals sealed, the whole ledger verified."""
+"""What an administrator does under load: limits below what is spent, checkpoints, the whole ledger verified."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Administrator:
     """Asks any of the services; what was begun is asked again until it is answered."""
 
     stage: Stage
-    dice: random.Random
+    rng: random.Random
     accounts: Accounts
     # What was acknowledged at a level so far.
     acknowledged_at: Callable[[Path], Amount]
@@ -41,7 +41,7 @@ class Administrator:
 
     async def lower_a_limit(self) -> None:
         """Set a limit below what is spent, and take it back a while later."""
-        level = self.dice.choice(LOWERED)
+        level = self.rng.choice(LOWERED)
         limit = admin_pb2.Limit(
             information=1,
             calls=1,
@@ -50,7 +50,7 @@ class Administrator:
             sliding_days=30,
         )
         await self._set(level, limit)
-        await asyncio.sleep(LONGEST_LOWERED_SECONDS * self.dice.random())
+        await asyncio.sleep(LONGEST_LOWERED_SECONDS * self.rng.random())
         await self._set(level, None)
         self.lowered += 1
 
@@ -59,7 +59,7 @@ class Administrator:
         level = self.accounts.late_company
         if level not in self.late:
             spent = self.acknowledged_at(level)
-            room = Amount(self.dice.randint(0, LATE_ROOM.information), self.dice.randint(0, LATE_ROOM.calls))
+            room = Amount(self.rng.randint(0, LATE_ROOM.information), self.rng.randint(0, LATE_ROOM.calls))
             await self._set_late(level, spent.plus(room))
 
     async def limit_the_rest(self) -> None:
@@ -77,9 +77,9 @@ class Administrator:
         await self._set(level, limit)
         self.late.add(level)
 
-    async def seal(self) -> None:
-        """Seal the journal of a root; one that differs is a broken promise."""
-        request = admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=[self.dice.choice(ROOTS)]))
+    async def checkpoint(self) -> None:
+        """Write a checkpoint of the journal of a root; one that differs is a broken promise."""
+        request = admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=[self.rng.choice(ROOTS)]))
         try:
             await self._until_answered(lambda stub: stub.SealJournal(request, timeout=CALL_SECONDS))
         except grpc.aio.AioRpcError as error:
@@ -103,7 +103,7 @@ class Administrator:
     async def _until_answered(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while True:
-                address = self.dice.choice(self.stage.services).admin_address
+                address = self.rng.choice(self.stage.services).admin_address
                 try:
                     async with grpc.aio.insecure_channel(address) as channel:
                         return await ask(admin_pb2_grpc.BudgetAdminServiceStub(channel))

@@ -16,11 +16,11 @@ from tests.campaigns.chaos.administrator import Administrator
 from tests.campaigns.chaos.checker import Report, check
 from tests.campaigns.chaos.clients import HOLD_SECONDS, Client, Load, connected
 from tests.campaigns.chaos.connector import ConnectorClient, paying
+from tests.campaigns.chaos.fault_injection import FaultInjector
 from tests.campaigns.chaos.history import Entry, Level, Truth
 from tests.campaigns.chaos.history import Path as AccountPath
 from tests.campaigns.chaos.journal import read_journal
 from tests.campaigns.chaos.late_limits import charges_above
-from tests.campaigns.chaos.saboteur import Saboteur
 from tests.campaigns.chaos.stage import STAGES, Stage
 
 CLIENTS = 24
@@ -68,17 +68,17 @@ class Result:
 async def run(plan: Plan, folder: Path) -> Result:
     """Run a campaign in an empty folder."""
     began = asyncio.get_running_loop().time()
-    dice = random.Random(plan.seed)
+    rng = random.Random(plan.seed)
     async with STAGES[plan.store](folder) as stage:
-        load = Load(stage.addresses, Accounts(dice), dice)
-        administrator = Administrator(stage, dice, load.accounts, load.acknowledged_at)
-        saboteur = Saboteur(stage, dice, administrator)
+        load = Load(stage.addresses, Accounts(rng), rng)
+        administrator = Administrator(stage, rng, load.accounts, load.acknowledged_at)
+        injector = FaultInjector(stage, rng, administrator)
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(connected(load)) for _ in range(CLIENTS)]
             applications = [
                 await stack.enter_async_context(paying(load, number)) for number in range(CONNECTORS)
             ]
-            await _under_load(plan, load, (*clients, *applications), saboteur)
+            await _under_load(plan, load, (*clients, *applications), injector)
             await asyncio.sleep(HOLD_SECONDS + 1)
             await _replay_everything(load, clients)
             await _write_what_lapsed(load, clients[0])
@@ -91,16 +91,16 @@ async def run(plan: Plan, folder: Path) -> Result:
         return Result(
             plan=plan,
             report=check(load.history, truth),
-            service_kills=saboteur.service_kills,
-            store_kills=saboteur.store_kills,
-            pauses=saboteur.pauses,
-            cuts=saboteur.cuts,
-            losses=saboteur.losses,
-            isolated=saboteur.isolated,
-            held_up=saboteur.held_up,
-            others_stuck=saboteur.others_stuck,
-            exchanged=saboteur.exchanged,
-            served_on=saboteur.served_on,
+            service_kills=injector.service_kills,
+            store_kills=injector.store_kills,
+            pauses=injector.pauses,
+            cuts=injector.cuts,
+            losses=injector.losses,
+            isolated=injector.isolated,
+            held_up=injector.held_up,
+            others_stuck=injector.others_stuck,
+            exchanged=injector.exchanged,
+            served_on=injector.served_on,
             lowered=administrator.lowered,
             late=len(administrator.late),
             checkpointed=administrator.checkpointed,
@@ -110,30 +110,30 @@ async def run(plan: Plan, folder: Path) -> Result:
 
 
 async def _under_load(
-    plan: Plan, load: Load, clients: Sequence[Client | ConnectorClient], saboteur: Saboteur
+    plan: Plan, load: Load, clients: Sequence[Client | ConnectorClient], injector: FaultInjector
 ) -> None:
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         for client in clients:
             group.create_task(client.work(stop))
         group.create_task(_look(load, stop))
-        await _break_things(plan, load, saboteur)
+        await _break_things(plan, load, injector)
         stop.set()
 
 
-async def _break_things(plan: Plan, load: Load, saboteur: Saboteur) -> None:
+async def _break_things(plan: Plan, load: Load, injector: FaultInjector) -> None:
     """Spread the kills evenly over the charges, at a random moment of each share, with lesser faults in between."""
     for number in range(plan.kills):
         share = plan.charges / plan.kills
-        await _until_charged(load, int(share * (number + load.dice.random())))
-        await saboteur.disturb()
+        await _until_charged(load, int(share * (number + load.rng.random())))
+        await injector.disturb()
         if number % HOLD_UP_EACH == 0:
-            await saboteur.hold_a_lock()
+            await injector.hold_a_lock()
         if number % EXCHANGE_EACH == 1:
-            await saboteur.exchange_the_file()
-        await saboteur.administrator.limit_a_level_in_use()
-        if saboteur.kills < plan.kills:
-            await saboteur.kill()
+            await injector.exchange_the_file()
+        await injector.administrator.limit_a_level_in_use()
+        if injector.kills < plan.kills:
+            await injector.kill()
     await _until_charged(load, plan.charges)
 
 

@@ -42,7 +42,7 @@ DECIDED = frozenset(
 )
 NO_EFFECT = ("STORE_UNAVAILABLE", "BUDGET_HELD")
 CHANNEL_OPTIONS = (
-    # Each client has lines of its own, as clients on different machines would.
+    # Each client has connections of its own, as clients on different machines would.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -64,7 +64,7 @@ class Load:
 
     addresses: Sequence[str]
     accounts: Accounts
-    dice: random.Random
+    rng: random.Random
     history: History = field(default_factory=History)
     answered: list[tuple[Asked, Reported]] = field(default_factory=list)
     acknowledged: int = 0
@@ -93,7 +93,7 @@ class Load:
 
 @dataclass
 class Client:
-    """One caller, with a line of its own to every service; a repeat may go to another service than the first try."""
+    """One caller, with a connection of its own to every service; a repeat may go to another one than the first try."""
 
     load: Load
     stubs: Sequence[budget_pb2_grpc.BudgetServiceAsyncStub]
@@ -102,30 +102,28 @@ class Client:
         """Ask one thing after another until it is stopped."""
         kinds = [self.charge, self.settle, self.give_back, self.repeat, self.pay_again]
         while not stop.is_set():
-            (kind,) = self.load.dice.choices(kinds, weights=[45, 32, 7, 10, 6])
+            (kind,) = self.load.rng.choices(kinds, weights=[45, 32, 7, 10, 6])
             await kind()
 
     async def charge(self) -> None:
         """Deduct directly; now and then without waiting for the answer to be found out."""
         account, most = self.load.accounts.choose()
-        await self._ask(
-            _charge(self.load, account, most), insistent=self.load.dice.random() < INSISTENT_SHARE
-        )
+        await self._ask(_charge(self.load, account, most), insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def settle(self) -> None:
         """Reserve, think, and charge no more than was held."""
         account, most = self.load.accounts.choose()
         if reservation_id := await self._reserve(account, most, HOLD_SECONDS):
-            await asyncio.sleep(self.load.dice.random() * 0.05)
-            cost = Amount(self.load.dice.randint(1, most.information), most.calls)
+            await asyncio.sleep(self.load.rng.random() * 0.05)
+            cost = Amount(self.load.rng.randint(1, most.information), most.calls)
             request = _charge(self.load, account, cost, reservation_id)
-            await self._ask(request, insistent=self.load.dice.random() < INSISTENT_SHARE)
+            await self._ask(request, insistent=self.load.rng.random() < INSISTENT_SHARE)
 
     async def give_back(self) -> None:
         """Reserve, and release or forget."""
         account, most = self.load.accounts.choose()
         reservation_id = await self._reserve(account, most, SHORTEST_HOLD_SECONDS)
-        if reservation_id and self.load.dice.random() < 0.5:
+        if reservation_id and self.load.rng.random() < 0.5:
             id_ = self.load.new_id()
             await self._ask(
                 pb.ReleaseReservationRequest(
@@ -136,7 +134,7 @@ class Client:
     async def repeat(self) -> None:
         """Repeat something that was answered, and note both answers."""
         if self.load.answered:
-            await self.replay(*self.load.dice.choice(self.load.answered))
+            await self.replay(*self.load.rng.choice(self.load.answered))
 
     async def replay(self, request: Asked, first: Reported) -> bool:
         """Repeat one request until it is answered again, and tell whether it was."""
@@ -147,7 +145,7 @@ class Client:
 
     async def pay_again(self) -> None:
         """Charge a release that this account has paid for, under a new id."""
-        paid = self.load.dice.choice(self.load.answered)[0] if self.load.answered else None
+        paid = self.load.rng.choice(self.load.answered)[0] if self.load.answered else None
         if isinstance(paid, pb.UpdateBudgetRequest) and paid.release_id:
             again = pb.UpdateBudgetRequest()
             again.CopyFrom(paid)
@@ -205,10 +203,10 @@ class Client:
                 untouched = untouched and _reason(error) in NO_EFFECT
             if clock() >= end:
                 return _reported(request, Fate.UNTOUCHED if untouched else Fate.UNKNOWN)
-            await asyncio.sleep(PAUSE_SECONDS * (0.5 + self.load.dice.random()))
+            await asyncio.sleep(PAUSE_SECONDS * (0.5 + self.load.rng.random()))
 
     def _stub(self) -> budget_pb2_grpc.BudgetServiceAsyncStub:
-        return self.load.dice.choice(self.stubs)
+        return self.load.rng.choice(self.stubs)
 
 
 @asynccontextmanager
@@ -242,7 +240,7 @@ def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -
         request_id=request_id,
         reservation_id=reservation_id,
         # Without a release, only the request id keeps a repeat from being charged again.
-        release_id=f"release-{request_id}" if load.dice.random() < RELEASE_SHARE else "",
+        release_id=f"release-{request_id}" if load.rng.random() < RELEASE_SHARE else "",
     )
 
 

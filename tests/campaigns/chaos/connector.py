@@ -37,9 +37,9 @@ class ConnectorClient:
     async def work(self, stop: asyncio.Event) -> None:
         """Pay for one release after another until it is stopped."""
         while not stop.is_set():
-            await self._pay(Amount(self.load.dice.randint(1, 9), 1))
+            await self._pay(Amount(self.load.rng.randint(1, 9), 1))
             # An open circuit refuses at once.
-            await asyncio.sleep(PAUSE_SECONDS * self.load.dice.random())
+            await asyncio.sleep(PAUSE_SECONDS * self.load.rng.random())
 
     async def _pay(self, cost: Amount) -> None:
         id_ = self.load.new_id()
@@ -69,7 +69,7 @@ async def paying(load: Load, number: int) -> AsyncIterator[ConnectorClient]:
     """Give a client of the connector with an account that has room."""
     account = (*CONNECTORS, f"a{number}")
     load.accounts.used.add(account)
-    calls = BudgetServiceClient(load.dice.choice(load.addresses), account, TIMEOUTS)
+    calls = BudgetServiceClient(load.rng.choice(load.addresses), account, TIMEOUTS)
     try:
         yield ConnectorClient(load, account, calls)
     finally:

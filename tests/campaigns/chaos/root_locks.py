@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.support.postgres_server import PostgresServer
 
-# Longer than a service that runs takes between its round trips, on a busy machine and a slow line.
+# Longer than a service that runs takes between its round trips, on a busy machine and a slow connection.
 HELD_SECONDS = 0.3
 
 _HELD = """

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
 from tests.support.etcd_cluster import MEMBERS, EtcdCluster, etcd_cluster
-from tests.support.peer_lines import PeerLines, peer_lines
+from tests.support.etcd_peer_proxy import PeerProxies, peer_proxies
 from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
 from tests.support.proxy import Proxy
@@ -129,7 +129,7 @@ class Stage:
     """Everything that runs. `store` is None for SQLite, which is no process of its own.
 
     `partitions` is not None if members of the store can be cut off from each other. `locks` is not None if a service
-    holds the lock of a root account between its round trips to the store; `line` is what lies between the two.
+    holds the lock of a root account between its round trips to the store; `store_proxy` is what lies between the two.
     """
 
     services: tuple[Service, ...]
@@ -137,7 +137,7 @@ class Stage:
     proxies: tuple[Proxy, ...]
     address: str
     locks: RootLocks | None = None
-    line: Proxy | None = None
+    store_proxy: Proxy | None = None
     partitions: Partitions | None = None
 
     @property
@@ -148,14 +148,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Partitions:
-    """A cluster whose members find each other through lines that can be cut."""
+    """A cluster whose members find each other through proxies that can be cut."""
 
     cluster: EtcdCluster
-    lines: PeerLines
+    peer_proxies: PeerProxies
 
-    def isolated(self, dice: random.Random) -> AbstractAsyncContextManager[None]:
+    def isolated(self, rng: random.Random) -> AbstractAsyncContextManager[None]:
         """Cut a member off from the others during the block; clients still reach it."""
-        return self.lines.isolated(f"127.0.0.1:{dice.choice(self.cluster.members).peer_port}")
+        return self.peer_proxies.isolated(f"127.0.0.1:{rng.choice(self.cluster.members).peer_port}")
 
 
 @asynccontextmanager
@@ -199,23 +199,23 @@ async def postgres_pair_stage(folder: Path) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def etcd_stage(folder: Path) -> AsyncIterator[Stage]:
-    """Run two services on a cluster of three, with a proxy before each member, and lines between the members."""
+    """Run two services on a cluster of three, with a proxy before each member, and proxies between the members."""
     home = folder / "etcd"
     home.mkdir()
     ports = [free_port() for _ in range(MEMBERS)]
     async with AsyncExitStack() as stack:
-        lines = await stack.enter_async_context(peer_lines([f"127.0.0.1:{port}" for port in ports]))
-        # In a thread: the members need the lines to find each other.
-        running = etcd_cluster(home, peers=list(lines.addresses.values()), peer_ports=ports)
+        between = await stack.enter_async_context(peer_proxies([f"127.0.0.1:{port}" for port in ports]))
+        # In a thread: the members need the proxies to find each other.
+        running = etcd_cluster(home, peers=list(between.addresses.values()), peer_ports=ports)
         cluster = await asyncio.to_thread(running.__enter__)
         stack.push_async_callback(asyncio.to_thread, running.__exit__, None, None, None)
-        await lines.learn(cluster.members[0].endpoint)
+        await between.learn(cluster.members[0].endpoint)
         before = [
             await stack.enter_async_context(Proxy(each.endpoint).listening()) for each in cluster.members
         ]
         address = f"etcd://{','.join(each.address for each in before)}/gris"
         services = await stack.enter_async_context(_running(folder, address, (1, 2)))
-        partitions = Partitions(cluster, lines)
+        partitions = Partitions(cluster, between)
         yield Stage(services, cluster, (*_proxies(services), *before), cluster.address, partitions=partitions)
 
 
@@ -231,10 +231,12 @@ STAGES = {
 @asynccontextmanager
 async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
     parts = urlsplit(store.address)
-    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
-        netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", line.address)
+    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as store_proxy:
+        netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", store_proxy.address)
         async with _running(folder, parts._replace(netloc=netloc).geturl(), (1, 2)) as services:
-            yield Stage(services, store, (*_proxies(services), line), store.address, line=line)
+            yield Stage(
+                services, store, (*_proxies(services), store_proxy), store.address, store_proxy=store_proxy
+            )
 
 
 @asynccontextmanager

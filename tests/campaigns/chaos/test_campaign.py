@@ -16,9 +16,11 @@ PAIR = "postgres-pair"
 
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("store", [store for store in STAGES if store != PAIR])
-async def test_nothing_is_lost_or_overspent_under_kills_and_broken_lines(store: str, tmp_path: Path) -> None:
+async def test_nothing_is_lost_or_overspent_under_kills_and_broken_connections(
+    store: str, tmp_path: Path
+) -> None:
     """Every promise of the checker holds after kill -9, pauses and lost replies under load."""
-    await demand_promises(store, tmp_path)
+    await require_promises(store, tmp_path)
 
 
 @pytest.mark.long
@@ -27,10 +29,10 @@ async def test_nothing_is_lost_or_overspent_when_a_standby_takes_the_place_of_it
     tmp_path: Path,
 ) -> None:
     """The same with PostgreSQL that replicates synchronously, where whatever is killed has a successor."""
-    await demand_promises(PAIR, tmp_path)
+    await require_promises(PAIR, tmp_path)
 
 
-async def demand_promises(store: str, folder: Path) -> None:
+async def require_promises(store: str, folder: Path) -> None:
     """Run a short campaign and look at all that it found."""
     result = await run(Plan(store, CHARGES, KILLS, seed=1), folder)
     assert result.report.findings == ()

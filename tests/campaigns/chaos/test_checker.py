@@ -219,7 +219,7 @@ def test_growth_above_a_lowered_limit_is_reported() -> None:
 
 
 def test_what_the_service_finds_itself_is_reported() -> None:
-    """VerifyLedger, or a journal that is not sealed because it differs."""
+    """VerifyLedger, or a journal that gets no checkpoint because it differs."""
     assert faults(History(), replace(truth(), differences=1)) == {Fault.UNVERIFIED}
 
 

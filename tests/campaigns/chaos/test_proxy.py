@@ -37,7 +37,7 @@ async def proxy() -> AsyncIterator[Proxy]:
 
 
 @asynccontextmanager
-async def line_to(proxy: Proxy) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connection_to(proxy: Proxy) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Open a connection through the proxy."""
     host, _, port = proxy.address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -49,27 +49,27 @@ async def line_to(proxy: Proxy) -> AsyncIterator[tuple[asyncio.StreamReader, asy
 
 async def test_what_is_said_arrives(proxy: Proxy) -> None:
     """Both ways, whole."""
-    async with line_to(proxy) as (reader, writer), asyncio.timeout(TIMEOUT_SECONDS):
+    async with connection_to(proxy) as (reader, writer), asyncio.timeout(TIMEOUT_SECONDS):
         writer.write(b"x" * 60_000 + b"\n")
         assert await reader.readline() == b"x" * 60_000 + b"\n"
 
 
-async def test_a_swallowed_reply_never_arrives_and_the_line_breaks(proxy: Proxy) -> None:
+async def test_a_swallowed_reply_never_arrives_and_the_connection_breaks(proxy: Proxy) -> None:
     """What was sent has arrived at the other side; other connections live on."""
-    async with line_to(proxy) as (reader, writer), asyncio.timeout(TIMEOUT_SECONDS):
+    async with connection_to(proxy) as (reader, writer), asyncio.timeout(TIMEOUT_SECONDS):
         async with proxy.swallowing():
             writer.write(b"lost\n")
             while not proxy.lost_replies:  # noqa: ASYNC110 - the proxy has no event for it
                 await asyncio.sleep(0.01)
         assert await _rest(reader) == b""
-    async with line_to(proxy) as (reader, writer), asyncio.timeout(TIMEOUT_SECONDS):
+    async with connection_to(proxy) as (reader, writer), asyncio.timeout(TIMEOUT_SECONDS):
         writer.write(b"again\n")
         assert await reader.readline() == b"again\n"
 
 
-async def test_a_cut_breaks_every_line(proxy: Proxy) -> None:
+async def test_a_cut_breaks_every_connection(proxy: Proxy) -> None:
     """Those that wait too."""
-    async with line_to(proxy) as one, line_to(proxy) as other, asyncio.timeout(TIMEOUT_SECONDS):
+    async with connection_to(proxy) as one, connection_to(proxy) as other, asyncio.timeout(TIMEOUT_SECONDS):
         for reader, writer in (one, other):
             writer.write(b"there\n")
             assert await reader.readline() == b"there\n"

@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.kills --store sqlite --minutes 10 --seed 1
 
-`questions` is what is asked of which rows, `evidence` what callers were shown and what the ledger says afterwards, and
-`judging` compares the two and does no I/O. `stage` runs the real processes, `callers` the load, `saboteur` kills, and
-`afterwards` asks everything again.
+`questions` is what is asked of which rows, `history` what callers were shown and what the ledger says afterwards, and
+`checker` compares the two and does no I/O. `stage` runs the real processes, `callers` the load, `fault_injection`
+kills, and `final_checks` asks everything again.
 """

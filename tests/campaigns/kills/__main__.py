@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.campaigns.kills.campaign import Outcome, Plan, run
-from tests.campaigns.kills.evidence import NOTHING
-from tests.campaigns.kills.judging import Fault
+from tests.campaigns.kills.checker import Fault
+from tests.campaigns.kills.history import NOTHING
 from tests.campaigns.kills.stage import STORES
 
 SHOWN_FINDINGS = 20

@@ -17,7 +17,7 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
-from tests.campaigns.kills.evidence import Amount, Heard, Level, Path, Shown
+from tests.campaigns.kills.history import Amount, Heard, Level, Path, Shown
 from tests.campaigns.kills.questions import Asked, drawn
 from tests.campaigns.kills.stage import ROOMY, SHARED, TIGHT, Stage
 
@@ -98,20 +98,20 @@ class Load:
     """Many callers at once, for as long as it lasts."""
 
     gateways: Gateways
-    dice: random.Random
+    rng: random.Random
     heard: Heard = field(default_factory=Heard)
     _ids: itertools.count[int] = field(default_factory=itertools.count)
 
     async def call(self, stop: asyncio.Event) -> None:
         """Ask one question after another until it is stopped."""
         while not stop.is_set():
-            account, asked = self._account(), drawn(self.dice, self._newest)
+            account, asked = self._account(), drawn(self.rng, self._newest)
             self.heard.asked.add((account, asked))
-            request_id = f"r{next(self._ids)}" if self.dice.random() < 0.5 else ""
-            for _ in range(self.dice.randint(1, 3)):
+            request_id = f"r{next(self._ids)}" if self.rng.random() < 0.5 else ""
+            for _ in range(self.rng.randint(1, 3)):
                 if await self._ask(account, asked, request_id):
                     break
-                await asyncio.sleep(LONGEST_PAUSE_SECONDS * self.dice.random())
+                await asyncio.sleep(LONGEST_PAUSE_SECONDS * self.rng.random())
 
     async def look(self, stop: asyncio.Event) -> None:
         """Look at the budgets of random accounts."""
@@ -122,9 +122,9 @@ class Load:
                     self.heard.seen.extend((await levels_of(channel, self._account())).items())
 
     async def _ask(self, account: Path, asked: Asked, request_id: str) -> bool:
-        gateway = self.dice.randrange(len(self.gateways.channels))
+        gateway = self.rng.randrange(len(self.gateways.channels))
         asking = asyncio.ensure_future(self.gateways.asked(account, asked, request_id, gateway))
-        stays = self.dice.random() * LONGEST_STAY_SECONDS if self.dice.random() < LEAVES else None
+        stays = self.rng.random() * LONGEST_STAY_SECONDS if self.rng.random() < LEAVES else None
         await asyncio.wait([asking], timeout=stays)
         if not asking.done():
             asking.cancel()
@@ -143,11 +143,11 @@ class Load:
         return len(self.heard.shown) // QUESTIONS_EACH
 
     def _account(self) -> Path:
-        number = max(0, self._newest - int(self.dice.expovariate(0.2)))
-        return self.dice.choice(
+        number = max(0, self._newest - int(self.rng.expovariate(0.2)))
+        return self.rng.choice(
             (
                 (ROOMY, f"a{number % 40}"),
-                (SHARED, f"c{number}", f"a{self.dice.randrange(3)}"),
+                (SHARED, f"c{number}", f"a{self.rng.randrange(3)}"),
                 (TIGHT, f"a{number}"),
             )
         )

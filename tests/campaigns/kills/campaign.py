@@ -1,4 +1,4 @@
-"""One campaign: load and kills for a while, then rest, everything asked again, and judgement."""
+"""One campaign: load and kills for a while, then rest, everything asked again, and the check."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.campaigns.kills.afterwards import looked
 from tests.campaigns.kills.callers import Load, connected
-from tests.campaigns.kills.evidence import Afterwards, Heard
-from tests.campaigns.kills.judging import Finding, findings_of
-from tests.campaigns.kills.saboteur import Saboteur
+from tests.campaigns.kills.checker import Finding, findings_of
+from tests.campaigns.kills.fault_injection import FaultInjector
+from tests.campaigns.kills.final_checks import looked
+from tests.campaigns.kills.history import FinalState, Heard
 from tests.campaigns.kills.stage import running
 
 CALLERS = 16
@@ -34,7 +34,7 @@ class Outcome:
 
     plan: Plan
     heard: Heard
-    after: Afterwards
+    after: FinalState
     findings: tuple[Finding, ...]
     kills: dict[str, int]
     replaced: int
@@ -43,18 +43,18 @@ class Outcome:
 
 async def run(plan: Plan, folder: Path, callers: int = CALLERS) -> Outcome:
     """Run a campaign in an empty folder: at least so long, and until so many processes were killed."""
-    began, dice = time.monotonic(), random.Random(plan.seed)
+    began, rng = time.monotonic(), random.Random(plan.seed)
     async with running(plan.store, folder) as stage:
         gateways = connected(stage)
-        load, saboteur = Load(gateways, dice), Saboteur(stage, dice)
+        load, injector = Load(gateways, rng), FaultInjector(stage, rng)
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             for _ in range(callers):
                 group.create_task(load.call(stop))
             group.create_task(load.look(stop))
-            group.create_task(saboteur.replace_rows(stop))
-            while time.monotonic() < began + plan.seconds or saboteur.kills < plan.kills:
-                await saboteur.kill()
+            group.create_task(injector.replace_rows(stop))
+            while time.monotonic() < began + plan.seconds or injector.kills < plan.kills:
+                await injector.kill()
             stop.set()
         after = await looked(gateways, load.heard)
         for channel in gateways.channels:
@@ -66,7 +66,7 @@ async def run(plan: Plan, folder: Path, callers: int = CALLERS) -> Outcome:
             heard=load.heard,
             after=after,
             findings=findings_of(load.heard, after),
-            kills=kills | {"store": saboteur.store_kills},
-            replaced=saboteur.replaced,
+            kills=kills | {"store": injector.store_kills},
+            replaced=injector.replaced,
             seconds=time.monotonic() - began,
         )

@@ -66,11 +66,11 @@ class Asked:
         return structured_question(self.table, by, k=self.k or None, where=where)
 
 
-def drawn(dice: random.Random, newest: int) -> Asked:
+def drawn(rng: random.Random, newest: int) -> Asked:
     """Return a question, rather a new one than one that was asked long ago."""
-    number, shape = newest - min(newest, int(dice.expovariate(0.25))), dice.choice(list(Shape))
+    number, shape = newest - min(newest, int(rng.expovariate(0.25))), rng.choice(list(Shape))
     cuts = shape in (Shape.FIRST_ELEMENTS, Shape.FIRST_TAGS)
-    return Asked(dice.choice(TABLES), number, shape.value, dice.randint(1, 4) if cuts else 0)
+    return Asked(rng.choice(TABLES), number, shape.value, rng.randint(1, 4) if cuts else 0)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import repeat
 
+from tests.campaigns.regions.injected_bugs import BUGS
 from tests.campaigns.regions.loop import run
-from tests.campaigns.regions.sabotage import BUGS
 from tests.campaigns.regions.world import World
 
 
@@ -24,15 +24,15 @@ def simulated(seed: int, seconds: float, bug: str = "") -> tuple[int, Counter[st
     """Run one history, with a bug put in if one is named; return its faults, and what was broken."""
     logging.disable(logging.CRITICAL)
     if bug:
-        sabotage, skew_beyond = BUGS[bug]
-        world = World(seed, seconds, sabotage, skew_beyond)
+        inject_bug, skew_beyond = BUGS[bug]
+        world = World(seed, seconds, inject_bug, skew_beyond)
     else:
         world = World(seed, seconds)
     try:
         run(world.history())
     except AssertionError as error:
-        return seed, world.witness.faults, str(error) or "an assertion"
-    return seed, world.witness.faults, ""
+        return seed, world.oracle.faults, str(error) or "an assertion"
+    return seed, world.oracle.faults, ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,15 +11,15 @@ from typing import Any
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.regions.book import Key, Rows
 from budget_service.regions.messages import HomeUnavailableError
+from budget_service.regions.records import Key, Rows
 from budget_service.server.home_client import Answered, HomeStatusError
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
@@ -37,14 +37,14 @@ class Machine:
     """A machine: what is on its disk stays, and a process on it runs until it crashes."""
 
     name: str
-    dice: random.Random
+    rng: random.Random
     skew: Microseconds = 0
     generation: int = 0
     # Which process holds the lock of the ledger's file; a crash frees it.
     holder: int | None = None
     running: asyncio.Event = field(default_factory=asyncio.Event)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
-    paper: dict[Key, bytes] = field(default_factory=dict)
+    records: dict[Key, bytes] = field(default_factory=dict)
     disk: MemoryTransactions = field(init=False)
     committed: Callable[[Changes], None] = lambda _: None
 
@@ -59,7 +59,7 @@ class Machine:
 
     async def turn(self, generation: int, seconds: float = 0.002) -> None:
         """Take some time; a process that has crashed meanwhile never goes on, and a paused one later."""
-        await sleep(self.dice.random() * seconds)
+        await sleep(self.rng.random() * seconds)
         while not self.running.is_set():
             await self.running.wait()
         if generation != self.generation:
@@ -102,7 +102,7 @@ class Ledger:
         """See `Store`."""
         return await self._engine.apply(request, limits)
 
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """See `Store`."""
         return await self._engine.read(account, levels)
 
@@ -116,7 +116,7 @@ class Ledger:
         numbered = [(str(number), each) for number, each in enumerate(self.machine.disk.journal, 1)]
         return [each for each in numbered[int(after or 0) :] if each[1].account.root == root][:most]
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """See `Store`."""
         await self.machine.turn(self._generation)
         found = self.machine.disk.reservations.get((account.root, reservation_id))
@@ -142,23 +142,23 @@ class _Process(MemoryTransactions):
         return is_done
 
 
-class MemoryPaper:
-    """A region's book on the machine's disk."""
+class MemoryRecordStorage:
+    """A region's records on the machine's disk."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine, self._generation = machine, machine.generation
 
     async def read(self) -> dict[Key, bytes]:
         """Return all rows."""
-        return dict(self._machine.paper)
+        return dict(self._machine.records)
 
     async def write(self, rows: Rows) -> None:
         """Write rows, all or nothing."""
         await self._machine.turn(self._generation)
         for key, value in rows.items():
-            self._machine.paper.pop(key, None)
+            self._machine.records.pop(key, None)
             if value is not None:
-                self._machine.paper[key] = value
+                self._machine.records[key] = value
         await self._machine.turn(self._generation)
 
     async def close(self) -> None:
@@ -185,7 +185,7 @@ class Context:
 class Network:
     """The way from a region to the home: it delays, loses, repeats and reorders what is sent."""
 
-    dice: random.Random
+    rng: random.Random
     handle: Callable[[str, Message], Awaitable[Message]]
     is_cut: bool = False
     loss: float = 0.0
@@ -199,7 +199,7 @@ class Network:
         answered: asyncio.Future[Answered] = loop.create_future()
         # The copy that is sent stays as it is.
         sent = type(request).FromString(request.SerializeToString())
-        times = 1 + (self.dice.random() < self.repeats)
+        times = 1 + (self.rng.random() < self.repeats)
         self.counted("repeated messages") if times > 1 else None
         tasks = [loop.create_task(self._deliver(method, sent, answered)) for _ in range(times)]
         try:
@@ -213,7 +213,7 @@ class Network:
                 each.add_done_callback(_FORGOTTEN.discard)
 
     async def _deliver(self, method: str, request: Message, answered: asyncio.Future[Any]) -> None:
-        await sleep(self.dice.random() * self.slowest)
+        await sleep(self.rng.random() * self.slowest)
         if self._is_lost():
             return
         result: Message | HomeStatusError
@@ -221,7 +221,7 @@ class Network:
             result = await self.handle(method, request)
         except HomeStatusError as error:
             result = error
-        await sleep(self.dice.random() * self.slowest)
+        await sleep(self.rng.random() * self.slowest)
         if self._is_lost() or answered.done():
             return
         if isinstance(result, HomeStatusError):
@@ -230,7 +230,7 @@ class Network:
             answered.set_result(result)
 
     def _is_lost(self) -> bool:
-        if self.is_cut or self.dice.random() < self.loss:
+        if self.is_cut or self.rng.random() < self.loss:
             self.counted("lost messages")
             return True
         return False

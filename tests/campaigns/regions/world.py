@@ -17,10 +17,10 @@ from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.requests import is_lease
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import SECOND
-from budget_service.regions.book import Book
 from budget_service.regions.lease import RegionTerms
+from budget_service.regions.lease_maintenance import LeaseMaintenance
+from budget_service.regions.records import RegionRecords
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server.home_client import HomeClient, HomeStatusError
 from budget_service.server.lending_service import RegionService
 from budget_service.server.limit_cache import LimitCache
@@ -36,10 +36,10 @@ from tests.campaigns.regions.machines import (
     Context,
     Ledger,
     Machine,
-    MemoryPaper,
+    MemoryRecordStorage,
     Network,
 )
-from tests.campaigns.regions.witness import BrokenError, Witness
+from tests.campaigns.regions.oracle import BrokenError, Oracle
 
 UNIT = "0123456789abcdef" * 2
 REGIONS = ("eu", "us", "asia")
@@ -51,14 +51,14 @@ TERMS = RegionTerms(skew=MARGIN, idle=15 * SECOND, report=SECOND)
 SETTLING_SECONDS = 300
 
 
-def configuration(dice: random.Random) -> Configuration:
+def configuration(rng: random.Random) -> Configuration:
     """Return limits small enough to be reached."""
     return Configuration.model_validate(
         {
             "accounts": [
                 {
                     "path": ["acme"],
-                    "limit": {"information": dice.choice((900, 9000)), "calls": 9999},
+                    "limit": {"information": rng.choice((900, 9000)), "calls": 9999},
                     "window": "never",
                 },
                 *(
@@ -67,8 +67,8 @@ def configuration(dice: random.Random) -> Configuration:
                 ),
             ],
             "leases": {
-                "share_percent": dice.choice((5, 10, 30)),
-                "outstanding_percent": dice.choice((50, 90)),
+                "share_percent": rng.choice((5, 10, 30)),
+                "outstanding_percent": rng.choice((50, 90)),
                 "seconds": LENGTH_SECONDS,
             },
         }
@@ -82,43 +82,43 @@ class World:
     Args:
         seed: Draws everything.
         seconds: How long there are faults and clients.
-        sabotage: Puts a bug in; called with the parts of each process as it starts.
+        inject_bug: Puts a bug in; called with the parts of each process as it starts.
         skew_beyond: Clocks differ by this many margins.
     """
 
     seed: int
     seconds: float = 240.0
-    sabotage: Callable[[Any], None] = lambda _: None
+    inject_bug: Callable[[Any], None] = lambda _: None
     skew_beyond: float = 0.5
-    dice: random.Random = field(init=False)
+    rng: random.Random = field(init=False)
     log: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Draw the machines."""
-        self.dice = random.Random(self.seed)
-        self.settings = LiveSettings(Settings(configuration(self.dice)))
-        skews = [round((2 * self.dice.random() - 1) * self.skew_beyond * MARGIN) for _ in range(4)]
+        self.rng = random.Random(self.seed)
+        self.settings = LiveSettings(Settings(configuration(self.rng)))
+        skews = [round((2 * self.rng.random() - 1) * self.skew_beyond * MARGIN) for _ in range(4)]
         names = ("home", *REGIONS)
         self.machines = {
-            name: Machine(name, random.Random(self.dice.random()), skew)
+            name: Machine(name, random.Random(self.rng.random()), skew)
             for name, skew in zip(names, skews, strict=True)
         }
-        if self.dice.random() < 0.1:
-            self.machines["asia"].skew += self.dice.choice((-1, 1)) * 3600 * SECOND
+        if self.rng.random() < 0.1:
+            self.machines["asia"].skew += self.rng.choice((-1, 1)) * 3600 * SECOND
             self.note("wrong clocks")
         limits = {
             Account(tuple(each.path)): each.made_limit
             for each in self.settings.current.configuration.accounts
         }
-        self.witness = Witness(limits)
-        self.witness.faults.update(self.log)
+        self.oracle = Oracle(limits)
+        self.oracle.faults.update(self.log)
         self.networks = {
             name: Network(
-                random.Random(self.dice.random()),
+                random.Random(self.rng.random()),
                 self.handle,
-                loss=self.dice.choice((0.0, 0.02, 0.1)),
-                repeats=self.dice.choice((0.0, 0.05, 0.3)),
-                slowest=self.dice.choice((0.05, 0.2, 1.5)),
+                loss=self.rng.choice((0.0, 0.02, 0.1)),
+                repeats=self.rng.choice((0.0, 0.05, 0.3)),
+                slowest=self.rng.choice((0.05, 0.2, 1.5)),
                 counted=self.count,
             )
             for name in REGIONS
@@ -130,7 +130,7 @@ class World:
         self.broken: list[BrokenError] = []
         self.work: asyncio.Future[Any] | None = None
         for name, machine in self.machines.items():
-            machine.committed = partial(self.witnessed, name)
+            machine.committed = partial(self.observe, name)
 
     def note(self, fault: str) -> None:
         """Note a fault."""
@@ -138,9 +138,9 @@ class World:
 
     def count(self, fault: str) -> None:
         """Count a fault."""
-        self.witness.faults[fault] += 1
+        self.oracle.faults[fault] += 1
 
-    async def history(self) -> Witness:
+    async def history(self) -> Oracle:
         """Let everything happen, and check that the promise has held."""
         self.start_home()
         for name in REGIONS:
@@ -153,17 +153,17 @@ class World:
         for network in self.networks.values():
             network.is_cut, network.loss = False, 0.0
         await self.until_broken(sleep(SETTLING_SECONDS))
-        await self.demand_settled()
-        return self.witness
+        await self.require_settled()
+        return self.oracle
 
     async def until_broken(self, work: asyncio.Future[Any]) -> None:
         """Wait for work, unless the promise is broken before."""
         self.work = work
         await asyncio.wait((work,))
-        self.demand_kept()
+        self.require_kept()
         work.result()
 
-    def demand_kept(self) -> None:
+    def require_kept(self) -> None:
         """Raise what was broken first."""
         if self.broken:
             raise self.broken[0]
@@ -178,7 +178,7 @@ class World:
         )
         budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS)
         self.servicers = lending, budget
-        self.sabotage(lending)
+        self.inject_bug(lending)
 
     async def start_region(self, name: str) -> None:
         """Start a region's process, and wait until it serves, or has crashed before that."""
@@ -188,23 +188,25 @@ class World:
             starting.result()
 
     async def serve_region(self, name: str) -> None:
-        """Open a region's book, and serve."""
+        """Open a region's records, and serve."""
         machine = self.machines[name]
         machine.lock()
-        dice = random.Random(self.dice.random())
+        rng = random.Random(self.rng.random())
         ledger: Any = Ledger(machine)
-        book = await Book.opened(MemoryPaper(machine), name, draw=lambda: f"{dice.getrandbits(128):032x}")
-        home = HomeClient(self.networks[name], name, book.instance)
-        region = Region(
-            name, ledger, book, home, machine.clock, TERMS, draw=lambda: f"{dice.getrandbits(128):032x}"
+        records = await RegionRecords.opened(
+            MemoryRecordStorage(machine), name, draw=lambda: f"{rng.getrandbits(128):032x}"
         )
-        upkeep = Upkeep(region)
-        self.sabotage(upkeep)
+        home = HomeClient(self.networks[name], name, records.instance)
+        region = Region(
+            name, ledger, records, home, machine.clock, TERMS, draw=lambda: f"{rng.getrandbits(128):032x}"
+        )
+        maintenance = LeaseMaintenance(region)
+        self.inject_bug(maintenance)
         self.regions[name] = region
         self.services[name] = RegionalBudgetService(
-            upkeep, self.networks[name], self.settings, RequestRunner(None, DEFAULTS), DEFAULTS
+            maintenance, self.networks[name], self.settings, RequestRunner(None, DEFAULTS), DEFAULTS
         )
-        machine.begin(upkeep.run())
+        machine.begin(maintenance.run())
 
     async def handle(self, method: str, request: Message) -> Message:
         """Answer a message at the home, as its process does; after a crash never."""
@@ -217,40 +219,40 @@ class World:
         servicer = self.servicers[0] if hasattr(self.servicers[0], method) else self.servicers[1]
         answer: Message = await called(servicer, method, request)
         if method == "BorrowBudget":
-            self.witness.lent(request, answer)  # type: ignore[arg-type]
+            self.oracle.lent(request, answer)  # type: ignore[arg-type]
         await machine.turn(generation)
         return answer
 
     async def client(self, home: str, number: int) -> None:
         """Ask questions in one region, sometimes in another one, and again if there is no answer."""
-        dice = random.Random(self.dice.random())
+        rng = random.Random(self.rng.random())
         account = ("acme", home if number else "shared")
         while now() < self.seconds:
-            await sleep(dice.expovariate(0.7))
-            region = home if dice.random() < 0.9 else dice.choice(REGIONS)
-            question = dice.randrange(200)
-            name = f"{home}-{number}-{dice.getrandbits(64):x}"
+            await sleep(rng.expovariate(0.7))
+            region = home if rng.random() < 0.9 else rng.choice(REGIONS)
+            question = rng.randrange(200)
+            name = f"{home}-{number}-{rng.getrandbits(64):x}"
             try:
-                await self.ask(dice, region, account, question, name)
+                await self.ask(rng, region, account, question, name)
             except (HomeStatusError, TimeoutError):
                 self.count("refused or unanswered questions")
 
     async def ask(
-        self, dice: random.Random, region: str, account: tuple[str, ...], question: int, name: str
+        self, rng: random.Random, region: str, account: tuple[str, ...], question: int, name: str
     ) -> None:
         """Ask one question: a direct charge, or a reservation that is settled, cancelled or forgotten."""
         who = pb.Account(path=account)
-        cost = cost_pb2.Cost(information=dice.randint(1, 9), calls=0, unit_id=UNIT)
-        named = dice.random() < 0.7
+        cost = cost_pb2.Cost(information=rng.randint(1, 9), calls=0, unit_id=UNIT)
+        named = rng.random() < 0.7
         # The same question has the same cost, and the same release.
         if named:
             cost.information = 1 + question % 8
         ids = {"query_id": f"q{question}", "release_id": f"r{question}"} if named else {"query_id": name}
-        if dice.random() < 0.5:
+        if rng.random() < 0.5:
             charge = pb.UpdateBudgetRequest(account=who, cost=cost, request_id=name)
             if named:
                 charge.query_id, charge.release_id = ids["query_id"], ids["release_id"]
-            await self.charge(dice, region, charge)
+            await self.charge(rng, region, charge)
             return
         reserve = pb.ReserveBudgetRequest(
             account=who,
@@ -258,17 +260,17 @@ class World:
             query_id=ids["query_id"],
             request_id=f"{name}-r",
         )
-        reserve.ttl.seconds = dice.choice((2, 20))
-        held = await self.persistently(dice, region, "ReserveBudget", reserve)
-        await sleep(dice.random() * 4)
-        fate = dice.random()
+        reserve.ttl.seconds = rng.choice((2, 20))
+        held = await self.persistently(rng, region, "ReserveBudget", reserve)
+        await sleep(rng.random() * 4)
+        fate = rng.random()
         if fate < 0.1:
             return
         if fate < 0.2:
             cancel = pb.ReleaseReservationRequest(
                 account=who, reservation_id=held.reservation_id, request_id=f"{name}-c"
             )
-            await self.persistently(dice, region, "ReleaseReservation", cancel)
+            await self.persistently(rng, region, "ReleaseReservation", cancel)
             return
         settle = pb.UpdateBudgetRequest(
             account=who,
@@ -277,16 +279,16 @@ class World:
             reservation_id=held.reservation_id,
             release_id=ids.get("release_id", ""),
         )
-        await self.charge(dice, region, settle)
+        await self.charge(rng, region, settle)
 
-    async def charge(self, dice: random.Random, region: str, request: pb.UpdateBudgetRequest) -> None:
+    async def charge(self, rng: random.Random, region: str, request: pb.UpdateBudgetRequest) -> None:
         """Charge, and note what was acknowledged."""
-        answer = await self.persistently(dice, region, "UpdateBudget", request)
+        answer = await self.persistently(rng, region, "UpdateBudget", request)
         self.count("acknowledged charges")
         if not answer.already_paid:
-            self.witness.acknowledged[request.request_id, region] = answer.charged.information
+            self.oracle.acknowledged[request.request_id, region] = answer.charged.information
 
-    async def persistently(self, dice: random.Random, region: str, method: str, request: Message) -> Any:
+    async def persistently(self, rng: random.Random, region: str, method: str, request: Message) -> Any:
         """Ask again with the same id while there is no answer."""
         for _ in range(4):
             machine = self.machines[region]
@@ -300,7 +302,7 @@ class World:
                 if not error.is_transient:
                     raise
                 self.count("retries")
-            await sleep(dice.random() * 2)
+            await sleep(rng.random() * 2)
         raise TimeoutError
 
     async def faults(self) -> None:
@@ -308,28 +310,28 @@ class World:
         running = []
         kinds = (self.cut, self.crash_region, self.crash_home, self.pause)
         while now() < self.seconds - 60:
-            await sleep(self.dice.expovariate(1 / 15.0))
-            running.append(asyncio.ensure_future(self.dice.choice(kinds)()))
+            await sleep(self.rng.expovariate(1 / 15.0))
+            running.append(asyncio.ensure_future(self.rng.choice(kinds)()))
         await asyncio.gather(*running)
 
     async def cut(self) -> None:
         """Cut a region off, sometimes for longer than a lease."""
-        network = self.networks[self.dice.choice(REGIONS)]
+        network = self.networks[self.rng.choice(REGIONS)]
         self.count("cuts")
         network.is_cut = True
-        await sleep(self.dice.choice((3.0, 20.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.rng.choice((3.0, 20.0, 1.5 * LENGTH_SECONDS)))
         network.is_cut = False
 
     async def crash_region(self) -> None:
         """Kill a region's process and start another one."""
-        name = self.dice.choice(REGIONS)
+        name = self.rng.choice(REGIONS)
         if name not in self.services:
             return
         self.count("crashes of a region")
         machine = self.machines[name]
         machine.crash()
         generation = machine.generation
-        await sleep(self.dice.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.rng.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
         await machine.running.wait()
         # The next start follows from the last crash.
         if machine.generation == generation:
@@ -339,19 +341,19 @@ class World:
         """Kill the home's process and start another one."""
         self.count("crashes of the home")
         self.machines["home"].crash()
-        await sleep(self.dice.choice((0.5, 10.0)))
+        await sleep(self.rng.choice((0.5, 10.0)))
         self.start_home()
 
     async def pause(self) -> None:
         """Hold a machine's process up, between any two of its steps."""
-        machine = self.machines[self.dice.choice(("home", *REGIONS))]
+        machine = self.machines[self.rng.choice(("home", *REGIONS))]
         self.count("pauses")
         machine.running.clear()
-        await sleep(self.dice.choice((1.0, 5.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.rng.choice((1.0, 5.0, 1.5 * LENGTH_SECONDS)))
         machine.running.set()
 
-    def witnessed(self, name: str, changes: Changes) -> None:
-        """Show the witness what a machine has committed just now."""
+    def observe(self, name: str, changes: Changes) -> None:
+        """Show the oracle what a machine has committed just now."""
         try:
             if name == "home":
                 self.home_committed(changes)
@@ -365,29 +367,29 @@ class World:
     def home_committed(self, changes: Changes) -> None:
         """See a commit of the home."""
         for entry in changes.journal:
-            rule = self.witness.limits[entry.account].window
-            self.witness.home_committed(entry, rule.around(entry.holds[-1].window_start).window.start)
+            rule = self.oracle.limits[entry.account].window
+            self.oracle.home_committed(entry, rule.around(entry.holds[-1].window_start).window.start)
 
     def region_committed(self, name: str, changes: Changes) -> None:
         """See a commit of a region, by the time that the home's clock showed when it was decided."""
         ahead = self.machines["home"].skew - self.machines[name].skew
         for entry in changes.journal:
-            self.witness.region_committed(name, entry, entry.time + ahead)
+            self.oracle.region_committed(name, entry, entry.time + ahead)
         for (root, _), reservation in changes.reservations.items():
             if reservation is not None:
                 decided = changes.roots[root].last_time
-                self.witness.region_reserved(name, reservation.account.path[1], decided + ahead)
+                self.oracle.region_reserved(name, reservation.account.path[1], decided + ahead)
 
-    async def demand_settled(self) -> None:
+    async def require_settled(self) -> None:
         """Check the end of the history."""
         home = self.machines["home"]
         held = [id_ for (_, id_) in home.disk.reservations if is_lease(id_)]
         # Those that have lapsed end with the next request of their root.
         now = home.clock()
         held = [id_ for id_ in held if home.disk.reservations["acme", id_].expires_at > now]
-        held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].book.leases]
+        held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].records.leases]
         journals = {name: self.machines[name].disk.journal for name in REGIONS}
-        self.witness.demand_settled(home.disk.journal, journals, held)
+        self.oracle.require_settled(home.disk.journal, journals, held)
 
 
 async def called(servicer: Any, method: str, request: Message) -> Any:

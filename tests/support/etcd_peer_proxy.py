@@ -1,7 +1,7 @@
-"""Lines between the members of an etcd cluster, which can cut one member off from all others.
+"""Proxies between the members of an etcd cluster, which can cut one member off from all others.
 
-Each member is found by the others behind a line of its own. Who is at the other end stands in the first request of each
-connection (`X-Server-From`), so that a member that is cut off neither hears nor is heard, while clients reach it.
+Each member is found by the others behind a proxy of its own. Who is at the other end stands in the first request of
+each connection (`X-Server-From`), so that a member that is cut off neither hears nor is heard, while clients reach it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _Connection:
 
 
 @dataclass
-class PeerLines:
-    """The lines of one cluster; members are named by where they listen for the others, as HOST:PORT."""
+class PeerProxies:
+    """The proxies of one cluster; members are named by where they listen for the others, as HOST:PORT."""
 
     addresses: dict[str, str] = field(default_factory=dict)
     isolations: int = 0
@@ -98,14 +98,14 @@ async def _pumped(
 
 
 @asynccontextmanager
-async def peer_lines(names: Sequence[str]) -> AsyncIterator[PeerLines]:
+async def peer_proxies(names: Sequence[str]) -> AsyncIterator[PeerProxies]:
     """Listen before each of these members."""
-    lines = PeerLines()
+    proxies = PeerProxies()
     tasks: set[asyncio.Task[None]] = set()
 
     async def listen(name: str) -> asyncio.Server:
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(lines.joined(name, reader, writer))
+            task = asyncio.create_task(proxies.joined(name, reader, writer))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
@@ -115,9 +115,9 @@ async def peer_lines(names: Sequence[str]) -> AsyncIterator[PeerLines]:
         for name in names:
             server = await listen(name)
             stack.callback(server.close)
-            lines.addresses[name] = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            proxies.addresses[name] = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
-            yield lines
+            yield proxies
         finally:
             for task in list(tasks):
                 task.cancel()

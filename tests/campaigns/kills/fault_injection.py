@@ -17,11 +17,11 @@ STORE_TOO = 0.25
 
 
 @dataclass
-class Saboteur:
+class FaultInjector:
     """Kills what runs, and starts it again before it kills the next."""
 
     stage: Stage
-    dice: random.Random
+    rng: random.Random
     store_kills: int = 0
     replaced: int = 0
 
@@ -32,19 +32,19 @@ class Saboteur:
 
     async def kill(self) -> None:
         """Kill one process or several, after a while in which things may go well."""
-        await asyncio.sleep(self.dice.random() * LONGEST_QUIET_SECONDS)
+        await asyncio.sleep(self.rng.random() * LONGEST_QUIET_SECONDS)
         # Of all processes, a gateway does the most between two steps of a question.
         choices = [*self.stage.servers, *self.stage.gateways]
-        victims = self.dice.sample(choices, self.dice.choice(TOGETHER))
+        victims = self.rng.sample(choices, self.rng.choice(TOGETHER))
         dead = [server for server in self.stage.servers if server in victims]
-        store = self.stage.store if self.dice.random() < STORE_TOO else None
+        store = self.stage.store if self.rng.random() < STORE_TOO else None
         if store is not None:
             store.kill()
             self.store_kills += 1
-        for server in self.dice.sample(dead, len(dead)):
+        for server in self.rng.sample(dead, len(dead)):
             server.kill()
             server.kills += 1
-            await asyncio.sleep(self.dice.random() * LONGEST_DEATH_SECONDS)
+            await asyncio.sleep(self.rng.random() * LONGEST_DEATH_SECONDS)
         if store is not None:
             await asyncio.to_thread(store.start)
         await asyncio.gather(*(server.start() for server in dead))
@@ -52,6 +52,6 @@ class Saboteur:
     async def replace_rows(self, stop: asyncio.Event) -> None:
         """Exchange the rows of one table after another."""
         while not stop.is_set():
-            await asyncio.sleep(2 * self.dice.random())
-            self.stage.rows.put(self.dice.choice(TABLES), self.dice.randrange(VERSIONS))
+            await asyncio.sleep(2 * self.rng.random())
+            self.stage.rows.put(self.rng.choice(TABLES), self.rng.randrange(VERSIONS))
             self.replaced += 1

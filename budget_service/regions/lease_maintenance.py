@@ -12,7 +12,7 @@ from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
-from budget_service.regions.lease import Lease, LeaseState, Own
+from budget_service.regions.lease import Lease, LeaseState, RegionTotal
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError, Reported
 from budget_service.regions.region import Region
 from budget_service.stores.interface import StoreError
@@ -24,14 +24,14 @@ BATCH_BYTES = 32 * 1024
 CHARGE_BYTES = 96
 # After so many roots without an answer the others are not tried.
 MOST_UNANSWERED = 2
-# The book forgets what was paid for at the home in a window that ended so long ago.
+# The records forget what was paid for at the home in a window that ended so long ago.
 KEPT_AFTER_WINDOW: Microseconds = DAY
 TIDIED_EVERY: Microseconds = 600 * SECOND
 
 log = logging.getLogger(__name__)
 
 
-class Upkeep:
+class LeaseMaintenance:
     """The background work of a region."""
 
     def __init__(self, region: Region) -> None:
@@ -63,12 +63,12 @@ class Upkeep:
     async def _once(self) -> None:
         region, now = self.region, self.region.clock()
         failed = await self._report_each()
-        for lease in list(region.book.leases.values()):
+        for lease in list(region.records.leases.values()):
             if lease.state is LeaseState.ACTIVE and self._is_done(lease, now):
                 region.stop_granting(lease)
-        for lease_id in list(region.book.leases):
+        for lease_id in list(region.records.leases):
             # As it is by now: a lease that was asked for may have been granted since the last one was closed.
-            found = region.book.leases.get(lease_id)
+            found = region.records.leases.get(lease_id)
             if found is not None and found.local.root not in failed and self._is_to_be_closed(found):
                 try:
                     await self._close(found)
@@ -81,7 +81,7 @@ class Upkeep:
         if not 0 <= now - self._tidied < TIDIED_EVERY:
             self._tidied = now
             # By this clock alone, one that is set ahead would forget what counts still, and it would be paid for again.
-            await region.book.forget(min(now, region.home_time) - KEPT_AFTER_WINDOW)
+            await region.records.forget(min(now, region.home_time) - KEPT_AFTER_WINDOW)
         _raise_first(failed)
 
     async def report(self) -> None:
@@ -124,7 +124,7 @@ class Upkeep:
 
     async def give_back_all(self) -> None:
         """Give back every lease that can be, before the service ends."""
-        for lease in list(self.region.book.leases.values()):
+        for lease in list(self.region.records.leases.values()):
             if lease.state is LeaseState.ACTIVE:
                 self.region.stop_granting(lease)
         await self.once()
@@ -140,10 +140,10 @@ class Upkeep:
 
     async def _report_batch(self, root: str) -> bool:
         """Report some charges of a root in the region's ledger; return whether there may be more."""
-        region, book = self.region, self.region.book
+        region, records = self.region, self.region.records
         most = self._most.get(root, BATCH)
-        found = await region.store.journal(root, book.positions.get(root, ""), "", most)
-        leases = dict(book.leases)
+        found = await region.store.journal(root, records.positions.get(root, ""), "", most)
+        leases = dict(records.leases)
         page = _fitting(found, leases)
         if not page:
             return False
@@ -156,7 +156,7 @@ class Upkeep:
             numbers[lease.lease_id] += 1
             charges.append(_charge(lease, entry, numbers[lease.lease_id]))
             touched.append(lease.lease_id)
-        region.counts.trips += bool(charges)
+        region.counters.trips += bool(charges)
         try:
             reported = await region.home.report(charges) if charges else []
         except (HomeUnavailableError, HomeRefusedError):
@@ -178,16 +178,16 @@ class Upkeep:
     async def _note_reported(
         self, root: str, position: str, touched: list[str], reported: Sequence[Reported]
     ) -> None:
-        book = self.region.book
+        records = self.region.records
         changed: dict[str, Lease] = {}
         for lease_id, each in zip(touched, reported, strict=True):
-            lease = changed.get(lease_id, book.leases[lease_id])
+            lease = changed.get(lease_id, records.leases[lease_id])
             changed[lease_id] = lease.after_report(each.charged, is_known=each.is_known)
-            self.region.counts.add("charged", each.charged)
+            self.region.counters.add("charged", each.charged)
             if not each.is_known:
-                self.region.counts.unknown += 1
+                self.region.counters.unknown += 1
                 self._note_unknown(lease)
-        await book.note(*changed.values(), positions={root: position})
+        await records.note(*changed.values(), positions={root: position})
 
     def _note_unknown(self, lease: Lease) -> None:
         self.region.stop_granting(lease)
@@ -198,31 +198,31 @@ class Upkeep:
 
     async def _close(self, lease: Lease) -> None:
         """Give back what is left of a lease, if nothing can be granted or settled from it any more."""
-        region, book = self.region, self.region.book
+        region, records = self.region, self.region.records
         if lease.state is LeaseState.RETIRING:
             # The state is on the disk before the home hears of it: after a restart nothing is granted from it either.
-            await book.note(lease)
+            await records.note(lease)
             if await self._is_in_use(lease):
                 return
             # Only if everything was reported is what is left known.
             await self._report_root(lease.local.root)
-            lease = book.leases[lease.lease_id]
-        region.counts.trips += 1
+            lease = records.leases[lease.lease_id]
+        region.counters.trips += 1
         returned = await region.home.give_back(
             lease.account, lease.lease_id, lease.reported, was_granted=bool(lease.granted_at)
         )
         if returned is None:
-            region.counts.lapsed += lease.state is LeaseState.RETIRING
-            region.counts.add("lapsed", lease.rest)
+            region.counters.lapsed += lease.state is LeaseState.RETIRING
+            region.counters.add("lapsed", lease.rest)
         else:
-            region.counts.given_back += 1
-            region.counts.add("given_back", returned)
+            region.counters.given_back += 1
+            region.counters.add("given_back", returned)
 
-        def without_rest(own: Own) -> Own:
+        def without_rest(own: RegionTotal) -> RegionTotal:
             is_counted = lease.state is LeaseState.RETIRING and lease.window_start == own.window_start
             return own.minus(returned) if returned is not None and is_counted else own
 
-        await book.note(gone=(lease.lease_id,), own={lease.account: without_rest})
+        await records.note(gone=(lease.lease_id,), own={lease.account: without_rest})
         region.last_used.pop(lease.lease_id, None)
         region.using.pop(lease.lease_id, None)
 

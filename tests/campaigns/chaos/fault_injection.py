@@ -1,4 +1,4 @@
-"""The faults: kill -9, pauses, broken lines and lost replies, at random moments while the load goes on."""
+"""The faults: kill -9, pauses, broken connections and lost replies, at random moments while the load goes on."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ STOPS_SERVING_SECONDS = 6.0
 
 
 @dataclass
-class Saboteur:
+class FaultInjector:
     """Breaks things on a stage; whatever it breaks it repairs before it returns."""
 
     stage: Stage
-    dice: random.Random
+    rng: random.Random
     administrator: Administrator
     service_kills: int = 0
     store_kills: int = 0
@@ -58,7 +58,7 @@ class Saboteur:
     async def kill(self) -> None:
         """Kill the store and a service in turn; now and then both at once."""
         store_next = self.stage.store is not None and self.store_kills <= self.service_kills
-        if self.stage.store is None or self.dice.random() < 0.2:
+        if self.stage.store is None or self.rng.random() < 0.2:
             await self._kill(service=self._service(), store=store_next)
         else:
             await self._kill(service=None if store_next else self._service(), store=store_next)
@@ -68,13 +68,13 @@ class Saboteur:
         faults = [self._pause_service, self._pause_store, self._cut, self._lose, self._delay]
         if self.stage.partitions is not None:
             faults.append(self._isolate)
-        await self.dice.choice((*faults, self.administrator.lower_a_limit, self.administrator.seal))()
+        await self.rng.choice((*faults, self.administrator.lower_a_limit, self.administrator.checkpoint))()
 
     async def hold_a_lock(self) -> None:
         """Stop a service between its round trips until the others have gone on; then let it go on, too late."""
-        if self.stage.locks is None or self.stage.line is None:
+        if self.stage.locks is None or self.stage.store_proxy is None:
             return
-        self.stage.line.delay_seconds = HOLD_DELAY_SECONDS
+        self.stage.store_proxy.delay_seconds = HOLD_DELAY_SECONDS
         try:
             for _ in range(MOST_ATTEMPTS):
                 with self._service().frozen():
@@ -84,9 +84,9 @@ class Saboteur:
                         self.held_up += 1
                         self.others_stuck += not await self._have_gone_on(self.stage.locks, since)
                         return
-                await asyncio.sleep(self.dice.random() * 0.1)
+                await asyncio.sleep(self.rng.random() * 0.1)
         finally:
-            self.stage.line.delay_seconds = 0
+            self.stage.store_proxy.delay_seconds = 0
 
     async def exchange_the_file(self) -> None:
         """Put an older copy in the place of a ledger that is served, and put the ledger back once that is noticed."""
@@ -128,7 +128,7 @@ class Saboteur:
         if store and self.stage.store is not None:
             self.stage.store.kill()
             self.store_kills += 1
-            await asyncio.sleep(self.dice.random() * 0.3)
+            await asyncio.sleep(self.rng.random() * 0.3)
             await asyncio.to_thread(self.stage.store.start)
         if service is not None:
             await service.start()
@@ -148,27 +148,27 @@ class Saboteur:
     async def _isolate(self) -> None:
         """Cut one member of the store off from the others."""
         if self.stage.partitions is not None:
-            async with self.stage.partitions.isolated(self.dice):
+            async with self.stage.partitions.isolated(self.rng):
                 await self._a_while(LONGEST_ISOLATION_SECONDS)
             self.isolated += 1
 
     async def _cut(self) -> None:
-        self.dice.choice(self.stage.proxies).cut()
+        self.rng.choice(self.stage.proxies).cut()
         self.cuts += 1
 
     async def _lose(self) -> None:
-        async with self.dice.choice(self.stage.proxies).swallowing():
+        async with self.rng.choice(self.stage.proxies).swallowing():
             await self._a_while(LONGEST_LOSS_SECONDS)
         self.losses += 1
 
     async def _delay(self) -> None:
-        proxy = self.dice.choice(self.stage.proxies)
+        proxy = self.rng.choice(self.stage.proxies)
         proxy.delay_seconds = DELAY_SECONDS
         await self._a_while(LONGEST_LOSS_SECONDS)
         proxy.delay_seconds = 0
 
     async def _a_while(self, most: float) -> None:
-        await asyncio.sleep(most * (0.2 + 0.8 * self.dice.random()))
+        await asyncio.sleep(most * (0.2 + 0.8 * self.rng.random()))
 
     def _service(self) -> Service:
-        return self.dice.choice(self.stage.services)
+        return self.rng.choice(self.stage.services)

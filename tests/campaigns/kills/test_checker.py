@@ -1,4 +1,4 @@
-"""The judge is judged: every way to break a promise is found, and honest evidence is not accused."""
+"""The checker is checked: every way to break a promise is found, and an honest history is not accused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.campaigns.kills.evidence import NOTHING, Afterwards, Amount, Heard, Level, Line, Path, Shown
-from tests.campaigns.kills.judging import Fault, findings_of
+from tests.campaigns.kills.checker import Fault, findings_of
+from tests.campaigns.kills.history import NOTHING, Amount, FinalState, Heard, Level, Line, Path, Shown
 from tests.campaigns.kills.questions import Asked
 
 ANN: Path = ("shared", "c1", "ann")
@@ -23,7 +23,7 @@ LEVEL = Level(Amount(10, 2), COST, NOTHING)
 HEARD = Heard(
     shown=[FIRST, FREE], refused=Counter({"UNAVAILABLE": 3, "code CANCELLED": 1}), seen=[(ANN, LEVEL)]
 )
-AFTER = Afterwards(
+AFTER = FinalState(
     journal=(PAID,),
     grown=0,
     anew=(NEW,),
@@ -35,12 +35,12 @@ AFTER = Afterwards(
 )
 
 
-def faults(heard: Heard = HEARD, after: Afterwards = AFTER) -> set[Fault]:
+def faults(heard: Heard = HEARD, after: FinalState = AFTER) -> set[Fault]:
     """Return every kind of fault that is found."""
     return {finding.fault for finding in findings_of(heard, after)}
 
 
-def test_honest_evidence_is_not_accused() -> None:
+def test_an_honest_history_is_not_accused() -> None:
     """Also where the first answer never arrived: it is charged, and given afterwards."""
     assert faults() == set()
     assert faults(replace(HEARD, shown=[])) == set()

@@ -35,7 +35,7 @@ class GrantedLease:
 
 
 @dataclass
-class Witness:
+class Oracle:
     """Sees every commit of every machine at once."""
 
     limits: dict[Account, Limit]
@@ -66,7 +66,7 @@ class Witness:
         lease = self.leases.get(lease_id)
         if lease is None:
             raise BrokenError(f"{region} has charged from a lease that was never granted")
-        self._demand_live(region, lease_id, lease, at_home)
+        self._require_live(region, lease_id, lease, at_home)
         lease.spent += entry.cost.information
         if lease.spent > lease.share.information:
             raise BrokenError(f"{region} has charged {lease.spent} from a share of {lease.share.information}")
@@ -77,15 +77,15 @@ class Witness:
         """See a reservation in a region's ledger."""
         lease = self.leases.get(lease_id)
         if lease is not None:
-            self._demand_live(region, lease_id, lease, at_home)
+            self._require_live(region, lease_id, lease, at_home)
 
-    def _demand_live(self, region: str, lease_id: str, lease: GrantedLease, at_home: Microseconds) -> None:
+    def _require_live(self, region: str, lease_id: str, lease: GrantedLease, at_home: Microseconds) -> None:
         if at_home >= lease.ends_at:
             raise BrokenError(f"{region} has granted from a lease {at_home - lease.ends_at} us after its end")
         lease.last_granted = max(lease.last_granted, at_home)
-        self._demand_not_reclaimed(lease_id, lease)
+        self._require_not_reclaimed(lease_id, lease)
 
-    def _demand_not_reclaimed(self, lease_id: str, lease: GrantedLease) -> None:
+    def _require_not_reclaimed(self, lease_id: str, lease: GrantedLease) -> None:
         # Whichever is committed first: it is decided before.
         if lease.last_granted > self.reclaimed.get(lease_id, lease.last_granted):
             raise BrokenError(f"{lease_id} was granted from, and the home had reclaimed it")
@@ -96,7 +96,7 @@ class Witness:
             lease_id = entry.request_id.removeprefix("lease:").rpartition(".")[0]
             self.reclaimed.setdefault(lease_id, entry.time)
             if lease_id in self.leases:
-                self._demand_not_reclaimed(lease_id, self.leases[lease_id])
+                self._require_not_reclaimed(lease_id, self.leases[lease_id])
         if entry.kind in (EntryKind.SETTLED, EntryKind.DIRECT) and not entry.request_id.startswith("lease:"):
             self.committed.add(entry.request_id)
             self._count(entry.account, window_start, entry)
@@ -115,7 +115,7 @@ class Witness:
             if self.spent[level, start] > limit:
                 raise BrokenError(f"{level.text} has spent {self.spent[level, start]} of {limit}")
 
-    def demand_settled(
+    def require_settled(
         self, home: list[JournalEntry], regions: dict[str, list[JournalEntry]], held: list[str]
     ) -> None:
         """Check the end of a history: everything is reported once, and nothing is held any more."""
@@ -131,12 +131,12 @@ class Witness:
                 raise BrokenError(f"{each.request_id} is in the journal twice")
             recorded[name][each.request_id] = each
         for region, entries in regions.items():
-            self._demand_reported(region, entries, recorded)
+            self._require_reported(region, entries, recorded)
         for request_id in (name for name, _ in self.acknowledged):
             if request_id not in self.committed:
                 raise BrokenError(f"{request_id} was acknowledged, and no ledger has it")
 
-    def _demand_reported(
+    def _require_reported(
         self, region: str, entries: list[JournalEntry], recorded: dict[str, dict[str, JournalEntry]]
     ) -> None:
         numbers: Counter[str] = Counter()

@@ -11,7 +11,7 @@ import grpc
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 
 from tests.campaigns.kills.callers import Gateways, amount_of, levels_of, reason_of
-from tests.campaigns.kills.evidence import Afterwards, Heard, Level, Line, Path, Shown
+from tests.campaigns.kills.history import FinalState, Heard, Level, Line, Path, Shown
 from tests.campaigns.kills.questions import LIVE, VERSIONS, Asked
 from tests.campaigns.kills.stage import RESERVATION_SECONDS, ROOMY, SHARED, TIGHT, VERSION_SECONDS
 
@@ -35,7 +35,7 @@ class _Request:
     request_id: str = ""
 
 
-async def looked(gateways: Gateways, heard: Heard) -> Afterwards:
+async def looked(gateways: Gateways, heard: Heard) -> FinalState:
     """Return what everything says; all processes must run, and nobody else may ask."""
     await asyncio.sleep(RESERVATION_SECONDS + 1)
     journal = await _journal(gateways)
@@ -44,7 +44,7 @@ async def looked(gateways: Gateways, heard: Heard) -> Afterwards:
     for version in range(VERSIONS):
         await asking.everything(version)
     after = [line for line in await _journal(gateways) if line.account != NEWCOMER]
-    return Afterwards(
+    return FinalState(
         journal=journal,
         grown=len(after) - len(journal),
         anew=tuple(asking.anew),

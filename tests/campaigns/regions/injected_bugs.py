@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import ReportCharge, Request, Reserve
 from budget_service.ledger.windows import DAY, SECOND
+from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import Granted, HomeUnavailableError
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server.lending_service import RegionService
 
 
@@ -31,10 +31,10 @@ def reclaims_too_early(part: Any) -> None:
 
 def reports_twice(part: Any) -> None:
     """A region takes a batch without an answer for one that did not arrive, and sends it under new numbers."""
-    if not isinstance(part, Upkeep):
+    if not isinstance(part, LeaseMaintenance):
         return
     home: Any = part.region.home
-    book = part.region.book
+    records = part.region.records
     report = home.report
 
     async def renumbered(charges: Sequence[ReportCharge]) -> Any:
@@ -42,8 +42,8 @@ def reports_twice(part: Any) -> None:
             return await report(charges)
         except HomeUnavailableError:
             for each in charges:
-                lease = book.leases[each.lease_id]
-                book.leases[each.lease_id] = replace(lease, reported=max(lease.reported, each.number))
+                lease = records.leases[each.lease_id]
+                records.leases[each.lease_id] = replace(lease, reported=max(lease.reported, each.number))
             raise
 
     home.report = renumbered
@@ -51,14 +51,14 @@ def reports_twice(part: Any) -> None:
 
 def trusts_every_clock(part: Any) -> None:
     """A region does not compare its clock with the home's."""
-    if isinstance(part, Upkeep):
+    if isinstance(part, LeaseMaintenance):
         borrowing: Any = part.region._borrowing
         borrowing._terms = replace(part.region.terms, skew=10**6 * SECOND)
 
 
 def reserves_too_late(part: Any) -> None:
     """A region's ledger reserves from a lease however long it is over, if the process was held up before."""
-    if not isinstance(part, Upkeep):
+    if not isinstance(part, LeaseMaintenance):
         return
     ledger: Any = part.region.store
     apply = ledger.apply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def number(value: int) -> str:
+def number_pattern(value: int) -> str:
     """Return a pattern for a number that stands by itself.
 
     The same digits in a row are, by chance, within the times, ids and fractions of a long log. No port is above 65535.

@@ -8,7 +8,7 @@ import pytest
 
 from tests.containers.stack import Placed
 
-AWAY_SECONDS = 2.0
+OUTAGE_SECONDS = 2.0
 ways = pytest.mark.parametrize("killed", [pytest.param(True, id="killed"), pytest.param(False, id="cut off")])
 
 
@@ -18,5 +18,5 @@ async def take_away(victim: Placed, *, killed: bool) -> None:
         await asyncio.to_thread(victim.restart)
         return
     await asyncio.to_thread(victim.cut_off)
-    await asyncio.sleep(AWAY_SECONDS)
+    await asyncio.sleep(OUTAGE_SECONDS)
     await asyncio.to_thread(victim.reconnect)

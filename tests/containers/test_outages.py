@@ -12,8 +12,8 @@ import pytest
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
-from tests.containers.away import take_away, ways
 from tests.containers.conftest import load_pinot
+from tests.containers.outages import take_away, ways
 from tests.containers.stack import Placed, Services
 from tests.kubernetes.application import Application, Totals, charged
 

@@ -76,7 +76,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Afterwards:
+class FinalState:
     """What everything says once all is at rest.
 
     Attributes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
-from tests.campaigns.kills.evidence import NOTHING, Afterwards, Amount, Heard, Level, Line, Path, Shown
+from tests.campaigns.kills.history import NOTHING, Amount, FinalState, Heard, Level, Line, Path, Shown
 
 # What an asker may hear while processes die, by the reason of the gateway or, without one, by gRPC's code.
 EXPECTED_REFUSALS = frozenset(
@@ -53,7 +53,7 @@ class Finding:
     where: str
 
 
-def findings_of(heard: Heard, after: Afterwards) -> tuple[Finding, ...]:
+def findings_of(heard: Heard, after: FinalState) -> tuple[Finding, ...]:
     """Return every promise that was broken."""
     parts = (
         _answer_findings((*heard.shown, *after.anew, *after.again)),
@@ -82,7 +82,7 @@ def _journal_findings(journal: tuple[Line, ...]) -> Iterator[Finding]:
     yield from (Finding(Fault.TWICE, str(key)) for key, times in paid.items() if times > 1)
 
 
-def _payment_findings(shown: list[Shown], after: Afterwards) -> Iterator[Finding]:
+def _payment_findings(shown: list[Shown], after: FinalState) -> Iterator[Finding]:
     lines = {(line.account, line.query_id): line for line in after.journal}
     prices = {each.query_id: each for each in (*shown, *after.anew)}
     for each in shown:
@@ -97,7 +97,7 @@ def _payment_findings(shown: list[Shown], after: Afterwards) -> Iterator[Finding
             yield Finding(Fault.PRICE, f"{line.account} {sold.asked}")
 
 
-def _again_findings(after: Afterwards) -> Iterator[Finding]:
+def _again_findings(after: FinalState) -> Iterator[Finding]:
     given = {(each.account, each.query_id) for each in after.again}
     for line in after.journal:
         if (line.account, line.query_id) not in given:
@@ -111,7 +111,7 @@ def _again_findings(after: Afterwards) -> Iterator[Finding]:
             yield Finding(Fault.FORGOTTEN, f"{first.account} {first.request_id}")
 
 
-def _level_findings(heard: Heard, after: Afterwards) -> Iterator[Finding]:
+def _level_findings(heard: Heard, after: FinalState) -> Iterator[Finding]:
     spent: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     for line in after.journal:
         for depth in range(1, len(line.account) + 1):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
-from budget_service.regions.lease import Lease, LeaseState, Own
+from budget_service.regions.lease import Lease, LeaseState, RegionTotal
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 
 # A kind of record, and its name.
@@ -28,7 +28,7 @@ LEASE, ROOT, OWN, PAID, REGION = "lease", "root", "own", "paid", "region"
 _FORM = "1"
 
 
-class Paper(Protocol):
+class RecordStorage(Protocol):
     """Keeps rows."""
 
     async def read(self) -> dict[Key, bytes]:
@@ -48,39 +48,39 @@ class PaidAtHome(Struct, frozen=True):
     window_end: int | None
 
 
-class Book:
-    """The records of a region, in memory and on paper."""
+class RegionRecords:
+    """The records of a region, in memory and in their storage."""
 
-    def __init__(self, paper: Paper) -> None:
-        self._paper = paper
+    def __init__(self, storage: RecordStorage) -> None:
+        self._storage = storage
         self._lock = asyncio.Lock()
         self.instance = ""
         self.leases: dict[str, Lease] = {}
         self.positions: dict[str, str] = {}
-        self.own: dict[Account, Own] = {}
+        self.own: dict[Account, RegionTotal] = {}
         self.paid: dict[str, PaidAtHome] = {}
 
     @staticmethod
     async def opened(
-        paper: Paper, region: str, draw: Callable[[], str] = lambda: secrets.token_hex(16)
-    ) -> Book:
-        """Read a region's book. Raises StoreUnusableError if it is another region's."""
-        book = Book(paper)
-        rows = await paper.read()
-        book.instance = rows.pop((REGION, "instance"), draw().encode()).decode()
+        storage: RecordStorage, region: str, draw: Callable[[], str] = lambda: secrets.token_hex(16)
+    ) -> RegionRecords:
+        """Read a region's records. Raises StoreUnusableError if it is another region's."""
+        records = RegionRecords(storage)
+        rows = await storage.read()
+        records.instance = rows.pop((REGION, "instance"), draw().encode()).decode()
         owner = rows.pop((REGION, "name"), region.encode()).decode()
         form = rows.pop((REGION, "form"), _FORM.encode()).decode()
         if owner != region:
             raise StoreUnusableError(
-                f"the leases in the region's book are those of {owner!r}, not of {region!r}"
+                f"the leases in the region's lease file are those of {owner!r}, not of {region!r}"
             )
         if form != _FORM:
-            raise StoreUnusableError("the region's book was written by a newer version")
-        head = {"name": region, "form": _FORM, "instance": book.instance}
-        await paper.write({(REGION, name): value.encode() for name, value in head.items()})
+            raise StoreUnusableError("the region's lease file was written by a newer version")
+        head = {"name": region, "form": _FORM, "instance": records.instance}
+        await storage.write({(REGION, name): value.encode() for name, value in head.items()})
         for (kind, name), value in rows.items():
-            book._take(kind, name, value)
-        return book
+            records._take(kind, name, value)
+        return records
 
     def _take(self, kind: str, name: str, value: bytes) -> None:
         if kind == LEASE:
@@ -88,7 +88,7 @@ class Book:
         elif kind == ROOT:
             self.positions[name] = value.decode()
         elif kind == OWN:
-            self.own[Account(tuple(name.split("/")))] = msgspec.json.decode(value, type=Own)
+            self.own[Account(tuple(name.split("/")))] = msgspec.json.decode(value, type=RegionTotal)
         elif kind == PAID:
             self.paid[name] = msgspec.json.decode(value, type=PaidAtHome)
 
@@ -96,7 +96,7 @@ class Book:
         self,
         *leases: Lease,
         gone: tuple[str, ...] = (),
-        own: Mapping[Account, Callable[[Own], Own]] | None = None,
+        own: Mapping[Account, Callable[[RegionTotal], RegionTotal]] | None = None,
         positions: Mapping[str, str] | None = None,
         paid: Mapping[str, PaidAtHome] | None = None,
     ) -> None:
@@ -105,7 +105,7 @@ class Book:
         What is had of budgets is given as changes, since others may change it meanwhile.
         """
         async with self._lock:
-            had = {each: change(self.own.get(each, Own())) for each, change in (own or {}).items()}
+            had = {each: change(self.own.get(each, RegionTotal())) for each, change in (own or {}).items()}
             rows: dict[Key, bytes | None] = {
                 (LEASE, each.lease_id): msgspec.json.encode(self._never_granted_again(each))
                 for each in leases
@@ -114,7 +114,7 @@ class Book:
             rows |= {(OWN, each.text): msgspec.json.encode(value) for each, value in had.items()}
             rows |= {(ROOT, root): position.encode() for root, position in (positions or {}).items()}
             rows |= {(PAID, name): msgspec.json.encode(value) for name, value in (paid or {}).items()}
-            await self._paper.write(rows)
+            await self._storage.write(rows)
             self.leases |= {each.lease_id: self._never_granted_again(each) for each in leases}
             for each in gone:
                 self.leases.pop(each, None)
@@ -135,7 +135,7 @@ class Book:
             if not paid and not over:
                 return
             rows: dict[Key, bytes | None] = {(PAID, each): None for each in paid}
-            await self._paper.write(rows | {(OWN, each.text): None for each in over})
+            await self._storage.write(rows | {(OWN, each.text): None for each in over})
             for name in paid:
                 del self.paid[name]
             for account in over:
@@ -149,14 +149,14 @@ class Book:
 
     async def close(self) -> None:
         """Close the file."""
-        await self._paper.close()
+        await self._storage.close()
 
 
 def _has_ended(end: Microseconds | None, before: Microseconds) -> bool:
     return end is not None and end < before
 
 
-class SqlitePaper:
+class SqliteRecordStorage:
     """Rows in a SQLite file of their own, beside the region's ledger."""
 
     def __init__(self, path: Path) -> None:
@@ -170,7 +170,7 @@ class SqlitePaper:
                 "(kind TEXT, name TEXT, value BLOB, PRIMARY KEY (kind, name)) WITHOUT ROWID"
             )
         except sqlite3.Error as error:
-            raise StoreUnusableError(f"the region's book {path} cannot be used: {error}") from None
+            raise StoreUnusableError(f"the region's lease file {path} cannot be used: {error}") from None
         path.chmod(0o600)
 
     async def read(self) -> dict[Key, bytes]:
@@ -178,7 +178,7 @@ class SqlitePaper:
         try:
             found = self._connection.execute("SELECT kind, name, value FROM kept").fetchall()
         except sqlite3.Error as error:
-            raise StoreUnavailableError(f"the region's book cannot be read: {error}") from None
+            raise StoreUnavailableError(f"the region's lease file cannot be read: {error}") from None
         return {(kind, name): value for kind, name, value in found}
 
     async def write(self, rows: Rows) -> None:
@@ -203,4 +203,4 @@ class SqlitePaper:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            raise StoreUnavailableError(f"the region's book cannot be written: {error}") from None
+            raise StoreUnavailableError(f"the region's lease file cannot be written: {error}") from None

@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 30.0
 
 
 @dataclass
-class RawLine:
+class RawConnection:
     """One connection, HTTP/2 in plain text.
 
     `answered` has the calls whose answer has begun, `ended` the headers that each call ended with, none for a reset.
@@ -135,12 +135,12 @@ class RawLine:
 
 
 @contextmanager
-def raw_line(
+def raw_connection(
     address: str,
     window: int = DEFAULT_WINDOW,
     buffered: int | None = None,
     trusted: Path | None = None,
-) -> Iterator[RawLine]:
+) -> Iterator[RawConnection]:
     """Open a connection on which of each answer so many bytes are taken, and no more.
 
     `buffered` is how many bytes the system takes that nobody has asked for. With `trusted`, a file of authorities, the
@@ -162,9 +162,9 @@ def raw_line(
         http.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: window})
         if window > DEFAULT_WINDOW:
             http.increment_flow_control_window(window - DEFAULT_WINDOW)
-        line = RawLine(opened, http)
-        line.greet()
-        yield line
+        connection = RawConnection(opened, http)
+        connection.greet()
+        yield connection
 
 
 def _text(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:

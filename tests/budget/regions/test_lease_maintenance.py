@@ -13,14 +13,14 @@ from gris_api.budget.v1 import regions_pb2
 
 from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import Account, Cost
-from budget_service.regions.book import Book
+from budget_service.regions.lease_maintenance import BATCH, LeaseMaintenance
 from budget_service.regions.messages import HomeUnavailableError
+from budget_service.regions.records import RegionRecords
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import BATCH, Upkeep
 from budget_service.server.home_client import Answered, HomeClient, HomeStatusError
 from budget_service.server.service import MAX_REQUEST_BYTES
 from tests.budget.regions.home import Home, MemoryLedger
-from tests.budget.regions.place import Paper
+from tests.budget.regions.region_machine import MemoryRecordStorage
 from tests.support.budget_samples import UNIT
 
 STATEMENT = ",".join(f"{number:032x}:1/1000:1/1000000" for number in range(20))
@@ -49,14 +49,16 @@ class Way:
         return await self.home.call(method, request)
 
 
-async def region_of(way: Way) -> Upkeep:
+async def region_of(way: Way) -> LeaseMaintenance:
     """Return a region."""
     ledger: Any = MemoryLedger()
-    book = await Book.opened(Paper(), "eu")
-    return Upkeep(Region("eu", ledger, book, HomeClient(way, "eu", book.instance), lambda: ledger.now))
+    records = await RegionRecords.opened(MemoryRecordStorage(), "eu")
+    return LeaseMaintenance(
+        Region("eu", ledger, records, HomeClient(way, "eu", records.instance), lambda: ledger.now)
+    )
 
 
-async def charge(upkeep: Upkeep, account: Account, name: str, statement: str = "") -> None:
+async def charge(maintenance: LeaseMaintenance, account: Account, name: str, statement: str = "") -> None:
     """Charge one unit in a region."""
     request = Charge(
         account=account,
@@ -68,29 +70,29 @@ async def charge(upkeep: Upkeep, account: Account, name: str, statement: str = "
         query_id=f"{name:0>64}",
         policy_statement=statement,
     )
-    answer = await upkeep.region.apply(request)
+    answer = await maintenance.region.apply(request)
     assert answer is not None
 
 
 async def test_reports_fit_into_messages_that_the_home_reads() -> None:
     """However long the ids and statements of many charges are together."""
     home = Home()
-    upkeep = await region_of(Way(home))
+    maintenance = await region_of(Way(home))
     for number in range(BATCH // 2):
-        await charge(upkeep, ANN, str(number), STATEMENT)
-    await upkeep.report()
+        await charge(maintenance, ANN, str(number), STATEMENT)
+    await maintenance.report()
     assert (await home.counted())[0] == BATCH // 2
 
 
 async def test_a_report_that_fails_is_sent_in_smaller_parts() -> None:
     """A home that is too slow for many charges at once gets fewer, until they all have arrived."""
     home = Home()
-    upkeep = await region_of(Way(home, most=10))
+    maintenance = await region_of(Way(home, most=10))
     for number in range(40):
-        await charge(upkeep, ANN, str(number))
+        await charge(maintenance, ANN, str(number))
     for _ in range(20):
         try:
-            await upkeep.report()
+            await maintenance.report()
             break
         except HomeUnavailableError:
             continue
@@ -101,18 +103,18 @@ async def test_a_root_that_is_refused_keeps_nothing_of_others_back() -> None:
     """Theirs is reported and given back; its own lease is not given back before its charges are counted."""
     home = Home()
     way = Way(home, refused="acme")
-    upkeep = await region_of(way)
-    await charge(upkeep, ANN, "1")
-    await charge(upkeep, BOB, "2")
-    region = upkeep.region
+    maintenance = await region_of(way)
+    await charge(maintenance, ANN, "1")
+    await charge(maintenance, BOB, "2")
+    region = maintenance.region
     for account in (ANN, BOB):
         region.retire(account)
     with pytest.raises(Exception, match="no"):
-        await upkeep.once()
-    assert [each.account for each in region.book.leases.values()] == [ANN]
+        await maintenance.once()
+    assert [each.account for each in region.records.leases.values()] == [ANN]
     spent, held = await home.counted()
     assert (spent, held > 0) == (0, True)
     assert (await home.counted(BOB.path)) == (1, 0)
     way.refused = ""
-    await upkeep.once()
+    await maintenance.once()
     assert await home.counted() == (1, 0)

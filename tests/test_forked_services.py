@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.service_starts import EXEC, ROOT, RUN
+from tests.support.forked_services import EXEC, ROOT, RUN
 
 WORKER = """
 import sys
 from pathlib import Path
-from tests.support import service_starts
+from tests.support import forked_services
 from tests.support.processes import budget_command, process
-service_starts.install()
+forked_services.install()
 folder = Path(sys.argv[1])
 with process("budget_service", budget_command(folder), folder / "log") as running:
     print(running["pid"], flush=True)
@@ -55,13 +55,13 @@ def ends(watched: int, seconds: float) -> bool:
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="services are forked on Linux only")
 def test_a_worker_that_is_killed_takes_its_own_services_with_it(tmp_path: Path) -> None:
-    """The workers of a run share a starter, which outlives each of them, and ends with the last."""
+    """The workers of a run share a fork server, which outlives each of them, and ends with the last."""
     run = secrets.token_hex(8)
     (first, of_first), (second, of_second) = (worker(tmp_path / name, run) for name in ("a", "b"))
-    starter = parent_of(of_first)
-    assert starter == parent_of(of_second)
-    assert starter not in (first.pid, second.pid)
-    watched = [os.pidfd_open(each) for each in (of_first, of_second, starter)]
+    fork_server = parent_of(of_first)
+    assert fork_server == parent_of(of_second)
+    assert fork_server not in (first.pid, second.pid)
+    watched = [os.pidfd_open(each) for each in (of_first, of_second, fork_server)]
     # Leaving a worker closes what it reads, which ends it.
     with second:
         with first:

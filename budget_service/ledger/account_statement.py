@@ -14,7 +14,7 @@ from budget_service.ledger.windows import Microseconds
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class AccountStatement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
@@ -32,9 +32,9 @@ class Statement:
     closed: Account | None = None
 
 
-def statement(
+def account_statement(
     snapshot: Snapshot, account: Account, levels: tuple[LevelLimit, ...], now: Microseconds
-) -> Statement:
+) -> AccountStatement:
     """Return the state of an account at `now`.
 
     Args:
@@ -48,7 +48,7 @@ def statement(
     """
     draft = Draft(snapshot, levels, now, account.levels)
     root = snapshot.root
-    return Statement(
+    return AccountStatement(
         draft.currency,
         draft.statuses(),
         root.limits_version,
@@ -58,7 +58,9 @@ def statement(
     )
 
 
-def check(found: Statement, cost: Cost, unit_id: str, account: Account) -> Exhausted | Held | Refused | None:
+def check(
+    found: AccountStatement, cost: Cost, unit_id: str, account: Account
+) -> Exhausted | Held | Refused | None:
     """Return why `cost` could not be paid now: None if it would be allowed.
 
     Another currency is refused, and so is a sum beyond 64 bits.

@@ -1,9 +1,9 @@
 """Services of tests start by a fork of a process that has imported them, in a tenth of the time.
 
 A service takes a second of a processor to import what it needs, and a run of all tests starts a thousand of them. So
-the workers of a run share a starter (tests/support/starter.py), a process that imports each service once and waits.
-Whoever calls `subprocess.Popen([sys.executable, "-m", "dp_service", ...])` is given a fork of it that goes on as that
-command would: with its arguments, environment, folder and open files, as a process of its own that can be killed.
+the workers of a run share a fork server (tests/support/fork_server.py), a process that imports each service once and
+waits. Whoever calls `subprocess.Popen([sys.executable, "-m", "dp_service", ...])` is given a fork of it that goes on as
+that command would: with its arguments, environment, folder and open files, as a process of its own that can be killed.
 A command that asks for more starts as ever, and so does every one where GRIS_TEST_EXEC is set.
 """
 
@@ -44,25 +44,25 @@ def install() -> None:
 
 
 @cache
-def _line() -> socket.socket:
-    """Return a line to the starter, which runs until every line is closed."""
+def _connection() -> socket.socket:
+    """Return a connection to the fork server, which runs until every connection is closed."""
     run = os.environ.get(RUN) or f"{os.getpid()} {secrets.token_hex(8)}"
-    # In no folder, so that nothing is left behind; it is free again once its starter has ended.
-    address = f"\0gris starter {run}"
+    # In no folder, so that nothing is left behind; it is free again once its fork server has ended.
+    address = f"\0gris fork server {run}"
     while True:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             is_first = _takes(listener, address)
-            line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                line.connect(address)
+                connection.connect(address)
             except ConnectionRefusedError:
-                # Another worker is about to listen, or its starter to end.
-                line.close()
+                # Another worker is about to listen, or its fork server to end.
+                connection.close()
                 time.sleep(0.01)
                 continue
             if is_first:
                 _start(listener)
-            return line
+            return connection
 
 
 def _takes(listener: socket.socket, address: str) -> bool:
@@ -80,7 +80,7 @@ def _start(listener: socket.socket) -> None:
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     # NumPy's own threads would not be there after a fork.
     environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
-    command = [_PYTHON, "-P", "-m", "tests.support.starter", str(listener.fileno())]
+    command = [_PYTHON, "-P", "-m", "tests.support.fork_server", str(listener.fileno())]
     process = _Popen(command, pass_fds=[listener.fileno()], env=environment, stdin=subprocess.DEVNULL)
     # Nobody waits for it.
     process.returncode = 0
@@ -91,7 +91,7 @@ def _early(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _order(args: Any, environment: Mapping[str, str] | None, cwd: Any) -> dict[str, Any] | None:
-    """Return what the starter is asked for, None if this is no start of a service or asks for more than that."""
+    """Return what the fork server is asked for, None if this is no start of a service or asks for more than that."""
     words = [os.fspath(each) for each in args] if isinstance(args, Sequence) else []
     safe = words[1:2] == ["-P"]
     rest = words[2 if safe else 1 :]
@@ -109,10 +109,10 @@ def _order(args: Any, environment: Mapping[str, str] | None, cwd: Any) -> dict[s
 
 
 class _ServicePopen(_Popen):  # type: ignore[misc]
-    """A process of `subprocess`, started by the starter if it is a service."""
+    """A process of `subprocess`, started by the fork server if it is a service."""
 
     _status = -1
-    """Where the starter writes how the service has ended."""
+    """Where the fork server writes how the service has ended."""
 
     def _execute_child(self, args: Any, *more: Any) -> None:
         (
@@ -133,8 +133,8 @@ class _ServicePopen(_Popen):  # type: ignore[misc]
         files = [own if given == -1 else given for own, given in enumerate((p2cread, c2pwrite, errwrite))]
         self._status, theirs = os.pipe()
         with _one_at_a_time:
-            socket.send_fds(_line(), [json.dumps(order).encode()], [*files, theirs])
-            self.pid = int(_line().recv(32))
+            socket.send_fds(_connection(), [json.dumps(order).encode()], [*files, theirs])
+            self.pid = int(_connection().recv(32))
         os.close(theirs)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)

@@ -1,6 +1,6 @@
-"""`python -m tests.support.starter FD`: imports services and forks itself into one whenever it is told to.
+"""`python -m tests.support.fork_server FD`: imports services and forks itself into one whenever it is told to.
 
-It has no thread, and nothing of a service has run in it but its imports. See tests/support/service_starts.py.
+It has no thread, and nothing of a service has run in it but its imports. See tests/support/forked_services.py.
 """
 
 from __future__ import annotations
@@ -57,40 +57,40 @@ class _Running:
     """A service: who has asked for it, and where it is said how it has ended."""
 
     pid: int
-    line: int
+    connection: int
     status: int
 
 
-class _Starter:
-    """Takes orders by lines, of which each worker of pytest opens one."""
+class _ForkServer:
+    """Takes orders over connections, of which each worker of pytest opens one."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
-        self._lines: dict[int, socket.socket] = {}
+        self._connections: dict[int, socket.socket] = {}
         self._running: dict[int, _Running] = {}
         self._poll = select.poll()
         self._poll.register(listener, select.POLLIN)
 
     def wait_for_order(self) -> dict[str, Any] | None:
-        """Fork at each order, and return it in the child; None in the starter, when every line was closed."""
-        # Whoever starts it has opened a line before.
-        while ready := self._poll.poll(None if self._lines else 0):
+        """Fork at each order, and return it in the child; None in the fork server, when every connection was closed."""
+        # Whoever starts it has opened a connection before.
+        while ready := self._poll.poll(None if self._connections else 0):
             for descriptor, _ in ready:
                 if descriptor == self._listener.fileno():
-                    line, _ = self._listener.accept()
-                    self._lines[line.fileno()] = line
-                    self._poll.register(line, select.POLLIN)
+                    connection, _ = self._listener.accept()
+                    self._connections[connection.fileno()] = connection
+                    self._poll.register(connection, select.POLLIN)
                 elif descriptor in self._running:
                     self._poll.unregister(descriptor)
                     _say_how_it_ended(descriptor, self._running.pop(descriptor))
-                elif (order := self._serve(self._lines[descriptor])) is not None:
+                elif (order := self._serve(self._connections[descriptor])) is not None:
                     return order
         return None
 
-    def _serve(self, line: socket.socket) -> dict[str, Any] | None:
-        message, files, _, _ = socket.recv_fds(line, LONGEST_ORDER, 4)
+    def _serve(self, connection: socket.socket) -> dict[str, Any] | None:
+        message, files, _, _ = socket.recv_fds(connection, LONGEST_ORDER, 4)
         if not message:
-            self._forget(line)
+            self._forget(connection)
             return None
         order: dict[str, Any] = json.loads(message)
         _import(order["service"])
@@ -102,25 +102,25 @@ class _Starter:
         for each in files[:3]:
             os.close(each)
         ended = os.pidfd_open(pid)
-        self._running[ended] = _Running(pid, line.fileno(), files[3])
+        self._running[ended] = _Running(pid, connection.fileno(), files[3])
         self._poll.register(ended, select.POLLIN)
-        line.send(str(pid).encode())
+        connection.send(str(pid).encode())
         return None
 
-    def _forget(self, line: socket.socket) -> None:
-        """Kill what was asked for by a line that is closed: nobody is left who could stop it."""
+    def _forget(self, connection: socket.socket) -> None:
+        """Kill what was asked for over a connection that is closed: nobody is left who could stop it."""
         for ended, each in self._running.items():
-            if each.line == line.fileno():
+            if each.connection == connection.fileno():
                 signal.pidfd_send_signal(ended, signal.SIGKILL)
-        self._poll.unregister(line)
-        del self._lines[line.fileno()]
-        line.close()
+        self._poll.unregister(connection)
+        del self._connections[connection.fileno()]
+        connection.close()
 
     def _close(self) -> None:
-        """Close, in a fork, what is the starter's own."""
+        """Close, in a fork, what is the fork server's own."""
         self._listener.close()
-        for line in self._lines.values():
-            line.close()
+        for connection in self._connections.values():
+            connection.close()
         for ended, each in self._running.items():
             os.close(ended)
             os.close(each.status)
@@ -186,6 +186,6 @@ def _run(service: str) -> NoReturn:
 if __name__ == "__main__":
     # Ctrl-C is for those who wait for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    order = _Starter(socket.socket(fileno=int(sys.argv[1]))).wait_for_order()
+    order = _ForkServer(socket.socket(fileno=int(sys.argv[1]))).wait_for_order()
     if order is not None:
         _run(order["service"])

@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 300
 
 
 @dataclass
-class Asking:
+class LoadPod:
     """A pod that asks all along; `reported` is what it says in the end."""
 
     gris: Namespace
@@ -47,7 +47,7 @@ class Asking:
 
 
 @contextmanager
-def asking(gris: Namespace, deployment: Deployment, *ledgers: str) -> Iterator[Asking]:
+def load_pod(gris: Namespace, deployment: Deployment, *ledgers: str) -> Iterator[LoadPod]:
     """Have questions asked in a pod; in the end it has held what it was told against the ledger.
 
     `ledgers` are regions of one budget, whose accounts are spread over them; without one the single ledger is asked.
@@ -67,7 +67,7 @@ def asking(gris: Namespace, deployment: Deployment, *ledgers: str) -> Iterator[A
     gris.kubectl("apply", "--filename=-", given=made)
     try:
         gris.wait_for("--for=condition=Ready", "pod/asking")
-        running = Asking(gris)
+        running = LoadPod(gris)
         running.more_answers()
         yield running
         running.more_answers()

@@ -12,12 +12,12 @@ from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.regions.book import Book, Key, Rows
-from budget_service.regions.counts import Counts
+from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import RegionTerms
+from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeUnavailableError
+from budget_service.regions.records import Key, RegionRecords, Rows
 from budget_service.regions.region import Region
-from budget_service.regions.upkeep import Upkeep
 from budget_service.server.home_client import Answered, CountedCaller, HomeClient, HomeStatusError
 from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
@@ -31,8 +31,8 @@ TERMS = RegionTerms(idle=15 * SECOND)
 
 
 @dataclass
-class Paper:
-    """A book in memory."""
+class MemoryRecordStorage:
+    """Records in memory."""
 
     rows: dict[Key, bytes] = field(default_factory=dict)
 
@@ -56,13 +56,13 @@ class RegionLedger(MemoryLedger):
     def __init__(self, disk: MemoryTransactions) -> None:
         super().__init__(disk)
 
-    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """See `Store`."""
         found = self.disk.reservations.get((account.root, reservation_id))
         return found.query_id if found is not None and found.account == account else None
 
 
-class Place:
+class RegionMachine:
     """A region's machine.
 
     Args:
@@ -74,7 +74,7 @@ class Place:
     def __init__(self, home: Home, name: str = "eu", skew_seconds: float = 0) -> None:
         self.home, self.name, self.skew_seconds = home, name, skew_seconds
         self.is_cut = False
-        self.paper = Paper()
+        self.storage = MemoryRecordStorage()
         self.disk = MemoryTransactions(self.clock)
         self.trips: list[str] = []
 
@@ -82,18 +82,18 @@ class Place:
         """Return the time of its clock."""
         return self.home.ledger.now + round(self.skew_seconds * SECOND)
 
-    async def start(self) -> Place:
+    async def start(self) -> RegionMachine:
         """Start a process on what the disk has."""
         store: Any = RegionLedger(self.disk)
-        book = await Book.opened(self.paper, self.name)
-        counts = Counts()
-        caller = CountedCaller(self, counts)
-        client = HomeClient(caller, self.name, book.instance)
-        self.region = Region(self.name, store, book, client, self.clock, TERMS, counts=counts)
-        self.upkeep = Upkeep(self.region)
+        records = await RegionRecords.opened(self.storage, self.name)
+        counters = RegionCounters()
+        caller = CountedCaller(self, counters)
+        client = HomeClient(caller, self.name, records.instance)
+        self.region = Region(self.name, store, records, client, self.clock, TERMS, counters=counters)
+        self.maintenance = LeaseMaintenance(self.region)
         settings = LiveSettings(Settings(CONFIGURATION))
         runner = RequestRunner(None, DEFAULTS)
-        self.service = RegionalBudgetService(self.upkeep, caller, settings, runner, DEFAULTS)
+        self.service = RegionalBudgetService(self.maintenance, caller, settings, runner, DEFAULTS)
         return self
 
     async def call(self, method: str, request: Message, _answer: type[Answered]) -> Any:

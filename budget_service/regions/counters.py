@@ -12,7 +12,7 @@ _NO_EVENTS = ("units", "clock_difference")
 
 
 @dataclass
-class Counts:
+class RegionCounters:
     """Events of a region, and in units what was borrowed, charged, given back and lost.
 
     Every call of the home was `answered`, `refused` (it lends nothing, or takes nothing back) or `unanswered`.
