@@ -92,7 +92,7 @@ def _target(store: str, accounts: int, uvloop: bool) -> Iterator[Target]:
             asyncio.run(_charge_template(server))
         fill(address, accounts)
         server = stack.enter_context(_server(folder, address, uvloop))
-        asyncio.run(_demand_filled(server, accounts))
+        asyncio.run(_require_filled(server, accounts))
         yield Target(f"{accounts:,}{' uvloop' if uvloop else ''}", server, accounts)
 
 
@@ -137,7 +137,7 @@ async def _charge_template(address: str) -> None:
         await stub.UpdateBudget(pb.UpdateBudgetRequest(account=account, cost=cost, request_id="template"))
 
 
-async def _demand_filled(address: str, accounts: int) -> None:
+async def _require_filled(address: str, accounts: int) -> None:
     """See that the last account has what the template has, and that its request is remembered."""
     async with grpc.aio.insecure_channel(address) as channel:
         stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)

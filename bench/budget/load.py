@@ -74,7 +74,7 @@ class Caller:
         self._target = target
         self._tag = tag
         self._numbers = itertools.count()
-        self._dice = random.Random(tag)  # noqa: S311 - the choice of an account
+        self._rng = random.Random(tag)  # noqa: S311 - the choice of an account
 
     @property
     def kinds(self) -> dict[str, Call]:
@@ -115,7 +115,7 @@ class Caller:
         return f"{self._tag}-{next(self._numbers)}"
 
     def _account(self) -> pb.Account:
-        return pb.Account(path=account_of(self._dice.randrange(self._target.accounts)))
+        return pb.Account(path=account_of(self._rng.randrange(self._target.accounts)))
 
 
 def _yardstick(channel: grpc.aio.Channel, method: str) -> Any:

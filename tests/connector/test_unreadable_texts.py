@@ -131,8 +131,8 @@ PIECES = (
 @pytest.mark.parametrize("options", ENCODINGS)
 def test_every_question_sees_the_same_rows(tmp_path: Path, options: dict[str, object]) -> None:
     """Whatever bytes are in the texts and however they are stored: the rows that Python can read, and no others."""
-    dice = random.Random(17)
-    columns = {name: [_odd_text(dice) for _ in range(700)] for name in ("page", "kind", "note")}
+    rng = random.Random(17)
+    columns = {name: [_odd_text(rng) for _ in range(700)] for name in ("page", "kind", "note")}
     readable = [row for row in zip(*columns.values(), strict=True) if all(map(_is_utf8, row))]
     assert 100 < len(readable) < 600
     write_texts(tmp_path / "visits.parquet", columns, **options)
@@ -141,12 +141,12 @@ def test_every_question_sees_the_same_rows(tmp_path: Path, options: dict[str, ob
         assert expected == _counted(tmp_path / "visits.parquet", name)
 
 
-def _odd_text(dice: random.Random) -> bytes | None:
+def _odd_text(rng: random.Random) -> bytes | None:
     """Returns a text that is UTF-8 in nine of ten cases."""
-    sound = dice.choice([b"a", b"b?", "é€😀".encode(), b"", None])
-    if sound is None or dice.random() < 0.7:
+    sound = rng.choice([b"a", b"b?", "é€😀".encode(), b"", None])
+    if sound is None or rng.random() < 0.7:
         return sound
-    return b"".join(dice.choices(PIECES, k=2))
+    return b"".join(rng.choices(PIECES, k=2))
 
 
 def _is_utf8(text: bytes | None) -> bool:
