@@ -1,4 +1,4 @@
-"""Services that are forked end with whoever has asked for them, and with nobody else."""
+"""Forked services end with the worker that asked for them and with no other; other users cannot ask for any."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forked_services import EXEC, ROOT, RUN
+from tests.support.forked_services import ADDRESS, EXEC, ROOT, RUN
 
 WORKER = """
 import sys
@@ -23,6 +23,13 @@ folder = Path(sys.argv[1])
 with process("budget_service", budget_command(folder), folder / "log") as running:
     print(running["pid"], flush=True)
     sys.stdin.read()
+"""
+STRANGER = """
+import os, socket, sys
+os.setuid(65534)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+    connection.connect(chr(0) + sys.argv[1])
+    print(connection.recv(100))
 """
 SECONDS = 30
 
@@ -72,3 +79,16 @@ def test_a_worker_that_is_killed_takes_its_own_services_with_it(tmp_path: Path) 
     assert all(ends(each, SECONDS) for each in watched)
     for each in watched:
         os.close(each)
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="services are forked on Linux only")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_fork_server_takes_no_orders_of_other_users(tmp_path: Path) -> None:
+    """An order is run with the rights of who runs the tests."""
+    run = secrets.token_hex(8)
+    started, _ = worker(tmp_path / "a", run)
+    command = [sys.executable, "-c", STRANGER, ADDRESS.format(run)[1:]]
+    with started:
+        stranger = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert stranger.stdout == "b''\n"

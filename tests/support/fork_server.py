@@ -1,4 +1,4 @@
-"""`python -m tests.support.fork_server FD`: imports services and forks itself into one whenever it is told to.
+"""`python -m tests.support.fork_server FD`: imports services and forks itself into one for each order.
 
 It has no thread, and nothing of a service has run in it but its imports. See tests/support/forked_services.py.
 """
@@ -14,6 +14,7 @@ import runpy
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 from contextlib import suppress
@@ -50,6 +51,8 @@ MODULES = {
     ),
 }
 LONGEST_ORDER = 2**20
+# Of the process at the other end of a connection: its number, and those of its user and group.
+_CREDENTIALS = struct.Struct("3i")
 
 
 @dataclass(frozen=True)
@@ -73,19 +76,28 @@ class _ForkServer:
 
     def wait_for_order(self) -> dict[str, Any] | None:
         """Fork at each order, and return it in the child; None in the fork server, when every connection was closed."""
-        # Whoever starts it has opened a connection before.
+        # Who starts it has opened a connection before.
         while ready := self._poll.poll(None if self._connections else 0):
             for descriptor, _ in ready:
                 if descriptor == self._listener.fileno():
-                    connection, _ = self._listener.accept()
-                    self._connections[connection.fileno()] = connection
-                    self._poll.register(connection, select.POLLIN)
+                    self._accept()
                 elif descriptor in self._running:
                     self._poll.unregister(descriptor)
                     _say_how_it_ended(descriptor, self._running.pop(descriptor))
                 elif (order := self._serve(self._connections[descriptor])) is not None:
                     return order
         return None
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        # Any user of the machine can connect to an abstract socket, and an order runs with the rights of this one.
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        _, user, _ = _CREDENTIALS.unpack(credentials)
+        if user != os.getuid():
+            connection.close()
+            return
+        self._connections[connection.fileno()] = connection
+        self._poll.register(connection, select.POLLIN)
 
     def _serve(self, connection: socket.socket) -> dict[str, Any] | None:
         message, files, _, _ = socket.recv_fds(connection, LONGEST_ORDER, 4)

@@ -2,7 +2,7 @@
 
 A service takes a second of a processor to import what it needs, and a run of all tests starts a thousand of them. So
 the workers of a run share a fork server (tests/support/fork_server.py), a process that imports each service once and
-waits. Whoever calls `subprocess.Popen([sys.executable, "-m", "dp_service", ...])` is given a fork of it that goes on as
+waits. A caller of `subprocess.Popen([sys.executable, "-m", "dp_service", ...])` is given a fork of it that goes on as
 that command would: with its arguments, environment, folder and open files, as a process of its own that can be killed.
 A command that asks for more starts as ever, and so does every one where GRIS_TEST_EXEC is set.
 """
@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 EXEC = "GRIS_TEST_EXEC"
 # What pytest-xdist calls a run, in each of its workers.
 RUN = "PYTEST_XDIST_TESTRUNUID"
+# In no folder, so that nothing is left behind; it is free again once its fork server has ended.
+ADDRESS = "\0gris fork server {}"
 SERVICES = frozenset({"budget_service", "dp_service", "gris_gateway"})
 # What an interpreter or a library reads before the first line of a service runs.
 _EARLY = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC", "GRPC_", "OTEL_")
@@ -47,8 +49,7 @@ def install() -> None:
 def _connection() -> socket.socket:
     """Return a connection to the fork server, which runs until every connection is closed."""
     run = os.environ.get(RUN) or f"{os.getpid()} {secrets.token_hex(8)}"
-    # In no folder, so that nothing is left behind; it is free again once its fork server has ended.
-    address = f"\0gris fork server {run}"
+    address = ADDRESS.format(run)
     while True:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             is_first = _takes(listener, address)
