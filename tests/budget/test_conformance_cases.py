@@ -83,6 +83,20 @@ async def test_what_is_settled_where_a_level_was_added_is_paid_for_in_its_span(
         at_midnight(clock)
 
 
+async def test_a_root_that_is_charged_nothing_has_no_entry_though_worst_cases_count_above(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """There is no level above a root that could count what was held."""
+    both = Both(any_store, clock)
+    root = ACCOUNT.level(1)
+    on = levels(root, own=ABOVE)
+    await both.apply(reserve("r", account=root, on=on))
+    settled = charge("s", Cost(0, 0), account=root, on=on, settles="r", release_id="rel")
+    await both.apply(settled.but(worst_case_above=True))
+    assert await any_store.journal(root.root, "", "", 10) == []
+    assert await both.rules.read(root, on) == await any_store.read(root, on)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("days_between", [0, 1, 2])
 async def test_a_day_counts_as_long_as_the_present_rule_says(
