@@ -32,7 +32,7 @@ from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
-from dp_service.server.errors import RequestError, is_foreseen, status_of
+from dp_service.server.errors import RequestError, is_expected_error, status_of
 from dp_service.server.explanations import choice, explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.listing_messages import column_aliases
@@ -345,7 +345,7 @@ def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
-    if not is_foreseen(error):
+    if not is_expected_error(error):
         log_internal_error(_log, "The service failed.", error)
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")

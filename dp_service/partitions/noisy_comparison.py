@@ -49,7 +49,7 @@ class UndecidedError(ArithmeticError):
     """
 
 
-class ExceedingLaw:
+class NoisyComparison:
     """Decides how many cuts a weight with discrete Gaussian noise of parameter `variance` exceeds.
 
     Noise for weights is far above.
