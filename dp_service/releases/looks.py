@@ -20,10 +20,10 @@ from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution, rows_of_names, second_look
 from dp_service.queries.structured import fault_of
 from dp_service.releases.histogram import Histogram
-from dp_service.releases.identity import look_specification, release_id, release_seed
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import IncompleteParametersError, two_looks_of
 from dp_service.releases.plan import LooksPlan, Plan
+from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.releasing import counted
 from dp_service.terms import ColumnType, Element, Scalar
 

@@ -19,9 +19,9 @@ from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.parameters.aggregates import QuantilesReleased
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn
 from dp_service.releases.histogram import Histogram, HistogramError
 from dp_service.releases.mechanism import IncompleteParametersError, OfCells, ranked_of
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.terms import ColumnType, Element, GridScale
 from dp_service.values.cells import Grid
 
@@ -87,7 +87,7 @@ def drawn_cells(
     mechanism: OfCells,
     rows: Histogram,
     noise: NoiseSource,
-) -> Drawn:
+) -> MechanismOutput:
     """Return the release: a cell for each element of the domain, or each name, and each value that is asked for.
 
     Raises:
@@ -102,7 +102,7 @@ def drawn_cells(
     draw = mechanism.run if isinstance(mechanism, RankedValues) else mechanism.draw_values
     found = draw(counts, noise)
     selection = Selection(np.arange(len(domain)), None, ended_in_bottom=False)
-    return Drawn(selection, cells=tuple(found.T.copy()))
+    return MechanismOutput(selection, cells=tuple(found.T.copy()))
 
 
 def _counts(domain: tuple[Element, ...], cells: int, rows: Histogram) -> Integers:

@@ -31,9 +31,7 @@ from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn, DrawnTotals
 from dp_service.releases.histogram import Histogram, HistogramError, over_domain, within
-from dp_service.releases.identity import look_specification, release_id, release_seed
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.listing import listed
 from dp_service.releases.mechanism import (
@@ -44,8 +42,10 @@ from dp_service.releases.mechanism import (
     mechanism_of,
     shift_of,
 )
+from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.releases.quantiles import ShownCells, cells_only, drawn_cells, shown_cells
+from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.sums import AnsweredAggregate, InOrder, answered, drawn_moments, with_own_counts
 from dp_service.releases.totals import (
     ShownTotals,
@@ -118,9 +118,9 @@ class Released:
         release_id: The public name of the release.
         whole: Whether this is everything that was released, whatever part of it the question shows.
         denominator: What divides the noisy counts; 1 unless they are released relative to their total.
-        sums: As for `Drawn`.
+        sums: As for `MechanismOutput`.
         cells: The chosen cells of each quantile that is released, one for each element.
-        totals: As for `Drawn`: those of the whole release.
+        totals: As for `MechanismOutput`: those of the whole release.
     """
 
     elements: list[Element]
@@ -134,7 +134,7 @@ class Released:
     denominator: int = 1
     sums: tuple[NDArray[np.int64], ...] = ()
     cells: tuple[NDArray[np.int64], ...] = ()
-    totals: DrawnTotals | None = None
+    totals: TotalsOutput | None = None
 
     @property
     def intervals(self) -> CountIntervals | None:
@@ -192,7 +192,7 @@ def release(
     )
 
 
-def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> Drawn:
+def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> MechanismOutput:
     parameters = plan.parameters
     if isinstance(mechanism, OfCells):
         return drawn_cells(plan.known_elements, mechanism, rows, noise)
@@ -201,7 +201,7 @@ def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: Key
         if rows.total is None:
             raise HistogramError("expected of how many members each element is the first")
         shifted = mechanism.run(counts, rows.total, noise)
-        return Drawn(shifted.selection(), total=shifted.total)
+        return MechanismOutput(shifted.selection(), total=shifted.total)
     if rows.total is not None:
         raise HistogramError("expected no total beside these counts")
     if isinstance(mechanism, DrillDown):
@@ -212,8 +212,8 @@ def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: Key
         draw = mechanism.run if isinstance(mechanism, BoundMoments) else mechanism.draw_moments
         return drawn_moments(draw(counts, sums, noise))
     if isinstance(mechanism, TwoLooks):
-        return Drawn(mechanism.draw_counts(counts, noise))
-    return Drawn(mechanism.run(counts, noise))
+        return MechanismOutput(mechanism.draw_counts(counts, noise))
+    return MechanismOutput(mechanism.run(counts, noise))
 
 
 def _column_sums(parameters: ReleaseParameters, rows: Histogram) -> tuple[ColumnSums, ...]:
@@ -232,7 +232,7 @@ def _specification(plan: Plan) -> bytes:
     return look_specification(plan.specification, 2, plan.looks.names, plan.looks.before)
 
 
-def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> Shown:
+def shown(parameters: ReleaseParameters, drawn: MechanismOutput, *, confidence: float) -> Shown:
     """Return what a question with these parameters shows of a release. It draws nothing and needs no data.
 
     Args:
@@ -251,7 +251,7 @@ def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> 
     return replace(view, totals=shown_totals(parameters, drawn, count=view.count, alpha=alpha))
 
 
-def _shown_listed(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
+def _shown_listed(parameters: ReleaseParameters, drawn: MechanismOutput, alpha: Fraction) -> Shown:
     """Return a list in the order of its elements, or one that HAVING filters."""
     found = listed(parameters, drawn, alpha=alpha)
     level = alpha / (found.simultaneous or 1)
@@ -280,7 +280,7 @@ def _rows_of(view: Shown, rows: tuple[int, ...]) -> Shown:
     return replace(view, intervals=intervals)
 
 
-def _shown(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
+def _shown(parameters: ReleaseParameters, drawn: MechanismOutput, alpha: Fraction) -> Shown:
     selection, shift = drawn.selection, shift_of(parameters)
     found = selection.indices.size
     count = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
@@ -316,7 +316,7 @@ def _shown_in_order(
     )
 
 
-def _require_belonging(parameters: ReleaseParameters, drawn: Drawn, shift: Shift | None) -> None:
+def _require_belonging(parameters: ReleaseParameters, drawn: MechanismOutput, shift: Shift | None) -> None:
     if (shift is None) is not (drawn.total is None):
         raise ValueError("a total must be there exactly where counts are released relative to it")
     stated = parameters.sums

@@ -36,9 +36,9 @@ from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_inter
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn, DrawnTotals
 from dp_service.releases.histogram import Histogram, HistogramError
 from dp_service.releases.mechanism import IncompleteParametersError, drill_down_of
+from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.sums import Answer, drawn_moments, with_own_counts
 from dp_service.terms import Scalar
 
@@ -91,7 +91,7 @@ def drawn_with_totals(
     rows: Histogram,
     sums: tuple[ColumnSums, ...],
     noise: KeyedNoise,
-) -> Drawn:
+) -> MechanismOutput:
     """Draw elements and totals, each with noise of their own.
 
     Args:
@@ -105,7 +105,7 @@ def drawn_with_totals(
     if isinstance(of_rows, BoundMoments):
         drawn = drawn_moments(of_rows.run(counts, sums, noise))
     else:
-        drawn = Drawn(of_rows.run(counts, noise))
+        drawn = MechanismOutput(of_rows.run(counts, noise))
     released = drawn.selection.indices
     of_totals = noise.apart("totals")
     totals = drawn_totals(parameters, mechanism, rows, sums=sums, released=released, noise=of_totals)
@@ -120,7 +120,7 @@ def drawn_totals(
     sums: tuple[ColumnSums, ...],
     released: Integers,
     noise: NoiseSource,
-) -> DrawnTotals:
+) -> TotalsOutput:
     """Draw all totals, and return those that may be shown.
 
     Args:
@@ -147,7 +147,7 @@ def drawn_totals(
     moved = {place: new for new, place in enumerate(kept)}
     centred = [column[0] for column in drawn.sums]
     own = [column[1] for column in drawn.sums if column[1] is not None]
-    return DrawnTotals(
+    return TotalsOutput(
         tuple(values[place] for place in kept),
         drawn.counts[at],
         tuple(column[at] for column in (*centred, *own)),
@@ -155,7 +155,7 @@ def drawn_totals(
     )
 
 
-def require_totals(totals: DrawnTotals, rows: tuple[int, ...], *, sums: int) -> None:
+def require_totals(totals: TotalsOutput, rows: tuple[int, ...], *, sums: int) -> None:
     """Check that totals are some of a release with so many rows and sums.
 
     Raises:
@@ -172,7 +172,7 @@ def require_totals(totals: DrawnTotals, rows: tuple[int, ...], *, sums: int) -> 
 
 
 def shown_totals(
-    parameters: ReleaseParameters, drawn: Drawn, *, count: int, alpha: Fraction
+    parameters: ReleaseParameters, drawn: MechanismOutput, *, count: int, alpha: Fraction
 ) -> ShownTotals | None:
     """Return the totals that a question shows; None: it asks for none.
 
@@ -236,7 +236,7 @@ class _Parts:
 
 
 def _shown_counts(
-    mechanism: DrillDown, drawn: Drawn, totals: DrawnTotals, parts: _Parts
+    mechanism: DrillDown, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
 ) -> tuple[tuple[ShownCount, ...], tuple[ShownCount, ...]]:
     look, noisy = _counting(mechanism.rows), drawn.selection.noisy_counts
     variance = mechanism.total_variance
@@ -270,7 +270,11 @@ def _shown_counts(
 
 
 def _shown_sums(
-    parameters: ReleaseParameters, mechanism: DrillDown, drawn: Drawn, totals: DrawnTotals, parts: _Parts
+    parameters: ReleaseParameters,
+    mechanism: DrillDown,
+    drawn: MechanismOutput,
+    totals: TotalsOutput,
+    parts: _Parts,
 ) -> Iterator[tuple[tuple[Answer, ...], tuple[Answer, ...]]]:
     """Yield each sum of the question: of every total, and of what is left of it."""
     stated, of_rows, of_totals = parameters.sums, mechanism.rows, mechanism.totals

@@ -13,10 +13,10 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.expected_accuracy import expected_accuracy
-from dp_service.releases.identity import keyed_data_version, names_tag
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import count_noise_scale, two_looks_of
 from dp_service.releases.plan import Plan
+from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.releasing import IntervalKind, Released, Shown, Total
 from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket

@@ -18,9 +18,9 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import Histogram, checked_histogram
-from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import UnusableParametersError, mechanism_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import IntervalKind, release
 from dp_service.terms import BoundedBy, ColumnType, CountNoise, MechanismName
 from tests.dp.identities import GUMBEL, KEY

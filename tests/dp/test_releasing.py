@@ -28,7 +28,6 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
-from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import (
     UnusableParametersError,
     mechanism_of,
@@ -36,6 +35,7 @@ from dp_service.releases.mechanism import (
     versions,
 )
 from dp_service.releases.plan import Plan
+from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, CountNoise, MechanismName

@@ -23,9 +23,9 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram, over_domain
-from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import mechanism_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import IntervalKind, release
 from dp_service.terms import ColumnType
 from tests.dp.identities import KEY

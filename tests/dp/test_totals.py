@@ -12,9 +12,9 @@ from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased, TotalsReleased
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
-from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import drill_down_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import release_specification
 from dp_service.releases.releasing import Released, release
 from dp_service.terms import AggregateFunction, BoundedBy, ColumnType, CountNoise, MechanismName
 from dp_service.values.bounds import Clamp

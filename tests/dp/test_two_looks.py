@@ -31,10 +31,10 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
-from dp_service.releases.identity import look_specification, release_id, release_seed
 from dp_service.releases.looks import Named, is_first_look, names_of, second_plan, second_question
 from dp_service.releases.mechanism import mechanism_of
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.ticket import is_ticket
 from dp_service.releases.translation import IssueContext, plan_for
