@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates.intervals import (
     AverageInterval,
-    Shown,
+    ShownRows,
     SumInterval,
     average_intervals,
     count_intervals,
@@ -171,7 +171,7 @@ def _released(parameters: ReleaseParameters, drawn: MechanismOutput) -> Released
     return mechanism.released(selection.indices, selection.noisy_counts, columns)
 
 
-def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fraction) -> Shown:
+def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fraction) -> ShownRows:
     if stated.ordered_by is None:
         return shown_by_count(release, most=most)
     first = stated.asked[stated.ordered_by]
@@ -183,7 +183,7 @@ def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fra
 
 
 def _answers(
-    release: ReleasedMoments, asked: AskedAggregate, quantum: Fraction, shown: Shown, alpha: Fraction
+    release: ReleasedMoments, asked: AskedAggregate, quantum: Fraction, shown: ShownRows, alpha: Fraction
 ) -> list[Answer | None]:
     column = release.columns[asked.place]
     values: Iterable[Fraction | None]

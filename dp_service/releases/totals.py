@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, DrillDown, named_totals, other
 from dp_service.mechanisms.aggregates.intervals import (
-    Shown,
+    ShownRows,
     SumInterval,
     shown_by_count,
     sum_intervals,
@@ -31,12 +31,12 @@ from dp_service.mechanisms.aggregates.intervals import (
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.histogram import Histogram, HistogramError
+from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.mechanism import IncompleteParametersError, drill_down_of
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.sums import Answer, drawn_moments, with_own_counts
@@ -75,7 +75,7 @@ class ShownTotals:
     other_sums: tuple[tuple[Answer, ...], ...]
 
 
-def require_uncut(histogram: Histogram, *, row_limit: int) -> None:
+def require_uncut(histogram: TypedHistogram, *, row_limit: int) -> None:
     """Make sure that an engine's answer has all rows: totals of some of them would not be bounded.
 
     Raises:
@@ -88,7 +88,7 @@ def require_uncut(histogram: Histogram, *, row_limit: int) -> None:
 def drawn_with_totals(
     parameters: ReleaseParameters,
     mechanism: DrillDown,
-    rows: Histogram,
+    rows: TypedHistogram,
     sums: tuple[ColumnSums, ...],
     noise: KeyedNoise,
 ) -> MechanismOutput:
@@ -101,7 +101,7 @@ def drawn_with_totals(
         sums: The sums of each column, by row.
         noise: Where all randomness comes from.
     """
-    counts, of_rows = Counts.from_element_order(rows.counts), mechanism.rows
+    counts, of_rows = Histogram.from_element_order(rows.counts), mechanism.rows
     if isinstance(of_rows, BoundMoments):
         drawn = drawn_moments(of_rows.run(counts, sums, noise))
     else:
@@ -115,7 +115,7 @@ def drawn_with_totals(
 def drawn_totals(
     parameters: ReleaseParameters,
     mechanism: DrillDown,
-    rows: Histogram,
+    rows: TypedHistogram,
     *,
     sums: tuple[ColumnSums, ...],
     released: Integers,
@@ -139,7 +139,7 @@ def drawn_totals(
     places = {value: place for place, value in enumerate(values)}
     row_places = [places[value] for value in of_rows]
     drawn = mechanism.draw_totals(
-        Counts.from_element_order(rows.counts), sums, row_places, len(values), noise
+        Histogram.from_element_order(rows.counts), sums, row_places, len(values), noise
     )
     of_elements = [row_places[row] for row in released.tolist()]
     kept = list(range(len(values))) if parameters.domain is not None else named_totals(of_elements)
@@ -298,7 +298,7 @@ class _Moments:
 
     rows: ReleasedMoments
     totals: ReleasedMoments
-    shown: Shown
+    shown: ShownRows
 
     def answers(
         self, place: int, quantum: Fraction, parts: _Parts
@@ -307,12 +307,12 @@ class _Moments:
         rows, totals = self.rows.columns[place], self.totals.columns[place]
 
         def total_ends(level: Fraction, places: Sequence[int]) -> list[SumInterval]:
-            every = Shown(tuple(places), (None,) * len(places))
+            every = ShownRows(tuple(places), (None,) * len(places))
             # `sum_intervals` are at half of what they are given, for an average could be shown beside them.
             return sum_intervals(self.totals, place, every, alpha=2 * level)
 
         def row_ends(level: Fraction, listed: Sequence[int]) -> list[SumInterval]:
-            some = Shown(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
+            some = ShownRows(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
             return sum_intervals(self.rows, place, some, alpha=2 * level)
 
         found = [

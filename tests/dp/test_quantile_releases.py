@@ -11,7 +11,7 @@ import pytest
 from dp_service.mechanisms.selection import Selection
 from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
+from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.looks import Named, names_of, second_plan, second_question, without_rows
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -31,7 +31,7 @@ QUESTION: Resolution = resolve(asked("whole"), PRECISE, now=NOW)
 ROWS = [("a", 7, 31), *(("a", cell, 30) for cell in (1, 3, 5)), ("b", 11, 30), ("a", 9, 29), ("b", 0, 9)]
 
 
-def histogram(rows: Sequence[tuple[str, int, int]]) -> Histogram:
+def histogram(rows: Sequence[tuple[str, int, int]]) -> TypedHistogram:
     """Return an engine's answer."""
     texts, cells, counts = (list(each) for each in zip(*rows, strict=True)) if rows else ([], [], [])
     types = (ColumnType.STRING, CELL_TYPE)
