@@ -22,7 +22,7 @@ from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.support.queries.quantiles import NAMES, WHOLES, asked, policy
-from tests.support.queries.summing import NOW
+from tests.support.queries.sums import NOW
 
 KEY = NoiseKey(bytes(range(32)))
 PRECISE = policy(whole=WHOLES[1], epsilon="10")

@@ -44,7 +44,7 @@ from tests.support.dp_questions import KEY as SERVICE_KEY
 from tests.support.dp_questions import Clock, header, parts, question, streamed, translated
 from tests.support.dp_server import servicer_of, serving
 from tests.support.examples import examples
-from tests.support.queries.drawing import NOW, policies, questions
+from tests.support.queries.strategies import NOW, policies, questions
 
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
 BLOCK = "bound: in_query, delta_0: 3, units: 5, min_count: 2, names: {delta_1: 2, share: 3/7, max_names: 4}"

@@ -21,7 +21,7 @@ from dp_service.releases.release_ids import release_specification
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 from tests.support.queries.quantiles import DAYS, NAMES, NUMBERS, WHOLES, asked, days_policy, policy
-from tests.support.queries.summing import NOW
+from tests.support.queries.sums import NOW
 
 POLICY = """
 epsilon_per: 1

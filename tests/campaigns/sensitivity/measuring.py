@@ -36,11 +36,11 @@ from dp_service.terms import ColumnType, Element, MechanismName
 from pinot_connector.engines import base
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.engine_queries import engine_query
-from tests.support.queries.drawing import NOW
 from tests.support.queries.reference import Row
-from tests.support.queries.spelling import spelled
+from tests.support.queries.sql_writer import spelled
+from tests.support.queries.strategies import NOW
 
-from .drawing import SHARPENING_UNITS, World
+from .strategies import SHARPENING_UNITS, World
 
 # More rows than any table here has groups.
 ALL_ROWS = 10_000

@@ -25,7 +25,7 @@ from dp_service.releases.mechanism import mechanism_of, moments_of, shift_of
 from dp_service.terms import AggregateFunction, BoundedBy, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
-from tests.support.queries.bucketing import (
+from tests.support.queries.buckets import (
     MICROSECOND,
     NOW,
     SUMS,

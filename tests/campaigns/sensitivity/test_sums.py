@@ -26,7 +26,7 @@ from dp_service.releases.mechanism import moments_of
 from dp_service.terms import BoundedBy
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
-from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy
+from tests.support.queries.sums import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy
 
 Translate = Callable[[Resolution], Resolution]
 WIDE = Clamp(-(2**50), 2**50)

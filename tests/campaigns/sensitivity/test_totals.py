@@ -19,7 +19,7 @@ from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp
 from tests.campaigns.sensitivity.totals import relative_loss, true_totals
 from tests.support.examples import examples
-from tests.support.queries.storing import store
+from tests.support.queries.duckdb_rows import store
 
 Row = tuple[str, str, str, int | None]
 POLICY = """
