@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dp_service.queries.tables import Table
     from pinot_connector.embedded import EmbeddedServices
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 # The ports that `gris ask` and `gris budget` expect.
 DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
 LARGEST_PORT = 65535
@@ -80,7 +80,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
         _announce(services, files, tables, as_json=as_json)
-        while not stopped.wait(LOOK_SECONDS):
+        while not stopped.wait(POLL_SECONDS):
             services.ensure_running()
 
 

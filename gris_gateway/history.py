@@ -60,7 +60,7 @@ class HistoryError(Exception):
 
 
 @dataclass(frozen=True)
-class Keeping:
+class HistoryRetention:
     """How much is kept: for how long, how many results of one account, and how large the file may become.
 
     A result is listed for so many days by the machine's clock. It is removed once they are over by the ledger's too: a
@@ -86,15 +86,15 @@ class History:
 
     Args:
         file: The path of the SQLite file, created if there is none; None for memory.
-        keeping: How much is kept.
+        retention: How much is kept.
         clock: Returns microseconds since 1970 (UTC); alone it decides only what is listed.
 
     Raises:
         HistoryError: The file is not a history of this version, or cannot be opened.
     """
 
-    def __init__(self, file: str | None, keeping: Keeping, clock: Callable[[], int]) -> None:
-        self._keeping = keeping
+    def __init__(self, file: str | None, retention: HistoryRetention, clock: Callable[[], int]) -> None:
+        self._retention = retention
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "gris-history")
         self._connection = self._thread.submit(_opened, file).result()
@@ -126,10 +126,10 @@ class History:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _add(self, account: str, release: app_pb2.PastRelease) -> None:
-        same, now = sameness(release), self._clock()
+        same, now = deduplication_key(release), self._clock()
         row = (account, same, release.request_id, now, release.SerializeToString())
         self._ledger_time = max(self._ledger_time, _reported_time(release))
-        removable = ReceiptLimits(self._keeping.days).removable_before(now, self._ledger_time)
+        removable = ReceiptLimits(self._retention.days).removable_before(now, self._ledger_time)
         with self._connection as db:
             db.execute("DELETE FROM releases WHERE released_at < ?", (removable,))
             db.execute(
@@ -144,9 +144,9 @@ class History:
             db.execute(
                 "DELETE FROM releases WHERE account = ? AND id <= (SELECT id FROM releases WHERE account = ? "
                 "ORDER BY id DESC LIMIT 1 OFFSET ?)",
-                (account, account, self._keeping.per_account),
+                (account, account, self._retention.per_account),
             )
-            room = self._keeping.megabytes * 2**20
+            room = self._retention.megabytes * 2**20
             if (missing := self._bytes() - room) > 0:
                 db.execute(_MAKE_ROOM, (missing + FREED_SHARE * room,))
 
@@ -173,7 +173,7 @@ class History:
         return Page(tuple(found), None)
 
     def _oldest(self) -> int:
-        return self._clock() - self._keeping.days * DAY_MICROSECONDS
+        return self._clock() - self._retention.days * DAY_MICROSECONDS
 
     def _bytes(self) -> int:
         """Return how many bytes of the file are in use; deleted pages are reused."""
@@ -221,7 +221,7 @@ def _reported_time(release: app_pb2.PastRelease) -> int:
     return max((start.ToMicroseconds() for start in starts), default=0)
 
 
-def sameness(release: app_pb2.PastRelease) -> str:
+def deduplication_key(release: app_pb2.PastRelease) -> str:
     """Return a key that two results share if the second adds nothing to the first."""
     question = release.question.SerializeToString(deterministic=True)
     return f"{release.result.release_id}:{hashlib.sha256(question).hexdigest()}"

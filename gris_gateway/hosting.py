@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
-from gris_gateway.history import History, Keeping
+from gris_gateway.history import History, HistoryRetention
 from gris_gateway.in_process import RegisteredMethods
 from gris_gateway.kept_history import KeptHistory, move_history
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
@@ -199,12 +199,12 @@ class Gateway:
             dp, budget, served_health, process_telemetry.instrumentation, self._limits
         )
         with ExitStack() as stack:
-            stack.enter_context(telemetry.counted_by(upstream_health))
+            stack.enter_context(telemetry.recorded_by(upstream_health))
             if process_telemetry.registry is not None:
                 # Its library is loaded only where metrics are counted.
                 from gris_gateway.metrics import QuestionMetrics  # noqa: PLC0415
 
-                stack.enter_context(telemetry.counted_by(QuestionMetrics(process_telemetry.registry)))
+                stack.enter_context(telemetry.recorded_by(QuestionMetrics(process_telemetry.registry)))
             yield upstream_health
 
     def _bind(self, server: grpc.aio.Server) -> str:
@@ -243,8 +243,8 @@ async def _history(configuration: GatewayConfiguration, releases: ReleaseStore) 
     if kept.file is None:
         return KeptHistory(releases)
     if configuration.releases.key_file is None:
-        keeping = Keeping(kept.retention_days, kept.per_account, kept.megabytes)
-        return History(kept.file, keeping, lambda: time.time_ns() // 1000)
+        retention = HistoryRetention(kept.retention_days, kept.per_account, kept.megabytes)
+        return History(kept.file, retention, lambda: time.time_ns() // 1000)
     await move_history(Path(kept.file), releases)
     return KeptHistory(releases)
 

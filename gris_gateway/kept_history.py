@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gris_api.app.v1 import app_pb2
 
-from gris_gateway.history import VERSION, HistoryError, Page, sameness
+from gris_gateway.history import VERSION, HistoryError, Page, deduplication_key
 from pinot_connector.release_store import Receipt, ReleaseStore
 from pinot_connector.release_store.receipts import without_elements
 
@@ -37,7 +37,7 @@ class KeptHistory:
 
         A repeat without a request id adds nothing to the list: it is noted once a day, and need not wait for a disk.
         """
-        noted = (tuple(account), sameness(release), release.released_at.seconds // DAY_SECONDS)
+        noted = (tuple(account), deduplication_key(release), release.released_at.seconds // DAY_SECONDS)
         if release.request_id == "" and noted in self._noted:
             return
         await self._note(account, release)
@@ -51,9 +51,9 @@ class KeptHistory:
         found = await self._store.find(query_id, tuple(account))
         is_kept = found is not None and found.kept.release_id == release.result.release_id
         receipt = (
-            Receipt(without_elements(release), sameness(release), query_id)
+            Receipt(without_elements(release), deduplication_key(release), query_id)
             if is_kept
-            else Receipt(release, sameness(release), "")
+            else Receipt(release, deduplication_key(release), "")
         )
         await self._store.add_receipt(tuple(account), receipt)
 
@@ -86,7 +86,7 @@ async def move_history(file: Path, store: ReleaseStore) -> None:
     try:
         for account, entry in await asyncio.to_thread(_entries, file):
             past = app_pb2.PastRelease.FromString(entry)
-            await store.add_receipt(account, Receipt(past, sameness(past), ""))
+            await store.add_receipt(account, Receipt(past, deduplication_key(past), ""))
         await asyncio.to_thread(_remove, file)
     except (OSError, sqlite3.Error) as error:
         raise HistoryError(f"{file}: {getattr(error, 'strerror', None) or error}") from None

@@ -22,7 +22,7 @@ from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.query_pipeline import Admission, Paid, QueryPipeline
 from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.release_store import ReleaseStore
-from pinot_connector.release_store.sharing import shared_store
+from pinot_connector.release_store.default_store import shared_store
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
 

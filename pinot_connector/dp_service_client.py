@@ -25,7 +25,7 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.histograms import chunks, histogram
-from pinot_connector.releases import Noisy, merged
+from pinot_connector.releases import NoisyHistogram, merged
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
 
 MAX_UNARY_BYTES = 3 * 2**20
@@ -91,7 +91,7 @@ class DpServiceClient:
 
     async def add_noise(
         self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer
-    ) -> Noisy | dp_pb2.NextLook:
+    ) -> NoisyHistogram | dp_pb2.NextLook:
         """Returns the release of an engine's answer, in one message, or streamed if it is large.
 
         If the answer was the first of two looks and named elements, returns the second look instead.
@@ -128,7 +128,7 @@ class DpServiceClient:
 
     async def _streamed(
         self, columns: _Columns, requests: list[dp_pb2.AddNoiseRequest]
-    ) -> Noisy | dp_pb2.NextLook:
+    ) -> NoisyHistogram | dp_pb2.NextLook:
         received: list[dp_pb2.ReleasedElements] = []
         end: dp_pb2.Release | None = None
         try:

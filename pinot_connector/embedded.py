@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.release_store import ReleaseStore
-from pinot_connector.release_store.sharing import ReleaseFile, Services, close_store, name_store
+from pinot_connector.release_store.default_store import ReleaseFile, Services, close_store, register_store
 from pinot_connector.rpc_errors import Service
 
 START_SECONDS = 30.0
@@ -98,7 +98,7 @@ class EmbeddedServices:
             announced = budget.wait_until_healthy()
             self.budget_address, self.admin_address = announced.address, announced.admin_address
             self._services = self.dp_address, self.budget_address
-            name_store(self._services, self._releases)
+            register_store(self._services, self._releases)
         except BaseException:
             self.stop()
             raise

@@ -33,7 +33,7 @@ from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, accoun
 from pinot_connector.parameter_messages import COLUMN_TYPES, INTERVAL_KINDS, known, parameters_of
 from pinot_connector.parameters import Parameters
 from pinot_connector.questions import checked_text, checked_texts, sql_question
-from pinot_connector.releases import Noisy, merged
+from pinot_connector.releases import NoisyHistogram, merged
 from pinot_connector.results import (
     Explanation,
     PrivateResult,
@@ -393,7 +393,7 @@ def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) ->
         ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)
         for column in end.columns
     )
-    noisy: Noisy = merged(columns, chunks, dp_pb2.Release(element_count=end.element_count))
+    noisy: NoisyHistogram = merged(columns, chunks, dp_pb2.Release(element_count=end.element_count))
     parameters = parameters_of(end.parameters)
     require_belonging(parameters, noisy.denominator)
     return PrivateResult(

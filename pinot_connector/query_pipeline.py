@@ -40,6 +40,7 @@ from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge, Cost, largest_k
 from pinot_connector.channels import Timeouts
+from pinot_connector.concurrency import run_both
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
 from pinot_connector.engine_queries import engine_query, expected_columns, second_query
@@ -60,13 +61,12 @@ from pinot_connector.errors import (
 from pinot_connector.histograms import checked
 from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
 from pinot_connector.release_store.retention import payment_of
-from pinot_connector.releases import Noisy, verify
+from pinot_connector.releases import NoisyHistogram, verify
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpening import KnownLooks, questions_before
-from pinot_connector.shown_releases import Shown, ShownReleases, kept_release
-from pinot_connector.side_by_side import both_of
+from pinot_connector.shown_releases import ShownRelease, ShownReleases, kept_release
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
 
@@ -372,13 +372,15 @@ class QueryPipeline:
         if translation.reserve_first or self._reserve_first:
             await _reserved(reservation, waits=turn is None)
         running = self._engine.run(query, asked.data_version)
-        answer, _ = await both_of(running, _reserved(reservation, waits=turn is None))
+        answer, _ = await run_both(running, _reserved(reservation, waits=turn is None))
         answer, plan = checked(query, answer), translation.plan
         if translation.HasField("unfinished"):
             await self._engine.confirm(query, answer)
             reservation.first_look_begins()
             named = await self._add_noise(asked, plan, query, answer)
-            noisy = named if isinstance(named, Noisy) else await self._second_look(asked, query, named)
+            noisy = (
+                named if isinstance(named, NoisyHistogram) else await self._second_look(asked, query, named)
+            )
         else:
             noisy = await self._released(asked, plan, query, answer)
 
@@ -400,7 +402,9 @@ class QueryPipeline:
         async with _naming_the_largest_k(translation), reserving as reservation:
             yield reservation
 
-    async def _kept(self, asked: Translated, columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Shown:
+    async def _kept(
+        self, asked: Translated, columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram
+    ) -> ShownRelease:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
         translation = asked.translation
         made = kept_release(columns, noisy, version_is_fixed=translation.version_is_fixed)
@@ -418,7 +422,9 @@ class QueryPipeline:
             return shown
         return await self._shown.shown(columns, translation, first)
 
-    async def _settled(self, reservation: Reservation, shown: Shown, paid: Paid | None) -> PrivateResult:
+    async def _settled(
+        self, reservation: Reservation, shown: ShownRelease, paid: Paid | None
+    ) -> PrivateResult:
         """Charges the account; what calls it must let it end."""
         try:
             charge = await reservation.charge(shown.release)
@@ -443,7 +449,9 @@ class QueryPipeline:
             if (payment := payment_of(charge.remaining)) is not None:
                 await self._releases.mark_paid(query_id, self._budget.account, payment)
 
-    async def _second_look(self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook) -> Noisy:
+    async def _second_look(
+        self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook
+    ) -> NoisyHistogram:
         """Counts the names that the first look found."""
         query = second_query(first, look, self._engine.engine.dialect)
         answer = checked(query, await self._engine.run(query, asked.data_version))
@@ -451,22 +459,22 @@ class QueryPipeline:
 
     async def _released(
         self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> Noisy:
+    ) -> NoisyHistogram:
         """Returns the release of an answer that turned out to be whole meanwhile."""
         confirming = self._engine.confirm(query, answer)
-        noisy, _ = await both_of(self._add_noise(asked, plan, query, answer), confirming)
-        if not isinstance(noisy, Noisy):
+        noisy, _ = await run_both(self._add_noise(asked, plan, query, answer), confirming)
+        if not isinstance(noisy, NoisyHistogram):
             raise IntegrityError("dp_service asks for one look more than there are")
         return noisy
 
     async def _add_noise(
         self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> Noisy | dp_pb2.NextLook:
+    ) -> NoisyHistogram | dp_pb2.NextLook:
         header = dp_pb2.ReleaseHeader(
             plan=plan, data_version=answer.data_version, confidence=self._confidence, whole=True
         )
         noisy = await self._noise.add_noise(header, query.columns, answer)
-        if isinstance(noisy, Noisy):
+        if isinstance(noisy, NoisyHistogram):
             verify(noisy, asked.translation)
         return noisy
 

@@ -24,7 +24,7 @@ _LARGEST_DENOMINATOR = 2**22
 
 
 @dataclass(frozen=True)
-class Noisy:
+class NoisyHistogram:
     """Released elements, column by column, and the rest of the release.
 
     `noisy_counts`, `lower` and `upper` are as long as each column, or all empty where counts were omitted. Of a whole
@@ -55,14 +55,14 @@ class Noisy:
 
 def merged(
     expected: Sequence[ExpectedColumn], chunks: Sequence[dp_pb2.ReleasedElements], release: dp_pb2.Release
-) -> Noisy:
+) -> NoisyHistogram:
     """Assembles a release from its chunks.
 
     Raises:
         IntegrityError: a chunk has other columns, or their lengths do not belong together.
     """
     columns: tuple[list[Element], ...] = tuple([] for _ in expected)
-    noisy = Noisy(columns, [], [], [], release, _denominator(chunks))
+    noisy = NoisyHistogram(columns, [], [], [], release, _denominator(chunks))
     for chunk in chunks:
         if len(chunk.columns) != len(expected):
             raise IntegrityError("dp_service answered with other columns than asked")
@@ -77,7 +77,7 @@ def merged(
     return noisy
 
 
-def _add_sums(noisy: Noisy, chunk: dp_pb2.ReleasedElements) -> None:
+def _add_sums(noisy: NoisyHistogram, chunk: dp_pb2.ReleasedElements) -> None:
     if not noisy.sums and not noisy.aggregates:
         noisy.sums.extend([] for _ in chunk.sums)
         noisy.aggregates.extend(dp_pb2.AggregateValues() for _ in chunk.aggregates)
@@ -89,7 +89,7 @@ def _add_sums(noisy: Noisy, chunk: dp_pb2.ReleasedElements) -> None:
         values.MergeFrom(more)
 
 
-def _add_quantiles(noisy: Noisy, chunk: dp_pb2.ReleasedElements) -> None:
+def _add_quantiles(noisy: NoisyHistogram, chunk: dp_pb2.ReleasedElements) -> None:
     if not noisy.cells and not noisy.quantiles:
         noisy.cells.extend([] for _ in chunk.cells)
         noisy.quantiles.extend(dp_pb2.QuantileValues() for _ in chunk.quantiles)
@@ -101,7 +101,7 @@ def _add_quantiles(noisy: Noisy, chunk: dp_pb2.ReleasedElements) -> None:
         values.MergeFrom(more)
 
 
-def part_shown(noisy: Noisy) -> Noisy:
+def part_shown(noisy: NoisyHistogram) -> NoisyHistogram:
     """Returns the part of a whole release that the question shows."""
     release = noisy.release
     if not release.HasField("shown_count"):
@@ -145,7 +145,7 @@ def _denominator(chunks: Sequence[dp_pb2.ReleasedElements]) -> int:
     return found
 
 
-def verify(noisy: Noisy, translation: dp_pb2.TranslateQueryResponse) -> None:
+def verify(noisy: NoisyHistogram, translation: dp_pb2.TranslateQueryResponse) -> None:
     """Verifies a release against its plan: nothing else may be charged or shown.
 
     Raises:
@@ -178,7 +178,7 @@ def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) 
             return message.dates.days
 
 
-def _require_lengths(noisy: Noisy) -> None:
+def _require_lengths(noisy: NoisyHistogram) -> None:
     release = noisy.release
     rows, counts, intervals = release.element_count, len(noisy.noisy_counts), len(noisy.lower)
     if any(len(column) != rows for column in noisy.columns):

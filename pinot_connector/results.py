@@ -17,7 +17,7 @@ from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
 from pinot_connector.parameter_messages import INTERVAL_KINDS, day, exact, known, parameters_of
 from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
-from pinot_connector.releases import Noisy
+from pinot_connector.releases import NoisyHistogram
 from pinot_connector.shown_values import AggregateValue, DayValue, Shown, ShownValue, shown_values
 from pinot_connector.totals import TotalRow, totals_of
 
@@ -181,7 +181,7 @@ class Explanation(ExplanationViews):
 def prepared(
     columns: tuple[ExpectedColumn, ...],
     count_alias: str | None,
-    noisy: Noisy,
+    noisy: NoisyHistogram,
     requested_k: int | None = None,
 ) -> Callable[[Charge], PrivateResult]:
     """Prepares everything of a result that can fail, and returns the function that completes it after the charge.
@@ -272,7 +272,9 @@ def alternatives_of(messages: Iterable[dp_pb2.Alternative]) -> tuple[Alternative
     )
 
 
-def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy, parameters: Parameters) -> tuple[Row, ...]:
+def rows_of(
+    columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram, parameters: Parameters
+) -> tuple[Row, ...]:
     """Returns ranked rows.
 
     Raises:
@@ -316,7 +318,7 @@ def _day_values(message: dp_pb2.QuantileValues) -> list[ShownValue | None]:
     return [DayValue(day(value), (day(lower), day(upper))) for value, lower, upper in ends]
 
 
-def rank_errors_of(noisy: Noisy) -> tuple[Fraction, ...]:
+def rank_errors_of(noisy: NoisyHistogram) -> tuple[Fraction, ...]:
     """Returns within how many members the ranks of quantiles are, in their order."""
     return tuple(exact(each.rank_error) for each in noisy.quantiles)
 

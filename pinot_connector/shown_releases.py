@@ -26,7 +26,7 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Element, ExpectedColumn
 from pinot_connector.histograms import element_columns
 from pinot_connector.release_store.interface import KeptRelease
-from pinot_connector.releases import Noisy, merged, part_shown, verify, write_counts
+from pinot_connector.releases import NoisyHistogram, merged, part_shown, verify, write_counts
 from pinot_connector.results import PrivateResult, prepared
 from pinot_connector.sharpening import counts_before
 from pinot_connector.single_flight import SharedCalls, SingleFlight
@@ -46,7 +46,7 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRelease:
     """A release as a question shows it: what to charge for it, and the result that it becomes once that is done."""
 
     release: dp_pb2.Release
@@ -57,7 +57,7 @@ class Shown:
 class _Displayed:
     """A release as questions show it, with the ticket of one plan: `plan` is its digest."""
 
-    shown: Shown
+    shown: ShownRelease
     plan: bytes
 
 
@@ -81,7 +81,7 @@ class ShownReleases:
         self._remembered: OrderedDict[bytes | str, _Remembered] = OrderedDict()
         self._remembered_bytes = 0
         self._showing: SingleFlight[str] = SingleFlight(lambda _: False)
-        self._ticketing: SharedCalls[Shown] = SharedCalls()
+        self._ticketing: SharedCalls[ShownRelease] = SharedCalls()
         # More threads would only take turns at the interpreter. A caller who leaves cannot start a second one.
         self._thread = ThreadPoolExecutor(1, "gris-shown-releases")
 
@@ -111,7 +111,7 @@ class ShownReleases:
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         before: Sequence[KeptRelease] = (),
-    ) -> Shown:
+    ) -> ShownRelease:
         """Returns a kept release with a ticket to charge it with under the policy of now.
 
         Questions that were translated together share the ticket. `before` are the looks that it is combined with, where
@@ -122,15 +122,18 @@ class ShownReleases:
             return known.shown
         key = _key_of(translation, kept.release_id), translation.plan
 
-        async def show() -> Shown:
+        async def show() -> ShownRelease:
             async with self._alone(kept):
                 return await self._show(columns, translation, kept, before)
 
         return await self._ticketing.joined(key, show)
 
     async def of_noisy(
-        self, columns: tuple[ExpectedColumn, ...], translation: dp_pb2.TranslateQueryResponse, noisy: Noisy
-    ) -> Shown:
+        self,
+        columns: tuple[ExpectedColumn, ...],
+        translation: dp_pb2.TranslateQueryResponse,
+        noisy: NoisyHistogram,
+    ) -> ShownRelease:
         """Returns a release that dp_service has just made or shown; everything of it that can fail is done here."""
 
         def made() -> tuple[Completed, int]:
@@ -141,7 +144,7 @@ class ShownReleases:
 
         completed, size = await self._computed(noisy.release.element_count, made)
         release = noisy.release
-        shown = Shown(release, completed)
+        shown = ShownRelease(release, completed)
         if release.HasField("shown_count"):
             key = _key_of(translation, release.release_id)
             displayed = _Displayed(shown, _digest_of(translation.plan))
@@ -159,10 +162,10 @@ class ShownReleases:
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         before: Sequence[KeptRelease],
-    ) -> Shown:
+    ) -> ShownRelease:
         known = self._known(kept.release_id)
 
-        def asked() -> tuple[Noisy, array[int], dp_pb2.ShowReleaseRequest]:
+        def asked() -> tuple[NoisyHistogram, array[int], dp_pb2.ShowReleaseRequest]:
             whole = merged(columns, [kept.content.elements], kept.content.release)
             ranks = _ranks(whole.elements) if known is None else known
             request = dp_pb2.ShowReleaseRequest(
@@ -234,7 +237,7 @@ class ShownReleases:
 
 
 def kept_release(
-    columns: tuple[ExpectedColumn, ...], noisy: Noisy, *, version_is_fixed: bool
+    columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram, *, version_is_fixed: bool
 ) -> KeptRelease | None:
     """Returns what is kept of a release.
 
@@ -261,7 +264,7 @@ def kept_release(
     return KeptRelease(content, version_is_fixed)
 
 
-def _question_bytes(elements: dp_pb2.ReleasedElements, noisy: Noisy) -> int:
+def _question_bytes(elements: dp_pb2.ReleasedElements, noisy: NoisyHistogram) -> int:
     """Returns at least how many bytes the numbers of a release take in a ShowReleaseRequest, with their ranks."""
     numbers = dp_pb2.ReleasedElements(sums=elements.sums)
     write_counts(numbers, noisy.noisy_counts, noisy.denominator)
@@ -295,7 +298,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
     return release_id.encode() + shown.SerializeToString(deterministic=True)
 
 
-def _result_bytes(noisy: Noisy) -> int:
+def _result_bytes(noisy: NoisyHistogram) -> int:
     """Returns about how much memory a result takes."""
     cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
     rows = noisy.release.element_count * (1 + len(noisy.aggregates) + len(noisy.quantiles))

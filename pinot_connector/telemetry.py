@@ -73,8 +73,8 @@ def request_id(name: str) -> Iterator[None]:
         _named.reset(token)
 
 
-class Counting(Protocol):
-    """Something that counts."""
+class QuestionRecorder(Protocol):
+    """Records questions and their steps."""
 
     def question(self, outcome: str, seconds: float) -> None:
         """Counts a question."""
@@ -93,17 +93,17 @@ class Counting(Protocol):
 
 
 @contextmanager
-def counted_by(counting: Counting) -> Iterator[None]:
-    """Also counts with `counting` everything that ends while the block runs.
+def recorded_by(recorder: QuestionRecorder) -> Iterator[None]:
+    """Also records with `recorder` everything that ends while the block runs.
 
     Args:
-        counting: gets each question and each call to an engine, with its outcome.
+        recorder: gets each question and each call to an engine, with its outcome.
     """
-    _COUNTING.append(counting)
+    _RECORDERS.append(recorder)
     try:
         yield
     finally:
-        _COUNTING.remove(counting)
+        _RECORDERS.remove(recorder)
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def question() -> Iterator[None]:
     began = perf_counter()
 
     def count(outcome: str) -> None:
-        for each in _COUNTING:
+        for each in _RECORDERS:
             each.question(outcome, perf_counter() - began)
 
     with _with_request_id(), _span("gris question"), _counted(count):
@@ -124,7 +124,7 @@ def engine_call(engine: str, step: str) -> Iterator[None]:
     """Records one call to an engine."""
 
     def count(outcome: str) -> None:
-        for each in _COUNTING:
+        for each in _RECORDERS:
             each.engine_call(engine, step, outcome)
 
     with _span(f"engine {step}", {"gris.engine": engine}), _counted(count):
@@ -133,7 +133,7 @@ def engine_call(engine: str, step: str) -> Iterator[None]:
 
 def release_looked_up(outcome: str) -> None:
     """Records what the release store has for a question: given, charged or missed."""
-    for each in _COUNTING:
+    for each in _RECORDERS:
         each.release_lookup(outcome)
 
 
@@ -150,7 +150,7 @@ def budget_wait() -> Iterator[None]:
     began = perf_counter()
 
     def count(outcome: str) -> None:
-        for each in _COUNTING:
+        for each in _RECORDERS:
             each.budget_wait(outcome, perf_counter() - began)
 
     with _span("budget wait"), _counted(count):
@@ -273,8 +273,8 @@ class Meters:
         self._lookups.add(1, {"outcome": outcome})
 
 
-_COUNTING: list[Counting] = []
+_RECORDERS: list[QuestionRecorder] = []
 if HAS_OPENTELEMETRY:
     _TRACER = trace.get_tracer(_SOURCE)
     _PROPAGATOR = TraceContextTextMapPropagator()
-    _COUNTING.append(Meters())
+    _RECORDERS.append(Meters())

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_TIMEOUTS
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.release_store import sharing
+from pinot_connector.release_store import default_store
 from tests.support import forked_services, rings
 from tests.support.examples import LONG, examples
 from tests.support.postgres_server import PostgresServer, postgres_server
@@ -103,8 +103,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 @pytest.fixture(autouse=True)
 def stores_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test be given what another one had kept: all clients of a process share a store by default."""
-    monkeypatch.setattr(sharing, "_stores", {})
-    monkeypatch.setattr(sharing, "_openers", {})
+    monkeypatch.setattr(default_store, "_stores", {})
+    monkeypatch.setattr(default_store, "_openers", {})
 
 
 # For a whole session, so that the clients of fixtures that many tests share have it too.

@@ -48,7 +48,7 @@ _MARGIN = 2.0**-48
 
 
 @dataclass(frozen=True)
-class Grid:
+class PrivacyLossGrid:
     """The points exp(i `step`), i from `first` on; `unit` steps make up one e, rounded up or down."""
 
     step: float
@@ -56,7 +56,7 @@ class Grid:
     first: int
 
     @classmethod
-    def of(cls, epsilon_per: Fraction, resolution: int, *, towards: float) -> Grid:
+    def of(cls, epsilon_per: Fraction, resolution: int, *, towards: float) -> PrivacyLossGrid:
         """Return a grid for an e rounded up (`towards` inf) or down (`towards` 0)."""
         require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
         if not isinstance(resolution, int) or resolution < 1:
@@ -87,7 +87,7 @@ class Grid:
 class UpperTable:
     """Upper bounds of one V_k: `values` at the points of the grid, never rising, and `rest` at all further points."""
 
-    grid: Grid
+    grid: PrivacyLossGrid
     values: Floats
     rest: float
 
@@ -144,7 +144,7 @@ class UpperTable:
 class LowerTable:
     """Lower bounds of one V_k: `values` at the points of the grid, 0 after the last."""
 
-    grid: Grid
+    grid: PrivacyLossGrid
     values: Floats
 
     def epsilon(self, slack: Fraction) -> float:
@@ -188,7 +188,7 @@ def upper_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iter
     Raises:
         ValueError: Not 0 < epsilon_per <= 10, or `resolution` is not positive.
     """
-    grid = Grid.of(epsilon_per, resolution, towards=math.inf)
+    grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=math.inf)
     table = UpperTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 + _RELATIVE_ERROR), 0.0)
     while True:
         yield table
@@ -200,14 +200,14 @@ def lower_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iter
 
     Arguments and errors are those of `upper_tables`.
     """
-    grid = Grid.of(epsilon_per, resolution, towards=0.0)
+    grid = PrivacyLossGrid.of(epsilon_per, resolution, towards=0.0)
     table = LowerTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 - _RELATIVE_ERROR))
     while True:
         yield table
         table = table.with_another_unit()
 
 
-def _best_on_grid(grid: Grid, padded: Floats) -> Floats:
+def _best_on_grid(grid: PrivacyLossGrid, padded: Floats) -> Floats:
     """Return the maximum over t = 0, h, ..., e at each point, `unit` points more than the table has.
 
     `padded` has `unit` values before those of the table and twice as many after them.
@@ -223,7 +223,7 @@ def _best_on_grid(grid: Grid, padded: Floats) -> Floats:
     return best
 
 
-def _raise_to_best_in_cells(grid: Grid, padded: Floats, best: Floats) -> None:
+def _raise_to_best_in_cells(grid: PrivacyLossGrid, padded: Floats, best: Floats) -> None:
     """Raise each value to the maximum over all t for which x exp(-t) lies inside of a cell, not at its ends.
 
     Let the cell begin at x_j, and y = r x_j be the point that is reached with p_t. With the table linear in each cell,
@@ -256,7 +256,7 @@ def _raise_to_best_in_cells(grid: Grid, padded: Floats, best: Floats) -> None:
         np.maximum.at(best, at[inside], value)
 
 
-def _errors(grid: Grid, padded: Floats) -> Floats:
+def _errors(grid: PrivacyLossGrid, padded: Floats) -> Floats:
     """Return a bound on what float errors have taken from the maximum at each point.
 
     Let u = 2^-53 and M the value at x / E, the largest that takes part. E and q are right to 12 u, so both weights are

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 from dp_service.accounting.rounding import INTERVALS, interval, rounded_up
-from dp_service.noise.exact import Interval
+from dp_service.noise.interval_arithmetic import Interval
 
 # Below this the drift's three terms cancel in too many digits, and e^2 / 8 is too large by less than one part in 10^19.
 _SMALL_EPSILON = Fraction(1, 10**9)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from dp_service.accounting.adaptive import (
     RESOLUTION,
-    Grid,
     LowerTable,
+    PrivacyLossGrid,
     UpperTable,
     lower_tables,
     upper_tables,
@@ -260,7 +260,8 @@ def table_from(content: bytes) -> EpsilonTable:
 
 def _assembled(parts: Mapping[str, NDArray[Any]]) -> EpsilonTable:
     upper, lower = (
-        Grid(step, *grid) for step, grid in zip(parts["steps"].tolist(), parts["grids"].tolist(), strict=True)
+        PrivacyLossGrid(step, *grid)
+        for step, grid in zip(parts["steps"].tolist(), parts["grids"].tolist(), strict=True)
     )
     return EpsilonTable(
         Fraction(str(parts["epsilon_per"][0])),

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from mpmath.ctx_mp import MPContext
 
-from dp_service.noise.exact import Interval, enclose, interval_context
+from dp_service.noise.interval_arithmetic import Interval, enclose, interval_context
 
 Real: TypeAlias = Any
 """A number of mpmath without a bound on its error, for searches whose result is checked by an interval."""

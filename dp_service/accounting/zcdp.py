@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from dp_service.accounting.checks import require_epsilon, require_probability
 from dp_service.accounting.rounding import INTERVALS, REALS, interval, real, rounded_up
-from dp_service.noise.exact import Interval
+from dp_service.noise.interval_arithmetic import Interval
 
 _BISECTIONS = 64
 _LARGEST_EXPONENT = 600.0

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise.discrete_laplace import discrete_laplace
-from dp_service.noise.exact import certainly_below, enclose, interval_context
+from dp_service.noise.interval_arithmetic import certainly_below, enclose, interval_context
 from dp_service.noise.stream import WORD_BITS, KeyedStream
 from dp_service.noise.uniforms import DRAWS_AT_A_TIME, KeyedUniforms, UniformBits, enclose_uniform
 
 MIN_VARIANCE = Fraction(1, 10**6)
 MAX_VARIANCE = Fraction(10**16)
 
-# As for logarithms in `keys`: the platform's exponential is within 16 units in the last place.
+# As for logarithms in `gumbel_keys`: the platform's exponential is within 16 units in the last place.
 _EXP_ULPS = 16
 _ULP = 2.0**-52
 _FIRST_EXACT_WORDS = 2

@@ -11,7 +11,7 @@ Pr[Z = z] is proportional to q^|z| with q = exp(-inverse_scale). Three facts mak
    for a table; each lower digit is drawn from a table of its own.
 
 For scales up to 32 the head is all there is: one random word a draw. Every table is inverted exactly
-(`quantiles`).
+(`inverse_transform`).
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import (
+from dp_service.noise.interval_arithmetic import (
     Interval,
     IntervalContext,
     certain_floor,
@@ -32,7 +32,7 @@ from dp_service.noise.exact import (
     scaled_bounds,
     with_enough_precision,
 )
-from dp_service.noise.quantiles import QuantileTable
+from dp_service.noise.inverse_transform import InverseTransformSampler
 from dp_service.noise.stream import KeyedStream
 from dp_service.noise.uniforms import DRAWS_AT_A_TIME, KeyedUniforms
 
@@ -76,7 +76,7 @@ def _draw(
     stream: KeyedStream, label: tuple[str, ...], inverse_scale: Fraction, size: int, first: int
 ) -> NDArray[np.int64]:
     widths = digit_widths(inverse_scale)
-    head = _head_table(inverse_scale, sum(widths)).draw(KeyedUniforms(stream, label, size, first))
+    head = _head_sampler(inverse_scale, sum(widths)).draw(KeyedUniforms(stream, label, size, first))
     if not widths:
         return head
     sign = head >> 63
@@ -84,7 +84,7 @@ def _draw(
     shift = 0
     for position, width in enumerate(widths):
         digits = KeyedUniforms(stream, (*label, "digit", str(position)), size, first)
-        values += _digit_table(inverse_scale * 2**shift, width).draw(digits) << shift
+        values += _digit_sampler(inverse_scale * 2**shift, width).draw(digits) << shift
         shift += width
     return values ^ sign
 
@@ -218,10 +218,10 @@ class Digit:
 
 
 @lru_cache(maxsize=32)
-def _head_table(inverse_scale: Fraction, shift: int) -> QuantileTable:
-    return QuantileTable(Head(inverse_scale, shift))
+def _head_sampler(inverse_scale: Fraction, shift: int) -> InverseTransformSampler:
+    return InverseTransformSampler(Head(inverse_scale, shift))
 
 
 @lru_cache(maxsize=64)
-def _digit_table(inverse_scale: Fraction, width: int) -> QuantileTable:
-    return QuantileTable(Digit(inverse_scale, width))
+def _digit_sampler(inverse_scale: Fraction, width: int) -> InverseTransformSampler:
+    return InverseTransformSampler(Digit(inverse_scale, width))

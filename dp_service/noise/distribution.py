@@ -13,7 +13,13 @@ from itertools import count
 
 from mpmath import bernfrac
 
-from dp_service.noise.exact import Interval, IntervalContext, certainly_below, enclose, interval_context
+from dp_service.noise.interval_arithmetic import (
+    Interval,
+    IntervalContext,
+    certainly_below,
+    enclose,
+    interval_context,
+)
 
 _PRECISION_BITS = 256
 _CONTEXT = interval_context(_PRECISION_BITS)

@@ -7,7 +7,7 @@ key. Entries that are not eligible come after all that are, in the order of thei
 draw, none of them comes before the last eligible one.
 
 Each U_i is an endless sequence of random bits of which the first 64 are usually enough. Floats with error
-bounds (`keys`) settle the order wherever neighbouring keys are further apart than their errors; the others
+bounds (`gumbel_keys`) settle the order wherever neighbouring keys are further apart than their errors; the others
 are evaluated in interval arithmetic with more and more bits until they separate. So the result is a
 function of the weights and the random bits alone, the same on every platform.
 
@@ -29,8 +29,8 @@ from functools import cmp_to_key, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import log_bounds
-from dp_service.noise.keys import FloatKeys, float_keys
+from dp_service.noise.gumbel_keys import FloatKeys, float_keys
+from dp_service.noise.interval_arithmetic import log_bounds
 from dp_service.noise.sorting import ascending_order, inverse
 from dp_service.noise.stream import WORD_BITS
 from dp_service.noise.uniforms import BLOCK, UniformBits, leading_bits

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import Interval, IntervalContext
+from dp_service.noise.interval_arithmetic import Interval, IntervalContext
 from dp_service.noise.stream import WORD_BITS, KeyedStream, SubStream
 
 BLOCK = 2**14

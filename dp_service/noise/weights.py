@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import log_bounds
+from dp_service.noise.interval_arithmetic import log_bounds
 
 MIN_UNIT = Fraction(1, 10**12)
 MAX_UNIT = Fraction(10**12)

@@ -5,7 +5,7 @@ output little: delta-approximate rho-zCDP. All methods make a weighted histogram
 every weight, and release the elements whose noisy weight exceeds a threshold.
 
 From the bottom up: ``parameters`` has the method and its numbers; ``grid`` is the integer grid of weights;
-``element_noise`` and ``exceeding`` compare a weight and its noise with a cut, exactly; ``threshold`` finds T;
+``element_noise`` and ``noisy_comparison`` compare a weight and its noise with a cut, exactly; ``threshold`` finds T;
 ``adaptive`` and ``sequential`` are weightings that depend on other members; ``schedule`` fixes budget, noise and cuts
 of every round; ``weighting`` and ``discovery`` run it on arrays. docs/domains.md defines every step, so that another
 engine with the same seed releases the same elements.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dp_service.bounding.contributions import Contributions
 from dp_service.partitions.element_noise import ElementUniforms, Keys, round_key
-from dp_service.partitions.exceeding import ExceedingLaw
+from dp_service.partitions.noisy_comparison import NoisyComparison
 from dp_service.partitions.parameters import Parameters
 from dp_service.partitions.schedule import STANDARD_GRIDS, Grids, Round, rounds
 from dp_service.partitions.weighting import weigh
@@ -50,7 +50,7 @@ class KeyedElementNoise:
     def levels(self, turn: Round, elements: Integers, weights: Integers) -> Integers:
         """Return how many cuts are exceeded; see `Noise`."""
         uniforms = ElementUniforms(round_key(self._seed, self._method, turn.number), self._keys[elements])
-        return ExceedingLaw(turn.variance).levels(weights, turn.cuts, uniforms)
+        return NoisyComparison(turn.variance).levels(weights, turn.cuts, uniforms)
 
 
 @dataclass(frozen=True, eq=False)

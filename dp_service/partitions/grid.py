@@ -22,7 +22,7 @@ _LARGEST_SUM = 2**62
 
 
 @dataclass(frozen=True)
-class Grid:
+class WeightGrid:
     """How fine weights are, and how many pairs may round their weights by those of others (0: none do)."""
 
     units: int
@@ -46,7 +46,7 @@ class Grid:
     def equal_weight(self, size: int) -> int:
         """Return 1 / sqrt(size), rounded down onto the grid: the weight of each of `size` elements.
 
-        >>> Grid(1000).equal_weight(3)
+        >>> WeightGrid(1000).equal_weight(3)
         577
         """
         return isqrt(self.units**2 // size)
@@ -56,8 +56,8 @@ class Grid:
         return np.array([0, *(self.equal_weight(size) for size in range(1, largest + 1))], dtype=np.int64)
 
 
-OWN_ELEMENTS = Grid(2**30)
+OWN_ELEMENTS = WeightGrid(2**30)
 """For weights that depend on the member's own elements alone: up to 2^32 members."""
 
-ADAPTIVE = Grid(2**36, adaptive_pairs=2**26)
+ADAPTIVE = WeightGrid(2**36, adaptive_pairs=2**26)
 """For weights that depend on other members: up to 2^26 pairs; rounding costs 0.3 % of the sensitivity."""

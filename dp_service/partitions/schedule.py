@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
-from dp_service.partitions.grid import ADAPTIVE, OWN_ELEMENTS, Grid
+from dp_service.partitions.grid import ADAPTIVE, OWN_ELEMENTS, WeightGrid
 from dp_service.partitions.parameters import Method, Parameters
 from dp_service.partitions.threshold import threshold_of_equals, threshold_of_sorted
 
@@ -37,8 +37,8 @@ _OWN = (Weighting.EQUAL, Weighting.GREEDY)
 class Grids:
     """The grids of weights that depend on the member alone, and of those that do not. Tests use coarser ones."""
 
-    own: Grid = OWN_ELEMENTS
-    adaptive: Grid = ADAPTIVE
+    own: WeightGrid = OWN_ELEMENTS
+    adaptive: WeightGrid = ADAPTIVE
 
 
 STANDARD_GRIDS = Grids()
@@ -63,7 +63,7 @@ class Round:
     delta: Fraction
     delta_0: int
     weighting: Weighting
-    grid: Grid
+    grid: WeightGrid
     variance: Fraction
     threshold: int
     enough: int
@@ -110,7 +110,13 @@ def geometric_shares(iterations: int) -> tuple[Fraction, ...]:
 
 
 def _round(
-    parameters: Parameters, number: int, share: Fraction, weighting: Weighting, grid: Grid, *, is_last: bool
+    parameters: Parameters,
+    number: int,
+    share: Fraction,
+    weighting: Weighting,
+    grid: WeightGrid,
+    *,
+    is_last: bool,
 ) -> Round:
     rho, delta = share * parameters.rho, share * parameters.delta
     variance = Fraction(grid.sensitivity**2) / (2 * rho)
@@ -122,7 +128,9 @@ def _round(
     return Round(number, rho, delta, parameters.delta_0, weighting, grid, variance, threshold, enough, cuts)
 
 
-def _threshold(weighting: Weighting, grid: Grid, variance: Fraction, delta: Fraction, delta_0: int) -> int:
+def _threshold(
+    weighting: Weighting, grid: WeightGrid, variance: Fraction, delta: Fraction, delta_0: int
+) -> int:
     """Return T for the largest weights of a member's novel elements; each weighting's docstring proves that bound."""
     if weighting is Weighting.GREEDY:
         return threshold_of_sorted(variance, delta, [grid.units, *[0] * (delta_0 - 1)])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dp_service.bounding.contributions import Codes, Contributions
 from dp_service.partitions.adaptive import first_weights, rerouted, returned, returned_fractions
-from dp_service.partitions.grid import Grid
+from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Round, Weighting
 from dp_service.partitions.sequential import greedy_weights, policy_weights
 
@@ -42,13 +42,13 @@ def weigh(contributions: Contributions, turn: Round) -> Integers:
             return greedy_weights(contributions, turn.grid.units, turn.enough)
 
 
-def equal_weights(contributions: Contributions, grid: Grid) -> Integers:
+def equal_weights(contributions: Contributions, grid: WeightGrid) -> Integers:
     """Return the sum of 1 / sqrt(k) over the members of each element, where k is how many elements a member has."""
     sizes = contributions.sizes
     return _summed(contributions, grid.equal_weights(_largest(sizes))[sizes])
 
 
-def adaptive_weights(contributions: Contributions, grid: Grid, enough: int) -> Integers:
+def adaptive_weights(contributions: Contributions, grid: WeightGrid, enough: int) -> Integers:
     """Return the weights of MAD; see `dp_service.partitions.adaptive`."""
     sizes = contributions.sizes
     first = first_weights(grid.units, sizes)

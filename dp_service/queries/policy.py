@@ -40,7 +40,7 @@ from dp_service.queries.policy_streams import check_streams, stream_of
 from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
-from dp_service.queries.shape_faults import shape_fault
+from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.tables import Currency, Events, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
@@ -178,7 +178,7 @@ def _shape_problems(document: Document, error: ValidationError) -> Iterable[Prob
     for each in error.errors(include_url=False, include_input=False):
         # pydantic adds names of its own to the path, for a key or a kind of domain; the file has no such keys.
         path = tuple(key for key in each["loc"] if key not in (*DOMAIN_KINDS, "[key]"))
-        yield document.problem(path, shape_fault(each["type"], each["msg"]))
+        yield document.problem(path, schema_error(each["type"], each["msg"]))
 
 
 def _refuse_equal_names(names: Mapping[str, KeyPath], fault: _Faults) -> None:

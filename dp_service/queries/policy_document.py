@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from dp_service.queries.errors import PolicyError, Problem
-from dp_service.queries.shape_faults import yaml_fault
+from dp_service.queries.schema_errors import yaml_error
 
 KeyPath = tuple[str | int, ...]
 
@@ -78,7 +78,7 @@ def read_document(text: str, source: str) -> Document:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         # Exactly this class is raised here alone; its subclasses are PyYAML's own.
         own = type(error) is yaml.MarkedYAMLError
-        problem = str(error.problem) if own else yaml_fault(str(error.problem))
+        problem = str(error.problem) if own else yaml_error(str(error.problem))
         raise PolicyError((Problem(source, line, "", problem),)) from None
     except RecursionError:
         raise PolicyError((Problem(source, 1, "", "expected less nesting"),)) from None

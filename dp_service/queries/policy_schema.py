@@ -25,7 +25,7 @@ from pydantic import (
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Nulls, Operator, ValueNulls
-from dp_service.queries.shape_faults import shape_fault
+from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.tables import DEFAULT_MAX_K, TauIs
 from dp_service.queries.times import CompleteBy, Refresh
 from dp_service.terms import (
@@ -296,7 +296,7 @@ def bound_or_published(value: object) -> Fraction | PublishedSchema:
         return PublishedSchema.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        key, fault = ".".join(map(str, first["loc"])), shape_fault(first["type"], first["msg"])
+        key, fault = ".".join(map(str, first["loc"])), schema_error(first["type"], first["msg"])
     raise ValueError(
         f"expected a decimal number, or {{published: FILE, integrity: 'sha256:..'}}; {key}: {fault}"
     )

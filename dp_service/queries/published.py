@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dp_service.queries.shape_faults import shape_fault
+from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.structured import Value, fault_of, type_of
 from dp_service.terms import ColumnType
 
@@ -145,7 +145,7 @@ def _validated(body: object) -> _Schema:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "the file"
-        raise DomainFileError(f"{field}: {shape_fault(first['type'], first['msg'])}") from None
+        raise DomainFileError(f"{field}: {schema_error(first['type'], first['msg'])}") from None
 
 
 def _value(raw: object, kind: ColumnType) -> Value:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dp_service.queries.policy_schema import PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.published import integrity_of
-from dp_service.queries.shape_faults import shape_fault
+from dp_service.queries.schema_errors import schema_error
 
 FORMAT = "gris/bound/v1"
 LARGEST_FILE_BYTES = 2**16
@@ -111,7 +111,7 @@ def read_bound(content: bytes) -> BoundFile:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "the file"
-        raise BoundFileError(f"{field}: {shape_fault(first['type'], first['msg'])}") from None
+        raise BoundFileError(f"{field}: {schema_error(first['type'], first['msg'])}") from None
     if body.pop("integrity") != _integrity(body):
         raise BoundFileError("integrity: expected the hash of the rest of the file")
     numbers = {name: Fraction(getattr(schema, name)) for name in _NUMBERS}

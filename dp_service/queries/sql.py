@@ -16,9 +16,9 @@ SUM and AVG are over members' totals, one number of each member in each element;
 Conditions compare a column with
 literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one column. GROUP BY may name columns by
 position; ORDER BY may name the count, or a sum or an average that is selected, by expression, alias or position. The
-count may be left out of the selection if ORDER BY has it: then the question is about the order alone. A column may have
-the table's name or alias before it. It may be given an alias behind AS, by which GROUP BY and ORDER BY may name it.
-Names are case-sensitive, keywords are not.
+count may be left out of the select list if ORDER BY has it: then the question is about the order alone. A column may
+have the table's name or alias before it. It may be given an alias behind AS, by which GROUP BY and ORDER BY may name
+it. Names are case-sensitive, keywords are not.
 
 `sql_tokens` refuses what a parser would misread, and sqlglot parses the rest. Of its tree, only the kinds of nodes and
 arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_grammar` refuses what sqlglot forgives.
@@ -40,7 +40,7 @@ from dp_service.queries.sql_conditions import parse_conditions
 from dp_service.queries.sql_grammar import check_grammar
 from dp_service.queries.sql_having import parse_having
 from dp_service.queries.sql_nodes import Scope, identifier_name, only, plain_name, refuse_node, whole_number
-from dp_service.queries.sql_selection import Selection, aggregate_of, is_count, measure_of, selection_of
+from dp_service.queries.sql_select_list import SelectList, aggregate_of, is_count, measure_of, select_list_of
 from dp_service.queries.sql_time import is_bucket
 from dp_service.queries.sql_tokens import Token, check_tokens, refuse
 from dp_service.queries.sql_totals import totals_of
@@ -56,7 +56,7 @@ _NO_TABLE = (
 
 @dataclass(frozen=True)
 class _Order:
-    """What a list is in the order of: a count, or the aggregate in a place of the selection; `ranked`: either."""
+    """What a list is in the order of: a count, or the aggregate in a place of the select list; `ranked`: either."""
 
     measure: Measure | None = None
     aggregate: int | None = None
@@ -86,12 +86,12 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
     clauses = {type(node): node for node in select.args.values() if type(node) in _CLAUSES}
     only(select, "expressions", *(key for key, node in select.args.items() if type(node) in _CLAUSES))
     scope = _scope(clauses.get(exp.From), policy)
-    selection = selection_of(select, scope)
-    totals_by = _check_grouping(clauses.get(exp.Group), selection, scope)
-    _check_quantiles(selection, clauses)
+    select_list = select_list_of(select, scope)
+    totals_by = _check_grouping(clauses.get(exp.Group), select_list, scope)
+    _check_quantiles(select_list, clauses)
     _check_totals(totals_by, clauses)
-    ordered = _order(clauses.get(exp.Order), selection, scope)
-    measure = selection.measure or ordered.measure
+    ordered = _order(clauses.get(exp.Order), select_list, scope)
+    measure = select_list.measure or ordered.measure
     if measure is None:
         member = scope.table.member
         raise QuestionError(
@@ -99,27 +99,27 @@ def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
         )
     return HistogramQuery(
         table=scope.table.name,
-        dimensions=selection.names,
+        dimensions=select_list.names,
         measure=measure,
         filters=_filters(clauses.get(exp.Where), scope),
         k=_limit(clauses.get(exp.Limit)),
-        omit_counts=selection.measure is None,
-        aggregates=selection.aggregates,
+        omit_counts=select_list.measure is None,
+        aggregates=select_list.aggregates,
         ordered_by=ordered.aggregate,
-        quantiles=selection.quantiles,
-        bucket=None if selection.bucket is None else Bucket(selection.bucket, ordered.ranked),
-        having=_having(clauses.get(exp.Having), selection, scope),
+        quantiles=select_list.quantiles,
+        bucket=None if select_list.bucket is None else Bucket(select_list.bucket, ordered.ranked),
+        having=_having(clauses.get(exp.Having), select_list, scope),
         totals_by=totals_by,
-        count_alias=selection.alias,
-        aliases=selection.aliases if any(selection.aliases) else (),
+        count_alias=select_list.alias,
+        aliases=select_list.aliases if any(select_list.aliases) else (),
         in_sql=True,
     )
 
 
-def _check_quantiles(selection: Selection, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
+def _check_quantiles(select_list: SelectList, clauses: Mapping[type[exp.Expr], exp.Expr]) -> None:
     """Refuse to filter, order and cut quantiles: that would be another choice from the data, at another price."""
     for kind, name in ((exp.Having, "HAVING"), (exp.Order, "ORDER BY"), (exp.Limit, "LIMIT")):
-        if selection.quantiles and kind in clauses:
+        if select_list.quantiles and kind in clauses:
             raise QuestionError(
                 "sql",
                 f"{name} is not accepted beside percentiles, MIN and MAX: every element of the domain is shown, in its "
@@ -166,17 +166,17 @@ def _scope(node: exp.Expr | None, policy: Policy) -> Scope:
     return Scope(table, alias_name(alias.this))
 
 
-def _check_grouping(node: exp.Expr | None, selection: Selection, scope: Scope) -> str | None:
+def _check_grouping(node: exp.Expr | None, select_list: SelectList, scope: Scope) -> str | None:
     """Check that the groups are of the selected columns, and return of which column totals are asked for, if of any."""
     if node is None:
-        if selection.names:
-            raise QuestionError("sql", _without_grouping(selection, scope.table))
+        if select_list.names:
+            raise QuestionError("sql", _without_grouping(select_list, scope.table))
         return None
     only(node, "expressions")
     if any(isinstance(each, exp.GroupingSets) for each in node.expressions):
-        return totals_of(node.expressions, selection, scope)
-    grouped = [selection.at(each, "GROUP BY") or selection.key(each, scope) for each in node.expressions]
-    if len(grouped) != len(selection.dimensions) or set(grouped) != set(selection.dimensions):
+        return totals_of(node.expressions, select_list, scope)
+    grouped = [select_list.at(each, "GROUP BY") or select_list.key(each, scope) for each in node.expressions]
+    if len(grouped) != len(select_list.dimensions) or set(grouped) != set(select_list.dimensions):
         raise QuestionError("sql", "expected GROUP BY with exactly the selected columns")
     return None
 
@@ -196,14 +196,14 @@ def _check_totals(totals_by: str | None, clauses: Mapping[type[exp.Expr], exp.Ex
             )
 
 
-def _without_grouping(selection: Selection, table: Table) -> str:
+def _without_grouping(select_list: SelectList, table: Table) -> str:
     usable = {column.name for column in table.usable_columns if column.group_by}
     # A name that the table does not have may be a value without its quotes, which no message repeats.
-    named = f": GROUP BY {', '.join(selection.names)}" if set(selection.names) <= usable else ""
+    named = f": GROUP BY {', '.join(select_list.names)}" if set(select_list.names) <= usable else ""
     return f"expected GROUP BY with the selected columns{named}"
 
 
-def _order(node: exp.Expr | None, selection: Selection, scope: Scope) -> _Order:
+def _order(node: exp.Expr | None, select_list: SelectList, scope: Scope) -> _Order:
     """Check that the order is by a count, sum or average descending, then by dimensions, and return it.
 
     With a bucket of time it may be by dimensions alone, in their own order.
@@ -212,29 +212,29 @@ def _order(node: exp.Expr | None, selection: Selection, scope: Scope) -> _Order:
         return _Order()
     only(node, "expressions")
     first, *rest = node.expressions
-    if selection.bucket is not None and _is_in_time_order(node.expressions, selection, scope):
+    if select_list.bucket is not None and _is_in_time_order(node.expressions, select_list, scope):
         return _Order()
     key = _ordered(first, descending=True)
-    place = _ordering_aggregate(key, selection, scope)
-    measure = _ordering_count(key, selection, scope) if place is None else selection.measure
+    place = _ordering_aggregate(key, select_list, scope)
+    measure = _ordering_count(key, select_list, scope) if place is None else select_list.measure
     for each in rest:
         key = _ordered(each, descending=False)
         position = whole_number(key)
-        dimensions = selection.dimensions
-        if not (1 <= position <= len(dimensions) if position else selection.key(key, scope) in dimensions):
+        dimensions = select_list.dimensions
+        if not (1 <= position <= len(dimensions) if position else select_list.key(key, scope) in dimensions):
             raise QuestionError("sql", "expected ORDER BY with the count and then selected columns")
     return _Order(measure, place, ranked=True)
 
 
-def _is_in_time_order(keys: Sequence[exp.Expr], selection: Selection, scope: Scope) -> bool:
+def _is_in_time_order(keys: Sequence[exp.Expr], select_list: SelectList, scope: Scope) -> bool:
     """Return whether the order is by selected columns and buckets, ascending; they come in the order of SELECT."""
-    if not _names_dimension(keys[0].this, selection, scope):
+    if not _names_dimension(keys[0].this, select_list, scope):
         return False
     if any(each.args.get("desc") for each in keys):
         raise QuestionError("sql", _TIME_ORDER)
     plain = [_ordered(each, descending=False) for each in keys]
-    named = tuple(selection.at(key, "ORDER BY") or selection.key(key, scope) for key in plain)
-    if named != selection.dimensions[: len(named)]:
+    named = tuple(select_list.at(key, "ORDER BY") or select_list.key(key, scope) for key in plain)
+    if named != select_list.dimensions[: len(named)]:
         raise QuestionError("sql", _TIME_ORDER)
     return True
 
@@ -245,49 +245,49 @@ _TIME_ORDER = (
 )
 
 
-def _names_dimension(key: exp.Expr, selection: Selection, scope: Scope) -> bool:
+def _names_dimension(key: exp.Expr, select_list: SelectList, scope: Scope) -> bool:
     """Return whether a key of ORDER BY names a selected column or bucket, and no number."""
     if (position := whole_number(key)) is not None:
-        return position <= len(selection.dimensions)
+        return position <= len(select_list.dimensions)
     if is_bucket(key):
-        return selection.key(key, scope) in selection.dimensions
+        return select_list.key(key, scope) in select_list.dimensions
     if not isinstance(key, exp.Column):
         return False
-    numbers = {selection.alias, *(each.alias for each in selection.aggregates)} - {None}
+    numbers = {select_list.alias, *(each.alias for each in select_list.aggregates)} - {None}
     return key.args.get("table") is not None or identifier_name(key.this) not in numbers
 
 
-def _ordering_aggregate(key: exp.Expr, selection: Selection, scope: Scope) -> int | None:
+def _ordering_aggregate(key: exp.Expr, select_list: SelectList, scope: Scope) -> int | None:
     """Return the place of the sum or average that ORDER BY names; None: it names none."""
     if isinstance(key, exp.Sum | exp.Avg):
         asked = aggregate_of(key, scope)
-        if asked not in selection.aggregates:
+        if asked not in select_list.aggregates:
             raise QuestionError(
                 "sql", "expected ORDER BY and HAVING with a sum or an average that is selected"
             )
-        return selection.aggregates.index(asked)
+        return select_list.aggregates.index(asked)
     if (position := whole_number(key)) is not None:
-        place = position - len(selection.names) - 2
-        return place if 0 <= place < len(selection.aggregates) else None
+        place = position - len(select_list.names) - 2
+        return place if 0 <= place < len(select_list.aggregates) else None
     if not isinstance(key, exp.Column) or key.args.get("table") is not None:
         return None
-    aliases = [each.alias for each in selection.aggregates]
+    aliases = [each.alias for each in select_list.aggregates]
     name = identifier_name(key.this)
     return aliases.index(name) if name in aliases else None
 
 
-def _having(node: exp.Expr | None, selection: Selection, scope: Scope) -> tuple[HavingCondition, ...]:
+def _having(node: exp.Expr | None, select_list: SelectList, scope: Scope) -> tuple[HavingCondition, ...]:
     if node is None:
         return ()
     only(node, "this")
-    return tuple(parse_having(node.this, lambda key: _having_number(key, selection, scope)))
+    return tuple(parse_having(node.this, lambda key: _having_number(key, select_list, scope)))
 
 
-def _having_number(key: exp.Expr, selection: Selection, scope: Scope) -> int | None:
+def _having_number(key: exp.Expr, select_list: SelectList, scope: Scope) -> int | None:
     """Return the place of the sum or average that a condition of HAVING is on; None: it is on the count."""
     if whole_number(key) is None:
-        place = _ordering_aggregate(key, selection, scope)
-        if place is not None or _names_count(key, selection, scope):
+        place = _ordering_aggregate(key, select_list, scope)
+        if place is not None or _names_count(key, select_list, scope):
             return place
     raise QuestionError(
         "sql",
@@ -295,13 +295,13 @@ def _having_number(key: exp.Expr, selection: Selection, scope: Scope) -> int | N
     )
 
 
-def _names_count(key: exp.Expr, selection: Selection, scope: Scope) -> bool:
-    if selection.measure is None:
+def _names_count(key: exp.Expr, select_list: SelectList, scope: Scope) -> bool:
+    if select_list.measure is None:
         return False
     if is_count(key):
-        return measure_of(key, scope) is selection.measure
+        return measure_of(key, scope) is select_list.measure
     is_alias = isinstance(key, exp.Column) and key.args.get("table") is None
-    return is_alias and identifier_name(key.this) == selection.alias
+    return is_alias and identifier_name(key.this) == select_list.alias
 
 
 def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:
@@ -312,17 +312,19 @@ def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:
     return node.this  # type: ignore[no-any-return]
 
 
-def _ordering_count(key: exp.Expr, selection: Selection, scope: Scope) -> Measure | None:
+def _ordering_count(key: exp.Expr, select_list: SelectList, scope: Scope) -> Measure | None:
     if is_count(key):
         measure = measure_of(key, scope)
-        if selection.measure not in (None, measure):
+        if select_list.measure not in (None, measure):
             raise QuestionError("sql", "expected ORDER BY with the count that is selected")
         return measure
     position = whole_number(key)
-    named = position == len(selection.names) + 1 if position is not None else _alias(key) == selection.alias
-    if selection.measure is None or not named:
+    named = (
+        position == len(select_list.names) + 1 if position is not None else _alias(key) == select_list.alias
+    )
+    if select_list.measure is None or not named:
         raise QuestionError("sql", "expected ORDER BY with the count first")
-    return selection.measure
+    return select_list.measure
 
 
 def _alias(key: exp.Expr) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.sql_keywords import KEYWORDS
 from dp_service.queries.sql_nodes import identifier_name
 from dp_service.queries.sql_tokens import refuse
-from dp_service.queries.sql_words import WORDS
 
 MAXIMUM_ALIAS_LENGTH = 128
 
@@ -35,10 +35,10 @@ def alias_name(node: exp.Expr | None, *, also: Collection[str] = ()) -> str:
         raise QuestionError("sql", f"expected an alias of 1 to {MAXIMUM_ALIAS_LENGTH} characters")
     if any(unicodedata.category(character).startswith("C") for character in name):
         refuse("an alias with control or invisible characters")
-    if isinstance(node, exp.Identifier) and not node.args.get("quoted") and _is_word(name, also):
+    if isinstance(node, exp.Identifier) and not node.args.get("quoted") and _is_keyword(name, also):
         refuse(f"{name.upper()} as an alias without double quotes")
     return name
 
 
-def _is_word(name: str, also: Collection[str]) -> bool:
-    return WORDS.fullmatch(name) is not None and name.upper() not in also
+def _is_keyword(name: str, also: Collection[str]) -> bool:
+    return KEYWORDS.fullmatch(name) is not None and name.upper() not in also

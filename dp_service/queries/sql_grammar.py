@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import NoReturn
 
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.sql_keywords import KEYWORDS
 from dp_service.queries.sql_tokens import AGGREGATES, COUNTS, TRUNCATIONS, Token, is_rank_function, refuse
-from dp_service.queries.sql_words import WORDS
 
 _CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT")
 _RESERVED = frozenset({*_CLAUSES, "BY", "AND", "OR", "NOT", "IN", "BETWEEN", "AS", "ASC", "DESC"})
@@ -113,7 +113,7 @@ def _refuse_neighbours(left: str, right: str) -> NoReturn:
 def _named(tokens: Sequence[Token], place: int, kind: str) -> str:
     """Return how a message calls a token: a word of SQL by itself, but no word of the author's own."""
     word = tokens[place].text.upper() if kind in (_NAME, _TABLE) else ""
-    return word if WORDS.fullmatch(word) else kind
+    return word if KEYWORDS.fullmatch(word) else kind
 
 
 def _kinds(tokens: Sequence[Token]) -> Iterator[str]:

@@ -12,14 +12,14 @@ from sqlglot import exp
 
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_nodes import Scope, only
-from dp_service.queries.sql_selection import Dimension, Selection
+from dp_service.queries.sql_select_list import Dimension, SelectList
 
 _EXPECTED = (
     "expected GROUPING SETS ((a, b), (a)) alone: the two selected columns, and the one that totals are of"
 )
 
 
-def totals_of(grouped: Sequence[exp.Expr], selection: Selection, scope: Scope) -> str:
+def totals_of(grouped: Sequence[exp.Expr], select_list: SelectList, scope: Scope) -> str:
     """Return of which column a GROUP BY with GROUPING SETS asks for totals.
 
     Raises:
@@ -29,16 +29,16 @@ def totals_of(grouped: Sequence[exp.Expr], selection: Selection, scope: Scope) -
     if rest or not isinstance(first, exp.GroupingSets):
         raise QuestionError("sql", _EXPECTED)
     only(first, "expressions")
-    sets = sorted((list(_members(each, selection, scope)) for each in first.expressions), key=len)
-    if list(map(len, sets)) != [1, 2] or set(sets[1]) != set(selection.dimensions):
+    sets = sorted((list(_members(each, select_list, scope)) for each in first.expressions), key=len)
+    if list(map(len, sets)) != [1, 2] or set(sets[1]) != set(select_list.dimensions):
         raise QuestionError("sql", _EXPECTED)
     named = sets[0][0]
-    if named not in selection.dimensions:
+    if named not in select_list.dimensions:
         raise QuestionError("sql", _EXPECTED)
     return named.name
 
 
-def _members(node: exp.Expr, selection: Selection, scope: Scope) -> Iterator[Dimension]:
+def _members(node: exp.Expr, select_list: SelectList, scope: Scope) -> Iterator[Dimension]:
     """Yield the columns of one set."""
     if isinstance(node, exp.Tuple):
         only(node, "expressions")
@@ -51,4 +51,4 @@ def _members(node: exp.Expr, selection: Selection, scope: Scope) -> Iterator[Dim
     for each in parts:
         if isinstance(each, exp.Tuple | exp.Paren | exp.Rollup | exp.Cube | exp.GroupingSets):
             raise QuestionError("sql", _EXPECTED)
-        yield selection.at(each, "GROUPING SETS") or selection.key(each, scope)
+        yield select_list.at(each, "GROUPING SETS") or select_list.key(each, scope)

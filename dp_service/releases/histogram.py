@@ -34,7 +34,7 @@ class HistogramError(ValueError):
 
 
 @dataclass(frozen=True)
-class Histogram:
+class TypedHistogram:
     """Elements in ascending order and their true counts, int64 of shape (n,). It never leaves dp_service.
 
     `total` is the number of members that the engine's answer counts, also in rows that are left out afterwards; None:
@@ -49,13 +49,13 @@ class Histogram:
     sums: tuple[NDArray[np.int64], ...] = ()
 
     def __repr__(self) -> str:
-        return f"Histogram({len(self.elements)} elements)"
+        return f"TypedHistogram({len(self.elements)} elements)"
 
-    def with_count(self, least: int) -> Histogram:
+    def with_count(self, least: int) -> TypedHistogram:
         """Return the rows with at least this count, from 1 on: engines differ in whether they return empty groups."""
         return self.rows(np.flatnonzero(self.counts >= least).tolist())
 
-    def rows(self, kept: Sequence[int]) -> Histogram:
+    def rows(self, kept: Sequence[int]) -> TypedHistogram:
         """Return some of the rows, given in ascending order."""
         places = np.array(kept, dtype=np.int64)
         return replace(
@@ -95,7 +95,7 @@ def checked_histogram(
     first_counts: Sequence[int] | None = None,
     clamps: Sequence[Clamp] = (),
     own_counts: Sequence[int] = (),
-) -> Histogram:
+) -> TypedHistogram:
     """Check an engine's answer and return it as a histogram, sorted by element.
 
     The rows must come in descending order of count, as the query asks for them (ties in any order): another order is
@@ -133,7 +133,7 @@ def checked_histogram(
     checked_sums = _checked_sums(sums, checked, clamps, own_counts)
     order = sorted(range(len(keys)), key=keys.__getitem__)
     in_order = tuple(column[order] for column in checked_sums)
-    return Histogram(types, [elements[i] for i in order], checked[order], total, in_order)
+    return TypedHistogram(types, [elements[i] for i in order], checked[order], total, in_order)
 
 
 def _checked_total(first_counts: Sequence[int], counts: Sequence[int]) -> int:
@@ -208,7 +208,7 @@ def _checked_column(column: Sequence[int], counts: NDArray[np.int64], clamp: Cla
     return array
 
 
-def over_domain(histogram: Histogram, domain: Sequence[Element], *, row_limit: int) -> Histogram:
+def over_domain(histogram: TypedHistogram, domain: Sequence[Element], *, row_limit: int) -> TypedHistogram:
     """Return the histogram over a whole known domain, given in ascending order; absent elements count 0.
 
     Rows outside the domain are left out: their elements must not be named, and refusing the answer would let one
@@ -230,7 +230,9 @@ def _at(column: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int6
     return np.append(column, 0)[places]
 
 
-def within(histogram: Histogram, values: Sequence[Sequence[Scalar] | None], *, row_limit: int) -> Histogram:
+def within(
+    histogram: TypedHistogram, values: Sequence[Sequence[Scalar] | None], *, row_limit: int
+) -> TypedHistogram:
     """Return the rows whose value in each column is one of those in `values`, None: any; see `over_domain`.
 
     Raises:
@@ -248,6 +250,6 @@ def within(histogram: Histogram, values: Sequence[Sequence[Scalar] | None], *, r
     return histogram.rows(kept)
 
 
-def _require_uncut(outside: int, histogram: Histogram, row_limit: int) -> None:
+def _require_uncut(outside: int, histogram: TypedHistogram, row_limit: int) -> None:
     if outside and len(histogram.elements) >= row_limit:
         raise HistogramError("expected only elements of the domain that the query asks for")

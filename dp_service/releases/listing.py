@@ -21,8 +21,8 @@ import numpy as np
 
 from dp_service.mechanisms.selection import Selection
 from dp_service.parameters.release import HavingCondition, ReleaseParameters
-from dp_service.releases.drawn import Drawn
 from dp_service.releases.mechanism import IncompleteParametersError, shift_of
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.sums import asked_values, rows_in_order
 
 _Value = Callable[[int], Fraction | None]
@@ -40,7 +40,7 @@ class Listed:
     rows: tuple[int, ...]
     simultaneous: int | None
 
-    def part(self, drawn: Drawn) -> Drawn:
+    def part(self, drawn: MechanismOutput) -> MechanismOutput:
         """Return the release as if these were all of its elements, in this order."""
         selection, places = drawn.selection, np.array(self.rows, dtype=np.int64)
         counts = selection.noisy_counts
@@ -53,7 +53,7 @@ class Listed:
         return replace(drawn, selection=kept, sums=tuple(column[places] for column in drawn.sums))
 
 
-def listed(parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fraction) -> Listed:
+def listed(parameters: ReleaseParameters, drawn: MechanismOutput, *, alpha: Fraction) -> Listed:
     """Return what a question shows that is in the order of its elements or has conditions on what was released.
 
     Args:
@@ -74,7 +74,7 @@ def listed(parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fraction) -> L
     return Listed(tuple(rows[: parameters.shown_at_most]), simultaneous)
 
 
-def _in_order(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> list[int]:
+def _in_order(parameters: ReleaseParameters, drawn: MechanismOutput, alpha: Fraction) -> list[int]:
     """Return all rows of a release in the order of the list."""
     indices = drawn.selection.indices
     if parameters.listing is not None and parameters.listing.in_element_order:
@@ -84,7 +84,9 @@ def _in_order(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> l
     return list(range(indices.size)) if ordered is None else list(ordered)
 
 
-def _values(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> tuple[_Value, Sequence[_Value]]:
+def _values(
+    parameters: ReleaseParameters, drawn: MechanismOutput, alpha: Fraction
+) -> tuple[_Value, Sequence[_Value]]:
     """Return the noisy count of a row, and its sums and averages; None is what is not shown."""
     counts, shift = drawn.selection.noisy_counts, shift_of(parameters)
     if counts is None:

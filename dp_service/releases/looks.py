@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.resolution import Resolution, rows_of_names, second_look
 from dp_service.queries.structured import fault_of
-from dp_service.releases.histogram import Histogram
-from dp_service.releases.identity import look_specification, release_id, release_seed
+from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import IncompleteParametersError, two_looks_of
 from dp_service.releases.plan import LooksPlan, Plan
+from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.releasing import counted
 from dp_service.terms import ColumnType, Element, Scalar
 
@@ -41,7 +41,7 @@ def is_first_look(plan: Plan) -> bool:
     return plan.looks is not None and plan.looks.names is None
 
 
-def names_of(plan: Plan, histogram: Histogram, key: NoiseKey) -> Named:
+def names_of(plan: Plan, histogram: TypedHistogram, key: NoiseKey) -> Named:
     """Draw the first look that a plan describes. The same plan and histogram give the same names.
 
     Args:
@@ -58,7 +58,7 @@ def names_of(plan: Plan, histogram: Histogram, key: NoiseKey) -> Named:
     rows = _nameable(counted(plan, histogram))
     specification = look_specification(plan.specification, 1)
     seed = release_seed(key, specification, plan.data_version, rows.digest(), plan.fresh)
-    found = mechanism.draw_names(Counts.from_element_order(rows.counts), KeyedNoise(KeyedStream(seed)))
+    found = mechanism.draw_names(Histogram.from_element_order(rows.counts), KeyedNoise(KeyedStream(seed)))
     return Named(tuple(sorted(rows.elements[i] for i in found.tolist())), release_id(seed))
 
 
@@ -92,7 +92,7 @@ def second_question(plan: Plan) -> Resolution:
     return second_look(asked, looks.names or ())
 
 
-def without_rows(histogram: Histogram) -> Histogram:
+def without_rows(histogram: TypedHistogram) -> TypedHistogram:
     """Return the answer to a second look at no names, which needs no query; its columns are those of the first."""
     return histogram.rows([])
 
@@ -103,7 +103,7 @@ def _looks(plan: Plan) -> LooksPlan:
     return plan.looks
 
 
-def _nameable(histogram: Histogram) -> Histogram:
+def _nameable(histogram: TypedHistogram) -> TypedHistogram:
     """Return the rows whose elements a query can name."""
     types = histogram.types
     kept = [

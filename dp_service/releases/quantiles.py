@@ -19,9 +19,9 @@ from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.parameters.aggregates import QuantilesReleased
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn
-from dp_service.releases.histogram import Histogram, HistogramError
+from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.mechanism import IncompleteParametersError, OfCells, ranked_of
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.terms import ColumnType, Element, GridScale
 from dp_service.values.cells import Grid
 
@@ -58,10 +58,10 @@ class ShownCells:
 def cells_only(
     parameters: ReleaseParameters,
     known_elements: tuple[Element, ...] | None,
-    histogram: Histogram,
+    histogram: TypedHistogram,
     *,
     row_limit: int,
-) -> Histogram:
+) -> TypedHistogram:
     """Return the rows of elements in the domain, or of names, and cells of the grid that anybody is in.
 
     Rows of other elements are left out, as `histogram.over_domain` does: one member's row must not decide whether there
@@ -85,9 +85,9 @@ def cells_only(
 def drawn_cells(
     domain: tuple[Element, ...] | None,
     mechanism: OfCells,
-    rows: Histogram,
+    rows: TypedHistogram,
     noise: NoiseSource,
-) -> Drawn:
+) -> MechanismOutput:
     """Return the release: a cell for each element of the domain, or each name, and each value that is asked for.
 
     Raises:
@@ -102,10 +102,10 @@ def drawn_cells(
     draw = mechanism.run if isinstance(mechanism, RankedValues) else mechanism.draw_values
     found = draw(counts, noise)
     selection = Selection(np.arange(len(domain)), None, ended_in_bottom=False)
-    return Drawn(selection, cells=tuple(found.T.copy()))
+    return MechanismOutput(selection, cells=tuple(found.T.copy()))
 
 
-def _counts(domain: tuple[Element, ...], cells: int, rows: Histogram) -> Integers:
+def _counts(domain: tuple[Element, ...], cells: int, rows: TypedHistogram) -> Integers:
     """Return how many members are in each cell of each element, shape (elements, cells)."""
     places = {element: place for place, element in enumerate(domain)}
     counts = np.zeros((len(domain), cells), dtype=np.int64)

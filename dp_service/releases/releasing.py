@@ -19,7 +19,7 @@ from dp_service.mechanisms.bounded import BoundGauss, Shift, ShiftedCounts, TwoL
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval
 from dp_service.mechanisms.count_noise import gaussian_variance
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import (
     CountIntervals,
     fresh_noise_interval,
@@ -31,9 +31,7 @@ from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn, DrawnTotals
-from dp_service.releases.histogram import Histogram, HistogramError, over_domain, within
-from dp_service.releases.identity import look_specification, release_id, release_seed
+from dp_service.releases.histogram import HistogramError, TypedHistogram, over_domain, within
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.listing import listed
 from dp_service.releases.mechanism import (
@@ -44,8 +42,10 @@ from dp_service.releases.mechanism import (
     mechanism_of,
     shift_of,
 )
+from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.releases.quantiles import ShownCells, cells_only, drawn_cells, shown_cells
+from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.sums import AnsweredAggregate, InOrder, answered, drawn_moments, with_own_counts
 from dp_service.releases.totals import (
     ShownTotals,
@@ -75,7 +75,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ReleaseView:
     """What a question shows of a release: a function of the release, k, and the confidence.
 
     Attributes:
@@ -118,14 +118,14 @@ class Released:
         release_id: The public name of the release.
         whole: Whether this is everything that was released, whatever part of it the question shows.
         denominator: What divides the noisy counts; 1 unless they are released relative to their total.
-        sums: As for `Drawn`.
+        sums: As for `MechanismOutput`.
         cells: The chosen cells of each quantile that is released, one for each element.
-        totals: As for `Drawn`: those of the whole release.
+        totals: As for `MechanismOutput`: those of the whole release.
     """
 
     elements: list[Element]
     noisy_counts: NDArray[np.int64] | None
-    shown: Shown
+    shown: ReleaseView
     ended_in_bottom: bool
     bottom: int | None
     cost: Cost
@@ -134,7 +134,7 @@ class Released:
     denominator: int = 1
     sums: tuple[NDArray[np.int64], ...] = ()
     cells: tuple[NDArray[np.int64], ...] = ()
-    totals: DrawnTotals | None = None
+    totals: TotalsOutput | None = None
 
     @property
     def intervals(self) -> CountIntervals | None:
@@ -148,7 +148,7 @@ class Released:
 
 
 def release(
-    plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float, whole: bool = False
+    plan: Plan, histogram: TypedHistogram, key: NoiseKey, *, confidence: float, whole: bool = False
 ) -> Released:
     """Draw the release that a plan describes from a histogram. The same plan and histogram give the same release.
 
@@ -192,16 +192,18 @@ def release(
     )
 
 
-def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: KeyedNoise) -> Drawn:
+def _drawn(
+    plan: Plan, mechanism: ResolvedMechanism, rows: TypedHistogram, noise: KeyedNoise
+) -> MechanismOutput:
     parameters = plan.parameters
     if isinstance(mechanism, OfCells):
         return drawn_cells(plan.known_elements, mechanism, rows, noise)
-    counts = Counts.from_element_order(rows.counts)
+    counts = Histogram.from_element_order(rows.counts)
     if isinstance(mechanism, Shift):
         if rows.total is None:
             raise HistogramError("expected of how many members each element is the first")
         shifted = mechanism.run(counts, rows.total, noise)
-        return Drawn(shifted.selection(), total=shifted.total)
+        return MechanismOutput(shifted.selection(), total=shifted.total)
     if rows.total is not None:
         raise HistogramError("expected no total beside these counts")
     if isinstance(mechanism, DrillDown):
@@ -212,11 +214,11 @@ def _drawn(plan: Plan, mechanism: ResolvedMechanism, rows: Histogram, noise: Key
         draw = mechanism.run if isinstance(mechanism, BoundMoments) else mechanism.draw_moments
         return drawn_moments(draw(counts, sums, noise))
     if isinstance(mechanism, TwoLooks):
-        return Drawn(mechanism.draw_counts(counts, noise))
-    return Drawn(mechanism.run(counts, noise))
+        return MechanismOutput(mechanism.draw_counts(counts, noise))
+    return MechanismOutput(mechanism.run(counts, noise))
 
 
-def _column_sums(parameters: ReleaseParameters, rows: Histogram) -> tuple[ColumnSums, ...]:
+def _column_sums(parameters: ReleaseParameters, rows: TypedHistogram) -> tuple[ColumnSums, ...]:
     """Return the sums of each column, with its own counts if it has any."""
     if parameters.sums is None:
         raise IncompleteParametersError
@@ -232,7 +234,7 @@ def _specification(plan: Plan) -> bytes:
     return look_specification(plan.specification, 2, plan.looks.names, plan.looks.before)
 
 
-def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> Shown:
+def shown(parameters: ReleaseParameters, drawn: MechanismOutput, *, confidence: float) -> ReleaseView:
     """Return what a question with these parameters shows of a release. It draws nothing and needs no data.
 
     Args:
@@ -251,7 +253,7 @@ def shown(parameters: ReleaseParameters, drawn: Drawn, *, confidence: float) -> 
     return replace(view, totals=shown_totals(parameters, drawn, count=view.count, alpha=alpha))
 
 
-def _shown_listed(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
+def _shown_listed(parameters: ReleaseParameters, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
     """Return a list in the order of its elements, or one that HAVING filters."""
     found = listed(parameters, drawn, alpha=alpha)
     level = alpha / (found.simultaneous or 1)
@@ -271,7 +273,7 @@ def _shown_listed(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) 
     return replace(view, count=len(found.rows), interval_kind=kind, rows=found.rows)
 
 
-def _rows_of(view: Shown, rows: tuple[int, ...]) -> Shown:
+def _rows_of(view: ReleaseView, rows: tuple[int, ...]) -> ReleaseView:
     """Return some rows of a list of counts that shows everything."""
     if view.intervals is None:
         return view
@@ -280,7 +282,7 @@ def _rows_of(view: Shown, rows: tuple[int, ...]) -> Shown:
     return replace(view, intervals=intervals)
 
 
-def _shown(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Shown:
+def _shown(parameters: ReleaseParameters, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
     selection, shift = drawn.selection, shift_of(parameters)
     found = selection.indices.size
     count = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
@@ -290,18 +292,18 @@ def _shown(parameters: ReleaseParameters, drawn: Drawn, alpha: Fraction) -> Show
         )
     quantiles = shown_cells(parameters, drawn.cells, elements=found, alpha=alpha)
     if quantiles:
-        return Shown(count, None, IntervalKind.NONE, ended_in_bottom=False, quantiles=quantiles)
+        return ReleaseView(count, None, IntervalKind.NONE, ended_in_bottom=False, quantiles=quantiles)
     summed = answered(parameters, drawn, most=count, alpha=alpha)
     if summed.in_order is not None:
         return _shown_in_order(parameters, summed.in_order, summed.aggregates)
     intervals, kind = _intervals(parameters, selection, count, alpha)
     ended = selection.ended_in_bottom and count == found
-    return Shown(count, intervals, kind, ended, aggregates=summed.aggregates)
+    return ReleaseView(count, intervals, kind, ended, aggregates=summed.aggregates)
 
 
 def _shown_in_order(
     parameters: ReleaseParameters, listed: InOrder, aggregates: tuple[AnsweredAggregate, ...]
-) -> Shown:
+) -> ReleaseView:
     """Return a list in the order of a sum or an average; a public threshold ends no list in bottom."""
     if listed.is_cut:
         kind = IntervalKind.SIMULTANEOUS
@@ -311,12 +313,12 @@ def _shown_in_order(
         kind = IntervalKind.PLAIN if is_plain else IntervalKind.GIVEN_SHOWN
     ends = np.array(listed.counts, dtype=np.int64).reshape(-1, 2)
     intervals = CountIntervals(ends[:, 0], ends[:, 1])
-    return Shown(
+    return ReleaseView(
         len(listed.rows), intervals, kind, ended_in_bottom=False, aggregates=aggregates, rows=listed.rows
     )
 
 
-def _require_belonging(parameters: ReleaseParameters, drawn: Drawn, shift: Shift | None) -> None:
+def _require_belonging(parameters: ReleaseParameters, drawn: MechanismOutput, shift: Shift | None) -> None:
     if (shift is None) is not (drawn.total is None):
         raise ValueError("a total must be there exactly where counts are released relative to it")
     stated = parameters.sums
@@ -332,18 +334,18 @@ def _require_belonging(parameters: ReleaseParameters, drawn: Drawn, shift: Shift
 
 def _shown_shifted(
     parameters: ReleaseParameters, released: ShiftedCounts, shown: int, alpha: Fraction
-) -> Shown:
+) -> ReleaseView:
     """Return intervals for the first `shown` counts and for the total, which selects nothing."""
     total = Total(released.total, released.total_interval(alpha=alpha))
     if not parameters.with_counts:
-        return Shown(shown, None, IntervalKind.NONE, ended_in_bottom=False, total=total)
+        return ReleaseView(shown, None, IntervalKind.NONE, ended_in_bottom=False, total=total)
     found = released.intervals(shown, alpha=alpha)
     lower, upper = (np.array([each[end] for each in found], dtype=np.int64) for end in (0, 1))
     kind = IntervalKind.PLAIN if shown == released.moved.size else IntervalKind.GIVEN_SHOWN
-    return Shown(shown, CountIntervals(lower, upper), kind, ended_in_bottom=False, total=total)
+    return ReleaseView(shown, CountIntervals(lower, upper), kind, ended_in_bottom=False, total=total)
 
 
-def counted(plan: Plan, histogram: Histogram) -> Histogram:
+def counted(plan: Plan, histogram: TypedHistogram) -> TypedHistogram:
     """Return the histogram that the mechanism runs on: the answer, restricted to the domains that Delta rests on.
 
     Raises:

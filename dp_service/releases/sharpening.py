@@ -41,7 +41,7 @@ from dp_service.releases.mechanism import (
     look_of,
     mechanism_of,
 )
-from dp_service.releases.releasing import IntervalKind, Shown
+from dp_service.releases.releasing import IntervalKind, ReleaseView
 from dp_service.terms import Consistency, Element
 
 MAXIMUM_SHARPENINGS = 8
@@ -83,7 +83,7 @@ class ShownSharpened:
         numerators: The combined counts of all elements, in the order of that release, times the denominator.
     """
 
-    view: Shown
+    view: ReleaseView
     numerators: list[int]
 
 
@@ -253,7 +253,7 @@ def shown_sharpened(
         kind = IntervalKind.PLAIN if count == ranks.size else IntervalKind.GIVEN_SHOWN
         intervals = _intervals(parameters, found, count, alpha=1 - Fraction(str(confidence)))
     rows = np.argsort(ranks)[found.ranking[:count]]
-    view = Shown(count, intervals, kind, ended_in_bottom=False, rows=tuple(rows.tolist()))
+    view = ReleaseView(count, intervals, kind, ended_in_bottom=False, rows=tuple(rows.tolist()))
     values = [min(max(found.combined.values[rank], -_FARTHEST), _FARTHEST) for rank in ranks.tolist()]
     return ShownSharpened(view, values)
 

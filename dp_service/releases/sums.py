@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates.intervals import (
     AverageInterval,
-    Shown,
+    ShownRows,
     SumInterval,
     average_intervals,
     count_intervals,
@@ -28,8 +28,8 @@ from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.selection import Selection
 from dp_service.parameters.aggregates import AskedAggregate, SumsReleased
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn
 from dp_service.releases.mechanism import IncompleteParametersError, moments_of
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.terms import AggregateFunction
 
 Integers = NDArray[np.int64]
@@ -77,11 +77,11 @@ class Answered:
     in_order: InOrder | None = None
 
 
-def drawn_moments(release: ReleasedMoments) -> Drawn:
+def drawn_moments(release: ReleasedMoments) -> MechanismOutput:
     """Return a release as the selection of its elements, the noisy centred sums of each column, and own counts."""
     selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
     own = (column.counts for column in release.columns if column.has_own_count)
-    return Drawn(selection, sums=(*(column.centred for column in release.columns), *own))
+    return MechanismOutput(selection, sums=(*(column.centred for column in release.columns), *own))
 
 
 def with_own_counts(
@@ -97,7 +97,9 @@ def with_own_counts(
     return tuple((numbers[place], owned.get(place)) for place in range(len(stated.columns)))
 
 
-def answered(parameters: ReleaseParameters, drawn: Drawn, *, most: int, alpha: Fraction) -> Answered:
+def answered(
+    parameters: ReleaseParameters, drawn: MechanismOutput, *, most: int, alpha: Fraction
+) -> Answered:
     """Return the sums and averages that a question shows, and of which elements.
 
     Args:
@@ -120,7 +122,9 @@ def answered(parameters: ReleaseParameters, drawn: Drawn, *, most: int, alpha: F
     return Answered(aggregates, InOrder(shown.rows, counts, len(shown.rows) < release.groups.size))
 
 
-def rows_in_order(parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fraction) -> tuple[int, ...] | None:
+def rows_in_order(
+    parameters: ReleaseParameters, drawn: MechanismOutput, *, alpha: Fraction
+) -> tuple[int, ...] | None:
     """Return all rows of a release in the order of a sum or an average; None: the list is in that of its counts."""
     stated, release = parameters.sums, _released(parameters, drawn)
     if stated is None or release is None or stated.ordered_by is None:
@@ -129,7 +133,7 @@ def rows_in_order(parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fractio
 
 
 def asked_values(
-    parameters: ReleaseParameters, drawn: Drawn, *, alpha: Fraction
+    parameters: ReleaseParameters, drawn: MechanismOutput, *, alpha: Fraction
 ) -> tuple[Callable[[int], Fraction | None], ...]:
     """Return what gives each sum and average of a row that a question asks for, in the units of its column.
 
@@ -156,7 +160,7 @@ def _value_of(
     return average
 
 
-def _released(parameters: ReleaseParameters, drawn: Drawn) -> ReleasedMoments | None:
+def _released(parameters: ReleaseParameters, drawn: MechanismOutput) -> ReleasedMoments | None:
     """Return what was released of counts and sums together; None: nothing is summed."""
     mechanism, selection = moments_of(parameters), drawn.selection
     if parameters.sums is None or mechanism is None:
@@ -167,7 +171,7 @@ def _released(parameters: ReleaseParameters, drawn: Drawn) -> ReleasedMoments | 
     return mechanism.released(selection.indices, selection.noisy_counts, columns)
 
 
-def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fraction) -> Shown:
+def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fraction) -> ShownRows:
     if stated.ordered_by is None:
         return shown_by_count(release, most=most)
     first = stated.asked[stated.ordered_by]
@@ -179,7 +183,7 @@ def _shown(release: ReleasedMoments, stated: SumsReleased, most: int, alpha: Fra
 
 
 def _answers(
-    release: ReleasedMoments, asked: AskedAggregate, quantum: Fraction, shown: Shown, alpha: Fraction
+    release: ReleasedMoments, asked: AskedAggregate, quantum: Fraction, shown: ShownRows, alpha: Fraction
 ) -> list[Answer | None]:
     column = release.columns[asked.place]
     values: Iterable[Fraction | None]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, DrillDown, named_totals, other
 from dp_service.mechanisms.aggregates.intervals import (
-    Shown,
+    ShownRows,
     SumInterval,
     shown_by_count,
     sum_intervals,
@@ -31,14 +31,14 @@ from dp_service.mechanisms.aggregates.intervals import (
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import Drawn, DrawnTotals
-from dp_service.releases.histogram import Histogram, HistogramError
+from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.mechanism import IncompleteParametersError, drill_down_of
+from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.sums import Answer, drawn_moments, with_own_counts
 from dp_service.terms import Scalar
 
@@ -75,7 +75,7 @@ class ShownTotals:
     other_sums: tuple[tuple[Answer, ...], ...]
 
 
-def require_uncut(histogram: Histogram, *, row_limit: int) -> None:
+def require_uncut(histogram: TypedHistogram, *, row_limit: int) -> None:
     """Make sure that an engine's answer has all rows: totals of some of them would not be bounded.
 
     Raises:
@@ -88,10 +88,10 @@ def require_uncut(histogram: Histogram, *, row_limit: int) -> None:
 def drawn_with_totals(
     parameters: ReleaseParameters,
     mechanism: DrillDown,
-    rows: Histogram,
+    rows: TypedHistogram,
     sums: tuple[ColumnSums, ...],
     noise: KeyedNoise,
-) -> Drawn:
+) -> MechanismOutput:
     """Draw elements and totals, each with noise of their own.
 
     Args:
@@ -101,11 +101,11 @@ def drawn_with_totals(
         sums: The sums of each column, by row.
         noise: Where all randomness comes from.
     """
-    counts, of_rows = Counts.from_element_order(rows.counts), mechanism.rows
+    counts, of_rows = Histogram.from_element_order(rows.counts), mechanism.rows
     if isinstance(of_rows, BoundMoments):
         drawn = drawn_moments(of_rows.run(counts, sums, noise))
     else:
-        drawn = Drawn(of_rows.run(counts, noise))
+        drawn = MechanismOutput(of_rows.run(counts, noise))
     released = drawn.selection.indices
     of_totals = noise.apart("totals")
     totals = drawn_totals(parameters, mechanism, rows, sums=sums, released=released, noise=of_totals)
@@ -115,12 +115,12 @@ def drawn_with_totals(
 def drawn_totals(
     parameters: ReleaseParameters,
     mechanism: DrillDown,
-    rows: Histogram,
+    rows: TypedHistogram,
     *,
     sums: tuple[ColumnSums, ...],
     released: Integers,
     noise: NoiseSource,
-) -> DrawnTotals:
+) -> TotalsOutput:
     """Draw all totals, and return those that may be shown.
 
     Args:
@@ -139,7 +139,7 @@ def drawn_totals(
     places = {value: place for place, value in enumerate(values)}
     row_places = [places[value] for value in of_rows]
     drawn = mechanism.draw_totals(
-        Counts.from_element_order(rows.counts), sums, row_places, len(values), noise
+        Histogram.from_element_order(rows.counts), sums, row_places, len(values), noise
     )
     of_elements = [row_places[row] for row in released.tolist()]
     kept = list(range(len(values))) if parameters.domain is not None else named_totals(of_elements)
@@ -147,7 +147,7 @@ def drawn_totals(
     moved = {place: new for new, place in enumerate(kept)}
     centred = [column[0] for column in drawn.sums]
     own = [column[1] for column in drawn.sums if column[1] is not None]
-    return DrawnTotals(
+    return TotalsOutput(
         tuple(values[place] for place in kept),
         drawn.counts[at],
         tuple(column[at] for column in (*centred, *own)),
@@ -155,7 +155,7 @@ def drawn_totals(
     )
 
 
-def require_totals(totals: DrawnTotals, rows: tuple[int, ...], *, sums: int) -> None:
+def require_totals(totals: TotalsOutput, rows: tuple[int, ...], *, sums: int) -> None:
     """Check that totals are some of a release with so many rows and sums.
 
     Raises:
@@ -172,7 +172,7 @@ def require_totals(totals: DrawnTotals, rows: tuple[int, ...], *, sums: int) -> 
 
 
 def shown_totals(
-    parameters: ReleaseParameters, drawn: Drawn, *, count: int, alpha: Fraction
+    parameters: ReleaseParameters, drawn: MechanismOutput, *, count: int, alpha: Fraction
 ) -> ShownTotals | None:
     """Return the totals that a question shows; None: it asks for none.
 
@@ -236,7 +236,7 @@ class _Parts:
 
 
 def _shown_counts(
-    mechanism: DrillDown, drawn: Drawn, totals: DrawnTotals, parts: _Parts
+    mechanism: DrillDown, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
 ) -> tuple[tuple[ShownCount, ...], tuple[ShownCount, ...]]:
     look, noisy = _counting(mechanism.rows), drawn.selection.noisy_counts
     variance = mechanism.total_variance
@@ -270,7 +270,11 @@ def _shown_counts(
 
 
 def _shown_sums(
-    parameters: ReleaseParameters, mechanism: DrillDown, drawn: Drawn, totals: DrawnTotals, parts: _Parts
+    parameters: ReleaseParameters,
+    mechanism: DrillDown,
+    drawn: MechanismOutput,
+    totals: TotalsOutput,
+    parts: _Parts,
 ) -> Iterator[tuple[tuple[Answer, ...], tuple[Answer, ...]]]:
     """Yield each sum of the question: of every total, and of what is left of it."""
     stated, of_rows, of_totals = parameters.sums, mechanism.rows, mechanism.totals
@@ -294,7 +298,7 @@ class _Moments:
 
     rows: ReleasedMoments
     totals: ReleasedMoments
-    shown: Shown
+    shown: ShownRows
 
     def answers(
         self, place: int, quantum: Fraction, parts: _Parts
@@ -303,12 +307,12 @@ class _Moments:
         rows, totals = self.rows.columns[place], self.totals.columns[place]
 
         def total_ends(level: Fraction, places: Sequence[int]) -> list[SumInterval]:
-            every = Shown(tuple(places), (None,) * len(places))
+            every = ShownRows(tuple(places), (None,) * len(places))
             # `sum_intervals` are at half of what they are given, for an average could be shown beside them.
             return sum_intervals(self.totals, place, every, alpha=2 * level)
 
         def row_ends(level: Fraction, listed: Sequence[int]) -> list[SumInterval]:
-            some = Shown(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
+            some = ShownRows(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
             return sum_intervals(self.rows, place, some, alpha=2 * level)
 
         found = [

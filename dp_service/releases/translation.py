@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.resolution import Resolution
-from dp_service.releases.identity import query_id, release_specification
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import versions
 from dp_service.releases.plan import LooksPlan, Plan
+from dp_service.releases.release_ids import query_id, release_specification
 from dp_service.terms import Consistency
 
 FRESH_BYTES = 32

@@ -31,7 +31,7 @@ class AdaptiveTables:
         """The table that is in use, or None if there was none yet."""
         return self._table
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Check the file once, and return whether a new table is in use."""
         try:
             status = self._path.stat()

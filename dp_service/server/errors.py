@@ -77,7 +77,7 @@ class NotSharpenableError(Exception):
     reason = "NOT_SHARPENABLE"
 
 
-FORESEEN = (
+EXPECTED_ERRORS = (
     QuestionError,
     RefusedByPolicyError,
     HistogramError,
@@ -93,9 +93,9 @@ FORESEEN = (
 )
 
 
-def is_foreseen(error: Exception) -> bool:
+def is_expected_error(error: Exception) -> bool:
     """Whether an error has a text that was written for clients."""
-    return isinstance(error, FORESEEN)
+    return isinstance(error, EXPECTED_ERRORS)
 
 
 def status_of(error: Exception) -> grpc.Status:

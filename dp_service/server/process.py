@@ -61,7 +61,7 @@ MAX_PENDING_CALLS = 100_000
 UNFINISHED_CALLS = 32
 UNFINISHED_SECONDS = 30.0
 PING_INTERVAL_MS = 4000
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check that is SERVING exactly while the policy file's content is served."""
 EXIT_USAGE = 2
@@ -200,7 +200,7 @@ async def serve(
         telemetry.instrumentation.report(component, serving=True)
     watching = [asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))]
     if tables is not None:
-        watching.append(asyncio.create_task(_look_for_tables(tables)))
+        watching.append(asyncio.create_task(_poll_tables(tables)))
     async with AsyncExitStack() as others:
         addresses = dict(telemetry.addresses)
         if options.security.health_listen is not None:
@@ -252,10 +252,10 @@ async def _watch(
 ) -> None:
     """Check the policy file for ever. A bad file never makes the service unhealthy."""
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
         before = served.content.policy_id
         try:
-            decided = await asyncio.to_thread(watch.look)
+            decided = await asyncio.to_thread(watch.poll)
         except Exception as error:
             # Nothing that a file can hold may end the watch.
             log_internal_error(_log, "The policy file could not be checked.", error)
@@ -267,14 +267,14 @@ async def _watch(
             instrumentation.report("policy_file", serving=watch.is_served)
 
 
-async def _look_for_tables(tables: AdaptiveTables) -> None:
+async def _poll_tables(tables: AdaptiveTables) -> None:
     """Look for the table of the adaptive bound for ever. Nothing waits for it."""
     while True:
         try:
-            await asyncio.to_thread(tables.look)
+            await asyncio.to_thread(tables.poll)
         except Exception as error:
             log_internal_error(_log, "The table of the adaptive bound could not be checked.", error)
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: Mapping[str, str]) -> None:

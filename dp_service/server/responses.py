@@ -13,11 +13,11 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.expected_accuracy import expected_accuracy
-from dp_service.releases.identity import keyed_data_version, names_tag
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import count_noise_scale, two_looks_of
 from dp_service.releases.plan import Plan
-from dp_service.releases.releasing import IntervalKind, Released, Shown, Total
+from dp_service.releases.release_ids import keyed_data_version, names_tag
+from dp_service.releases.releasing import IntervalKind, Released, ReleaseView, Total
 from dp_service.releases.sums import AnsweredAggregate
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns
@@ -151,7 +151,7 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
 
 
 def show_response(
-    plan: Plan, kept: dp_pb2.Release, view: Shown, confidence: float, key: NoiseKey
+    plan: Plan, kept: dp_pb2.Release, view: ReleaseView, confidence: float, key: NoiseKey
 ) -> dp_pb2.ShowReleaseResponse:
     """Return how a kept release is shown, with a ticket for the plan's policy statement."""
     release = dp_pb2.Release()

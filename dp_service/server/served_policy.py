@@ -103,7 +103,7 @@ class PolicyFileWatch:
         """Whether the served policy is the file's last content that was decided on."""
         return self._is_served
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Check the file once, and return whether a new content was accepted or rejected.
 
         A content is decided on when two checks in a row find it: a file that is written in place may be incomplete, and

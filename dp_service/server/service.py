@@ -31,12 +31,10 @@ from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
-from dp_service.server.asked_questions import AskedQuestion, AskedQuestions, engine_query, look_of
 from dp_service.server.catalog import catalog_page
-from dp_service.server.errors import RequestError, is_foreseen, status_of
+from dp_service.server.errors import RequestError, is_expected_error, status_of
 from dp_service.server.explanations import choice, explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
-from dp_service.server.kept_releases import show_release
 from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
     bounded_copy,
@@ -48,7 +46,9 @@ from dp_service.server.messages import (
     read_value,
 )
 from dp_service.server.policy_check import check_policy
+from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of
 from dp_service.server.served_policy import ServedPolicy
+from dp_service.server.show_release import show_release
 from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
 from gris_serving.internal_errors import log_internal_error
 
@@ -95,7 +95,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self._environment = environment
         self._admission = admission or Admission()
         self._tables = tables
-        self._questions = AskedQuestions()
+        self._questions = QuestionCache()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
         self, request: dp_pb2.TranslateQueryRequest, context: Context
@@ -184,9 +184,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     def _table(self) -> EpsilonTable | None:
         return None if self._tables is None else self._tables.table
 
-    def _asked(self, question: question_pb2.Question) -> AskedQuestion:
+    def _asked(self, question: question_pb2.Question) -> CachedQuestion:
         # The policy is read once: it may be replaced at any time.
-        return self._questions.asked(question, self._served.content.policy, now=self._environment.now())
+        return self._questions.resolve(question, self._served.content.policy, now=self._environment.now())
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
@@ -345,7 +345,7 @@ def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
-    if not is_foreseen(error):
+    if not is_expected_error(error):
         log_internal_error(_log, "The service failed.", error)
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.resolution import Resolution
-from dp_service.releases.identity import keyed_data_version, names_tag
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.plan import Plan
+from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.errors import NotSharpenableError, RequestError
-from dp_service.server.kept_releases import require_authentic
 from dp_service.server.messages import column_values
+from dp_service.server.show_release import require_authentic
 from dp_service.terms import Element, Scalar
 
 _UNPAID = (

@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.parameters.aggregates import SummedValue
 from dp_service.queries.policy_schema import CELL_COLUMN
-from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
+from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.quantiles import CELL_TYPE
@@ -93,7 +93,7 @@ class StreamAssembler:
         self.counts.extend(chunk.counts)
         self.first_counts.extend(chunk.first_counts)
 
-    def histogram(self) -> Histogram:
+    def histogram(self) -> TypedHistogram:
         """Return all rows as a checked histogram.
 
         Raises:

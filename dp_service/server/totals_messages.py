@@ -11,9 +11,9 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.drawn import DrawnTotals
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import drill_down_of
+from dp_service.releases.mechanism_output import TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.releases.sums import Answer
 from dp_service.releases.totals import ShownTotals
@@ -74,7 +74,7 @@ def shown_totals_message(plan: Plan, totals: ShownTotals | None) -> dp_pb2.Shown
     )
 
 
-def kept_totals_message(plan: Plan, totals: DrawnTotals | None) -> dp_pb2.KeptTotals | None:
+def kept_totals_message(plan: Plan, totals: TotalsOutput | None) -> dp_pb2.KeptTotals | None:
     """Return all totals of a release; None: it has none."""
     if totals is None:
         return None
@@ -86,7 +86,7 @@ def kept_totals_message(plan: Plan, totals: DrawnTotals | None) -> dp_pb2.KeptTo
     )
 
 
-def kept_totals(release: dp_pb2.Release) -> DrawnTotals | None:
+def kept_totals(release: dp_pb2.Release) -> TotalsOutput | None:
     """Return the totals of a kept release; None: it has none.
 
     Raises:
@@ -99,7 +99,7 @@ def kept_totals(release: dp_pb2.Release) -> DrawnTotals | None:
         values = column_values(kept.column)
     except HistogramError:
         raise RequestError("release.kept_totals.column", "expected values") from None
-    return DrawnTotals(
+    return TotalsOutput(
         tuple(values),
         np.array(kept.noisy_counts, dtype=np.int64),
         tuple(np.array(each.values, dtype=np.int64) for each in kept.sums),

@@ -8,10 +8,12 @@ often as asked, whether the rows behind it are what they were: the digest of the
 - A second list says which account paid for it, and until when its window lasts.
 - A third list, the receipts, is the history of what each account was shown.
 
-Clients that are given no store share one for each pair of services: see `sharing`. That is a `MemoryReleaseStore`, or
-for embedded services the file in their folder. `sqlite` and `postgres` keep releases encrypted.
+Clients that are given no store share one for each pair of services: see `default_store`. That is a
+`MemoryReleaseStore`, or for embedded services the file in their folder. `sqlite` and `postgres` keep releases
+encrypted.
 """
 
+from pinot_connector.release_store.default_store import ReleaseFile
 from pinot_connector.release_store.interface import (
     Found,
     KeptRelease,
@@ -22,7 +24,6 @@ from pinot_connector.release_store.interface import (
     StoreStatistics,
 )
 from pinot_connector.release_store.memory import MemoryReleaseStore
-from pinot_connector.release_store.sharing import ReleaseFile
 
 __all__ = [
     "Found",

@@ -13,11 +13,11 @@ import psycopg
 
 from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store.database import Execute
+from pinot_connector.release_store.database_store import DatabaseReleaseStore
 from pinot_connector.release_store.encryption import StoreKeys
 from pinot_connector.release_store.interface import Microseconds
 from pinot_connector.release_store.memory import wall_clock
 from pinot_connector.release_store.receipts import ReceiptLimits
-from pinot_connector.release_store.stored import StoredReleases
 
 THREADS = 4
 CONNECT_SECONDS = 5
@@ -33,7 +33,7 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 _Answer = TypeVar("_Answer")
 
 
-class PostgresReleaseStore(StoredReleases):
+class PostgresReleaseStore(DatabaseReleaseStore):
     """Keeps releases in a PostgreSQL database, encrypted. Several gateways share it.
 
     Args:

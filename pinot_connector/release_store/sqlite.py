@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 
 from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store.database import Execute, Values
+from pinot_connector.release_store.database_store import DatabaseReleaseStore
 from pinot_connector.release_store.encryption import StoreKeys
 from pinot_connector.release_store.interface import Microseconds
 from pinot_connector.release_store.memory import wall_clock
 from pinot_connector.release_store.receipts import ReceiptLimits
-from pinot_connector.release_store.stored import StoredReleases
 
 BUSY_SECONDS = 5.0
 
 _Answer = TypeVar("_Answer")
 
 
-class SqliteReleaseStore(StoredReleases):
+class SqliteReleaseStore(DatabaseReleaseStore):
     """Keeps releases in a SQLite file, encrypted. What it has confirmed is on the disk.
 
     Args:

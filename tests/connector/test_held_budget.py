@@ -272,7 +272,7 @@ class Waits:
 async def test_waits_are_counted_by_how_they_end(world: World, engine: DuckDBEngine) -> None:
     """In vain, or answered; who need not wait is not counted."""
     account, waits = new_account(POOR), Waits()
-    with telemetry.counted_by(waits):
+    with telemetry.recorded_by(waits):
         async with client_of(world, engine, account) as client:
             async with held_account(world, client, account) as holder:
                 with pytest.raises(BudgetHeld):

@@ -38,7 +38,7 @@ from pinot_connector.release_store.receipts import with_elements, without_elemen
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue
 from tests.support.queries import quantiles
-from tests.support.queries.summing import Row, odd_rows
+from tests.support.queries.sums import Row, odd_rows
 from tests.support.rings import needs
 from tests.support.world import new_account
 

@@ -13,7 +13,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, BudgetExhausted, EngineUnavailable
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.single_flight import SingleFlight
-from pinot_connector.telemetry import counted_by
+from pinot_connector.telemetry import recorded_by
 from tests.support.relay import relayed
 from tests.support.world import World, new_account, write_growing, write_small
 
@@ -64,7 +64,7 @@ async def test_a_repeat_of_closed_periods_asks_the_policy_and_no_engine(world: W
         client = AsyncPrivateClient(
             dp=relay.address, budget=relay.address, account=new_account(), engine=engine
         )
-        with counted_by(lookups):
+        with recorded_by(lookups):
             async with client:
                 await client.histogram("growing", "element")
                 before, asked = len(relay.methods), list(engine.asked)

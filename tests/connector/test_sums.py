@@ -36,7 +36,7 @@ from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue
-from tests.support.queries.summing import Row, asked, reference
+from tests.support.queries.sums import Row, asked, reference
 from tests.support.rings import needs
 from tests.support.world import new_account
 

@@ -46,7 +46,7 @@ def tables(tmp_path: Path, table: EpsilonTable) -> AdaptiveTables:
     """Return what has found the table in a directory."""
     (tmp_path / file_name(E)).write_bytes(table.to_bytes())
     found = AdaptiveTables(tmp_path, E)
-    assert found.look()
+    assert found.poll()
     return found
 
 
@@ -110,7 +110,7 @@ async def test_solving_uses_the_table_of_its_own_currency_only(tables: AdaptiveT
 def test_without_a_file_there_is_no_table(tmp_path: Path) -> None:
     """Nor is there an error: somebody may make one later, even the directory."""
     found = AdaptiveTables(tmp_path / "later", E)
-    assert not found.look()
+    assert not found.poll()
     assert found.table is None
 
 
@@ -122,13 +122,13 @@ def test_a_new_file_is_taken_and_a_bad_one_is_not(
     with caplog.at_level(logging.INFO):
         for content in (b"no table", replace(table, epsilon_per=Fraction(1, 5)).to_bytes()):
             path.write_bytes(content)
-            assert [False, False] == [tables.look(), tables.look()]
+            assert [False, False] == [tables.poll(), tables.poll()]
             assert tables.table is not None
             assert 80 == tables.table.units
         path.unlink()
-        assert not tables.look()
+        assert not tables.poll()
         path.write_bytes(extended(table, 90).to_bytes())
-        assert [True, False] == [tables.look(), tables.look()]
+        assert [True, False] == [tables.poll(), tables.poll()]
     assert tables.table is not None
     assert 90 == tables.table.units
     events = [event for event, _ in logged_events(caplog)]
@@ -139,7 +139,7 @@ def test_a_table_of_another_currency_is_refused(tmp_path: Path, caplog: pytest.L
     """Under the name of the served one its epsilons would be wrong."""
     (tmp_path / file_name(E)).write_bytes(new_table(Fraction(1, 5)).to_bytes())
     found = AdaptiveTables(tmp_path, E)
-    assert not found.look()
+    assert not found.poll()
     assert found.table is None
     ((event, fields),) = logged_events(caplog)
     assert ("table.refused", "it is the table of another epsilon_per") == (event, fields["problem"])

@@ -11,16 +11,16 @@ import pytest
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.releases.histogram import Histogram, checked_histogram
-from dp_service.releases.identity import release_seed
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.mechanism import UnusableParametersError, mechanism_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import IntervalKind, release
 from dp_service.terms import BoundedBy, ColumnType, CountNoise, MechanismName
 from tests.dp.identities import GUMBEL, KEY
@@ -58,7 +58,7 @@ def plan_of(stated: BoundedContributions = STATED, *, k: int | None = None, know
     )
 
 
-def histogram() -> Histogram:
+def histogram() -> TypedHistogram:
     """Return what an engine answered, two elements below the smallest count that is considered among it."""
     return checked_histogram((ColumnType.STRING,), [NAMES], COUNTS, row_limit=100)
 
@@ -70,7 +70,7 @@ def test_a_release_is_what_the_mechanism_draws_from_the_elements_with_enough_cou
     whole = histogram().with_count(4)
     assert len(whole.elements) == 6
     seed = release_seed(KEY, plan.specification, plan.data_version, whole.digest(), plan.fresh)
-    drawn = look.run(Counts.from_element_order(COUNTS[:6]), KeyedNoise(KeyedStream(seed)))
+    drawn = look.run(Histogram.from_element_order(COUNTS[:6]), KeyedNoise(KeyedStream(seed)))
     found = release(plan, histogram(), KEY, confidence=0.9)
     assert [(NAMES[i],) for i in drawn.indices] == found.elements
     assert (found.bottom, found.ended_in_bottom) == (look.threshold, False)

@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 
 from dp_service.queries.elements import elements_of_domain
-from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram, over_domain, within
+from dp_service.releases.histogram import (
+    HistogramError,
+    TypedHistogram,
+    checked_histogram,
+    over_domain,
+    within,
+)
 from dp_service.terms import ColumnType
 from dp_service.values.bounds import Clamp
 
 TEXT = (ColumnType.STRING,)
 
 
-def histogram(rows: list[tuple[str, int]], row_limit: int = 100) -> Histogram:
+def histogram(rows: list[tuple[str, int]], row_limit: int = 100) -> TypedHistogram:
     """Return a checked histogram of text elements."""
     return checked_histogram(
         TEXT, [[name for name, _ in rows]], [count for _, count in rows], row_limit=row_limit
@@ -160,7 +166,7 @@ def test_a_value_outside_the_domain_of_one_column_is_left_out() -> None:
     ],
 )
 def test_an_answer_that_may_be_cut_is_refused_if_it_has_elements_outside(
-    held: Callable[[Histogram], Histogram],
+    held: Callable[[TypedHistogram], TypedHistogram],
 ) -> None:
     """Those outside may have taken the places of others, whose counts would be too low. The error names nothing."""
     with pytest.raises(HistogramError, match="the domain that the query asks for") as caught:
@@ -176,5 +182,5 @@ def test_days_of_a_domain_are_counted_from_1970() -> None:
 
 def test_a_histogram_does_not_show_its_counts() -> None:
     """Printing a histogram by accident shows how many rows it has and nothing else."""
-    shown = repr(Histogram(TEXT, [("a",)], np.array([123456], dtype=np.int64)))
+    shown = repr(TypedHistogram(TEXT, [("a",)], np.array([123456], dtype=np.int64)))
     assert "123456" not in shown

@@ -11,10 +11,10 @@ import pytest
 from dp_service.mechanisms.selection import Selection
 from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.releases.drawn import Drawn
-from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
+from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.looks import Named, names_of, second_plan, second_question, without_rows
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.quantiles import CELL_TYPE, cells_only
 from dp_service.releases.releasing import IntervalKind, release, shown
@@ -22,7 +22,7 @@ from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.support.queries.quantiles import NAMES, WHOLES, asked, policy
-from tests.support.queries.summing import NOW
+from tests.support.queries.sums import NOW
 
 KEY = NoiseKey(bytes(range(32)))
 PRECISE = policy(whole=WHOLES[1], epsilon="10")
@@ -31,7 +31,7 @@ QUESTION: Resolution = resolve(asked("whole"), PRECISE, now=NOW)
 ROWS = [("a", 7, 31), *(("a", cell, 30) for cell in (1, 3, 5)), ("b", 11, 30), ("a", 9, 29), ("b", 0, 9)]
 
 
-def histogram(rows: Sequence[tuple[str, int, int]]) -> Histogram:
+def histogram(rows: Sequence[tuple[str, int, int]]) -> TypedHistogram:
     """Return an engine's answer."""
     texts, cells, counts = (list(each) for each in zip(*rows, strict=True)) if rows else ([], [], [])
     types = (ColumnType.STRING, CELL_TYPE)
@@ -82,7 +82,7 @@ def test_what_cannot_be_an_answer_is_refused() -> None:
 def test_a_value_is_the_middle_of_its_cell_and_says_how_far_its_rank_may_be_off() -> None:
     """The order is that of the question, and the errors are larger at a higher confidence."""
     cells = tuple(np.array(column) for column in ([0, 4, 11], [1, 5, 11], [2, 6, 11]))
-    drawn = Drawn(Selection(np.arange(3), None, ended_in_bottom=False), cells=cells)
+    drawn = MechanismOutput(Selection(np.arange(3), None, ended_in_bottom=False), cells=cells)
     view = shown(QUESTION.parameters, drawn, confidence=0.95)
     values = [list(map(float, each.values)) for each in view.quantiles]
     assert values == [[-6, -2, 5], [-5, -1, 5], [-4, 0, 5]]
@@ -102,7 +102,7 @@ def test_only_cells_of_the_release_are_shown() -> None:
     good = np.array([0, 4, 11])
     for cells in ((), (good, good), (good, good, good[:2]), (good, good, good + 1), (good, good, good - 1)):
         with pytest.raises(ValueError, match="the cells of every quantile"):
-            shown(QUESTION.parameters, Drawn(selection, cells=cells), confidence=0.95)
+            shown(QUESTION.parameters, MechanismOutput(selection, cells=cells), confidence=0.95)
 
 
 OF_NAMES: Resolution = resolve(asked("whole"), policy(whole=WHOLES[1], epsilon="10", names=NAMES), now=NOW)

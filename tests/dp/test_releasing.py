@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import (
     fresh_noise_interval,
     gaussian_noise_interval,
@@ -27,8 +27,7 @@ from dp_service.noise.stream import KeyedStream
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.releases.histogram import Histogram, checked_histogram
-from dp_service.releases.identity import release_seed
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.mechanism import (
     UnusableParametersError,
     mechanism_of,
@@ -36,6 +35,7 @@ from dp_service.releases.mechanism import (
     versions,
 )
 from dp_service.releases.plan import Plan
+from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, CountNoise, MechanismName
@@ -74,7 +74,7 @@ def plan_of(mechanism: MechanismName, **changes: Any) -> Plan:
     )
 
 
-def histogram() -> Histogram:
+def histogram() -> TypedHistogram:
     """Return what an engine answered."""
     return checked_histogram((ColumnType.STRING,), [NAMES], COUNTS, row_limit=21)
 
@@ -86,9 +86,9 @@ def drawn(plan: Plan, mechanism: Mechanism) -> tuple[list[str], Selection]:
     if plan.parameters.domain is not None:
         names.append("nobody")
         counts.append(0)
-        whole = Histogram(whole.types, [(name,) for name in names], np.array(counts, dtype=np.int64))
+        whole = TypedHistogram(whole.types, [(name,) for name in names], np.array(counts, dtype=np.int64))
     seed = release_seed(KEY, plan.specification, plan.data_version, whole.digest(), plan.fresh)
-    return names, mechanism.run(Counts.from_element_order(counts), KeyedNoise(KeyedStream(seed)))
+    return names, mechanism.run(Histogram.from_element_order(counts), KeyedNoise(KeyedStream(seed)))
 
 
 LaplaceOrGumbel = KnownLap | KnownGumb | UnkLap | UnkGumb

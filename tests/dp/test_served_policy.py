@@ -57,9 +57,9 @@ class Watched:
         self.served = ServedPolicy(content_of(POLICY))
         self.watch = PolicyFileWatch(path, self.served, POLICY.encode(), KEY)
 
-    def looks(self, times: int = 2) -> list[bool]:
-        """Look so many times and return what each look decided."""
-        return [self.watch.look() for _ in range(times)]
+    def polls(self, times: int = 2) -> list[bool]:
+        """Poll so many times and return what each poll decided."""
+        return [self.watch.poll() for _ in range(times)]
 
     @property
     def tau(self) -> int:
@@ -79,7 +79,7 @@ def test_a_new_content_is_served_at_the_second_look_that_finds_it(watched: Watch
     """Once it has settled it is taken, under a name of its own, and then nothing is decided any more."""
     before = watched.served.content.policy_id
     watched.path.write_text(OTHER_TAU)
-    assert watched.looks(4) == [False, True, False, False]
+    assert watched.polls(4) == [False, True, False, False]
     assert watched.tau == 4
     assert watched.watch.is_served
     assert watched.served.content.policy_id != before
@@ -90,11 +90,11 @@ def test_a_file_that_is_still_being_written_is_not_taken(watched: Watched) -> No
     half = POLICY[: POLICY.index("  drawn_anew")].replace("tau: 3", "tau: 1")
     assert content_of(half).policy.tables
     watched.path.write_text(half)
-    assert watched.looks(1) == [False]
+    assert watched.polls(1) == [False]
     watched.path.write_text(OTHER_TAU)
-    assert watched.looks(1) == [False]
+    assert watched.polls(1) == [False]
     assert watched.tau == 3
-    assert watched.looks(1) == [True]
+    assert watched.polls(1) == [True]
     assert watched.tau == 4
 
 
@@ -110,7 +110,7 @@ def test_a_swapped_link_is_seen(tmp_path: Path) -> None:
     watch = PolicyFileWatch(path, served, POLICY.encode(), KEY)
     (tmp_path / "..tmp").symlink_to("..2")
     (tmp_path / "..tmp").replace(tmp_path / "..data")
-    assert [watch.look(), watch.look()] == [False, True]
+    assert [watch.poll(), watch.poll()] == [False, True]
     assert served.content.policy_id == content_of(OTHER_TAU).policy_id
 
 
@@ -143,15 +143,15 @@ def test_what_cannot_be_served_leaves_the_policy_before_it(
     before = watched.served.content
     watched.path.write_text(content)
     with caplog.at_level(logging.ERROR):
-        assert watched.looks(5) == [False, True, False, False, False]
+        assert watched.polls(5) == [False, True, False, False, False]
     assert complaint in problem_of(caplog)
     assert not watched.watch.is_served
     assert watched.served.content is before
     watched.path.write_text(POLICY)
-    watched.looks()
+    watched.polls()
     assert watched.watch.is_served
     watched.path.write_text(OTHER_TAU)
-    watched.looks()
+    watched.polls()
     assert watched.tau == 4
 
 
@@ -164,7 +164,7 @@ def test_a_policy_without_drawable_noise_leaves_the_policy_before_it(
     path.write_text(sound.replace("tau: 3", "tau: 1000000"))
     served = ServedPolicy(content_of(sound))
     watch = PolicyFileWatch(path, served, sound.encode(), KEY)
-    assert [watch.look(), watch.look()] == [False, True]
+    assert [watch.poll(), watch.poll()] == [False, True]
     assert not watch.is_served
     assert served.content == content_of(sound)
     assert "no noise that can be drawn" in problem_of(caplog)
@@ -175,13 +175,13 @@ def test_a_file_that_is_gone_leaves_the_policy_before_it(
 ) -> None:
     """Somebody who replaces a file by removing it first is not punished, and it is told if it stays away."""
     watched.path.unlink()
-    assert watched.looks(1) == [False]
+    assert watched.polls(1) == [False]
     assert watched.watch.is_served
-    assert watched.looks(2) == [True, False]
+    assert watched.polls(2) == [True, False]
     assert not watched.watch.is_served
     assert "No such file" in problem_of(caplog)
     watched.path.write_text(POLICY)
-    assert watched.looks() == [False, True]
+    assert watched.polls() == [False, True]
     assert watched.watch.is_served
 
 
@@ -199,7 +199,7 @@ async def test_a_plan_of_an_earlier_policy_is_honoured_and_a_new_question_is_not
 
 
 class Alternating(ServedPolicy):
-    """Another policy at every look, as if the file changed all the time."""
+    """Another policy at every poll, as if the file changed all the time."""
 
     def __init__(self, *contents: PolicyContent) -> None:
         super().__init__(contents[0])
@@ -251,7 +251,7 @@ class Running:
         return bool(status == health_pb2.HealthCheckResponse.SERVING)
 
     def wait_until(self, serves: bool, name: str) -> None:
-        """Wait until the health check says something of a name; a look a second, twenty at most."""
+        """Wait until the health check says something of a name; a poll a second, twenty at most."""
         for _ in range(200):
             if self.serves(name) is serves:
                 return
@@ -331,12 +331,12 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     assert article in POLICY
     watched.path.write_text(POLICY.replace(article, named))
     with caplog.at_level(logging.ERROR):
-        watched.looks()
+        watched.polls()
     assert "d.json: No such file" in problem_of(caplog)
     assert not watched.watch.is_served
     (watched.path.parent / "d.json").write_bytes(written(domain))
     watched.path.write_text(f"{POLICY.replace(article, named)}\n# the file is there now\n")
-    watched.looks()
+    watched.polls()
     assert watched.watch.is_served
     assert ("a", "b") == watched.served.content.policy.table("engagement").column("article").domain
 
@@ -358,8 +358,8 @@ def test_another_manifest_is_another_policy(tmp_path: Path) -> None:
         return table.prepared.manifest.end
 
     make(source, tmp_path / "copy", asked(until=datetime.date(2024, 5, 1)))
-    assert [watch.look(), end_of_copy()] == [False, datetime.date(2024, 4, 1)]
-    assert [watch.look(), end_of_copy()] == [True, datetime.date(2024, 5, 1)]
+    assert [watch.poll(), end_of_copy()] == [False, datetime.date(2024, 4, 1)]
+    assert [watch.poll(), end_of_copy()] == [True, datetime.date(2024, 5, 1)]
     manifest.write_bytes(manifest.read_bytes().replace(b'"member": "who"', b'"member": "what"'))
-    assert [watch.look() for _ in range(3)] == [False, True, False]
+    assert [watch.poll() for _ in range(3)] == [False, True, False]
     assert (watch.is_served, end_of_copy()) == (False, datetime.date(2024, 5, 1))

@@ -16,16 +16,16 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import ContributionBound, Counted, Shift
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram, over_domain
-from dp_service.releases.identity import release_seed
+from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram, over_domain
 from dp_service.releases.mechanism import mechanism_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import IntervalKind, release
 from dp_service.terms import ColumnType
 from tests.dp.identities import KEY
@@ -67,7 +67,7 @@ def shifted_plan(*, k: int | None = None, events: bool = False) -> Plan:
     return dataclasses.replace(plan, parameters=parameters, drawn_by=versions(parameters))
 
 
-def answered(firsts: Sequence[int] | None = FIRSTS) -> Histogram:
+def answered(firsts: Sequence[int] | None = FIRSTS) -> TypedHistogram:
     """Return what an engine answers."""
     types = (ColumnType.STRING,)
     return checked_histogram(types, [NAMES], COUNTS, row_limit=100, first_counts=firsts)
@@ -83,7 +83,7 @@ def test_a_release_is_what_the_shift_draws(events: bool) -> None:
     assert mechanism == mechanism_of(plan.parameters)
     whole = over_domain(answered(), plan.parameters.domain or (), row_limit=100)
     seed = release_seed(KEY, plan.specification, plan.data_version, whole.digest(), plan.fresh)
-    drawn = mechanism.run(Counts.from_element_order([*COUNTS, 0]), TOTAL, KeyedNoise(KeyedStream(seed)))
+    drawn = mechanism.run(Histogram.from_element_order([*COUNTS, 0]), TOTAL, KeyedNoise(KeyedStream(seed)))
     found = release(plan, answered(), KEY, confidence=0.9)
     assert found.noisy_counts is not None
     assert found.shown.total is not None

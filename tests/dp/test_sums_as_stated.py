@@ -18,8 +18,8 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.releases.choosing import chosen
-from dp_service.releases.drawn import Drawn
 from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import IntervalKind, shown
 from dp_service.terms import AggregateFunction
 
@@ -83,15 +83,15 @@ def test_counts_beside_sums_are_not_relative_to_their_total() -> None:
 def test_sums_and_a_total_are_shown_only_of_a_release_that_has_them() -> None:
     """A kept release comes back from the caller: one with parts of another is refused."""
     counts, sums = (resolve(each, POLICY, now=0).parameters for each in (COUNTS, SUMS))
-    assert shown(counts, Drawn(SELECTION, total=60), confidence=0.95).total is not None
-    assert len(shown(sums, Drawn(SELECTION, sums=(NOISY_SUMS,)), confidence=0.95).aggregates) == 1
+    assert shown(counts, MechanismOutput(SELECTION, total=60), confidence=0.95).total is not None
+    assert len(shown(sums, MechanismOutput(SELECTION, sums=(NOISY_SUMS,)), confidence=0.95).aggregates) == 1
     for parameters, drawn in (
-        (counts, Drawn(SELECTION)),
-        (counts, Drawn(SELECTION, total=60, sums=(NOISY_SUMS,))),
-        (sums, Drawn(SELECTION)),
-        (sums, Drawn(SELECTION, total=60, sums=(NOISY_SUMS,))),
-        (sums, Drawn(SELECTION, sums=(NOISY_SUMS[:2],))),
-        (sums, Drawn(SELECTION, sums=(NOISY_SUMS, NOISY_SUMS))),
+        (counts, MechanismOutput(SELECTION)),
+        (counts, MechanismOutput(SELECTION, total=60, sums=(NOISY_SUMS,))),
+        (sums, MechanismOutput(SELECTION)),
+        (sums, MechanismOutput(SELECTION, total=60, sums=(NOISY_SUMS,))),
+        (sums, MechanismOutput(SELECTION, sums=(NOISY_SUMS[:2],))),
+        (sums, MechanismOutput(SELECTION, sums=(NOISY_SUMS, NOISY_SUMS))),
     ):
         with pytest.raises(ValueError, match=r"expected the sums|a total must be there"):
             shown(parameters, drawn, confidence=0.95)
@@ -102,7 +102,7 @@ def test_the_order_of_a_sum_is_no_part_of_the_release() -> None:
     by_count = resolve(SUMS, POLICY, now=0).parameters
     ordered = replace(SUMS, ordered_by=0)
     assert resolve(ordered, POLICY, now=0).query == resolve(SUMS, POLICY, now=0).query
-    drawn = Drawn(SELECTION, sums=(NOISY_SUMS,))
+    drawn = MechanismOutput(SELECTION, sums=(NOISY_SUMS,))
     whole = resolve(ordered, POLICY, now=0).parameters
     assert whole.specified(drawn_by=(1, 1)) == by_count.specified(drawn_by=(1, 1))
     for parameters, rows, kind in (
@@ -112,7 +112,7 @@ def test_the_order_of_a_sum_is_no_part_of_the_release() -> None:
         view = shown(ReleaseParameters.from_json(parameters.to_json()), drawn, confidence=0.95)
         assert (view.rows, view.count, view.interval_kind) == (rows, len(rows), kind)
     # (B + 10 N) / 2 of the three: 400, 310 and 170.
-    moved = Drawn(SELECTION, sums=(np.array([-900, 20, 300]),))
+    moved = MechanismOutput(SELECTION, sums=(np.array([-900, 20, 300]),))
     view = shown(whole, moved, confidence=0.95)
     assert view.rows == (2, 1, 0)
     assert [each.value for each in view.aggregates[0].answers if each] == [300, 260, 0]

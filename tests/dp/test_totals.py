@@ -11,10 +11,10 @@ import pytest
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased, TotalsReleased
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
-from dp_service.releases.identity import release_specification
+from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.mechanism import drill_down_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import release_specification
 from dp_service.releases.releasing import Released, release
 from dp_service.terms import AggregateFunction, BoundedBy, ColumnType, CountNoise, MechanismName
 from dp_service.values.bounds import Clamp
@@ -71,7 +71,7 @@ def plan_of(*, known: bool = False, k: int | None = None, fresh: bytes = b"", su
     )
 
 
-def histogram(*, summed: bool = True) -> Histogram:
+def histogram(*, summed: bool = True) -> TypedHistogram:
     """Return what an engine answered."""
     rows = sorted(ROWS, key=lambda row: -row[2])
     centred = [2 * paid - CLAMP.centre * n for _, _, n, paid in rows]

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import ContributionBound, TwoLooks
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
-from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
@@ -30,11 +30,11 @@ from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, HistogramQuery, Measure
-from dp_service.releases.histogram import Histogram, checked_histogram
-from dp_service.releases.identity import look_specification, release_id, release_seed
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.looks import Named, is_first_look, names_of, second_plan, second_question
 from dp_service.releases.mechanism import mechanism_of
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.ticket import is_ticket
 from dp_service.releases.translation import IssueContext, plan_for
@@ -44,7 +44,7 @@ from tests.support.dp_questions import KEY as SERVICE_KEY
 from tests.support.dp_questions import Clock, header, parts, question, streamed, translated
 from tests.support.dp_server import servicer_of, serving
 from tests.support.examples import examples
-from tests.support.queries.drawing import NOW, policies, questions
+from tests.support.queries.strategies import NOW, policies, questions
 
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
 BLOCK = "bound: in_query, delta_0: 3, units: 5, min_count: 2, names: {delta_1: 2, share: 3/7, max_names: 4}"
@@ -77,7 +77,7 @@ def plan_of(by: str = "article", k: int | None = None, policy: str = POLICY, ver
     return plan_for(resolution, version, KEY, IssueContext(1000, bytes(32)), dialects=("duckdb",))
 
 
-def first_answer(names: Iterable[str] = NAMES, counts: Iterable[int] = FIRST_COUNTS) -> Histogram:
+def first_answer(names: Iterable[str] = NAMES, counts: Iterable[int] = FIRST_COUNTS) -> TypedHistogram:
     """Return what an engine answered to the first query."""
     return checked_histogram((ColumnType.STRING,), [list(names)], list(counts), row_limit=10**6)
 
@@ -88,7 +88,7 @@ def counts_of(names: Iterable[Element]) -> dict[str, int]:
     return {name: 500 - 60 * i for i, name in enumerate(texts[:-1])}
 
 
-def second_answer(plan: Plan) -> Histogram:
+def second_answer(plan: Plan) -> TypedHistogram:
     """Return what an engine answers to the second query, whose plan this is."""
     assert plan.looks is not None
     counts = counts_of(plan.looks.names or ())
@@ -111,16 +111,20 @@ def test_a_release_is_what_the_mechanism_draws_in_two_looks() -> None:
     found, second, released = both_looks(plan)
     seen = first_answer().with_count(2)
     first_seed = release_seed(KEY, look_specification(plan.specification, 1), "v1", seen.digest())
-    named = LOOKS.draw_names(Counts.from_element_order(FIRST_COUNTS[:6]), KeyedNoise(KeyedStream(first_seed)))
+    named = LOOKS.draw_names(
+        Histogram.from_element_order(FIRST_COUNTS[:6]), KeyedNoise(KeyedStream(first_seed))
+    )
     assert sorted(NAMES[i] for i in named) == [name for (name,) in found.names]
     assert len(found.names) == 4
     assert release_id(first_seed) == found.release_id
     counts = counts_of(found.names)
     # A name that nobody holds counts 0.
-    whole = Histogram(seen.types, list(found.names), np.array([*counts.values(), 0]))
+    whole = TypedHistogram(seen.types, list(found.names), np.array([*counts.values(), 0]))
     specification = look_specification(plan.specification, 2, found.names, found.release_id)
     seed = release_seed(KEY, specification, "v1", whole.digest())
-    drawn = LOOKS.draw_counts(Counts.from_element_order([*counts.values(), 0]), KeyedNoise(KeyedStream(seed)))
+    drawn = LOOKS.draw_counts(
+        Histogram.from_element_order([*counts.values(), 0]), KeyedNoise(KeyedStream(seed))
+    )
     assert [found.names[i] for i in drawn.indices] == released.elements
     assert drawn.noisy_counts is not None
     assert released.noisy_counts is not None

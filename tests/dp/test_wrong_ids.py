@@ -15,7 +15,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases import identity, keys, releasing, translation
+from dp_service.releases import keys, release_ids, releasing, translation
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.server import responses, service, stream_assembler
 from dp_service.server.service import DpServicer
@@ -135,17 +135,17 @@ def unkeyed_data_version(patch: pytest.MonkeyPatch) -> None:
 
 def query_id_without_fresh_bytes(patch: pytest.MonkeyPatch) -> None:
     """The fresh bytes enter the noise but not the question: the second release is a known question, and free."""
-    patch.setattr(translation, "query_id", lambda *parts: identity.query_id(*parts[:3]))
+    patch.setattr(translation, "query_id", lambda *parts: release_ids.query_id(*parts[:3]))
 
 
 def seed_without_fresh_bytes(patch: pytest.MonkeyPatch) -> None:
     """The fresh bytes enter the question but not the noise: every release is the same one."""
-    patch.setattr(releasing, "release_seed", lambda *parts: identity.release_seed(*parts[:4]))
+    patch.setattr(releasing, "release_seed", lambda *parts: release_ids.release_seed(*parts[:4]))
 
 
 def one_key_for_query_ids(patch: pytest.MonkeyPatch) -> None:
     """The query id survives a rotation: the new key's noise is free for whoever paid the old key's."""
-    patch.setattr(translation, "query_id", lambda _, *parts: identity.query_id(OLD, *parts))
+    patch.setattr(translation, "query_id", lambda _, *parts: release_ids.query_id(OLD, *parts))
 
 
 def noise_of_the_current_key(patch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def specification_without_tau(patch: pytest.MonkeyPatch) -> None:
     """The release specification forgets tau."""
 
     def forgetful(asked: bytes, parameters: ReleaseParameters, **versions: Any) -> bytes:
-        return identity.release_specification(asked, dataclasses.replace(parameters, tau=1), **versions)
+        return release_ids.release_specification(asked, dataclasses.replace(parameters, tau=1), **versions)
 
     patch.setattr(translation, "release_specification", forgetful)
 

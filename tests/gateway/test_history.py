@@ -15,7 +15,7 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.common.v1.cost_pb2 import Cost
 
 from gris_gateway.admission import GatewayAdmission
-from gris_gateway.history import History, Keeping
+from gris_gateway.history import History, HistoryRetention
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
@@ -36,7 +36,9 @@ class SlowHistory(History):
     """A history that keeps nothing before it may."""
 
     def __init__(self) -> None:
-        super().__init__(None, Keeping(days=1, per_account=10, megabytes=16), lambda: time.time_ns() // 1000)
+        super().__init__(
+            None, HistoryRetention(days=1, per_account=10, megabytes=16), lambda: time.time_ns() // 1000
+        )
         self.asked = asyncio.Event()
         self.may = asyncio.Event()
         self.added = asyncio.Event()

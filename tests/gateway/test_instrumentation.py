@@ -194,9 +194,9 @@ def test_the_gateways_numbers_have_the_connectors_names() -> None:
     registry = CollectorRegistry()
     provider = MeterProvider(metric_readers=[PrometheusMetricReader()], shutdown_on_exit=False)
     try:
-        for counting in (QuestionMetrics(registry), telemetry.Meters(provider)):
-            counting.question("answered", 1.0)
-            counting.engine_call("pinot", "run", "answered")
+        for recorder in (QuestionMetrics(registry), telemetry.Meters(provider)):
+            recorder.question("answered", 1.0)
+            recorder.engine_call("pinot", "run", "answered")
         own, other = (_series(each) for each in (registry, REGISTRY))
     finally:
         provider.shutdown()

@@ -17,7 +17,7 @@ from gris_api.common.v1.cost_pb2 import Cost
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from gris_gateway.configuration import GatewayConfiguration
-from gris_gateway.history import History, Keeping
+from gris_gateway.history import History, HistoryRetention
 from gris_gateway.hosting import Gateway
 from gris_gateway.kept_history import KeptHistory, move_history
 from gris_serving.documents import read_document
@@ -145,7 +145,7 @@ async def test_gateways_that_are_asked_at_the_same_moment_give_one_release(
 async def test_an_old_history_is_moved_once(tmp_path: Path) -> None:
     """Its results are listed as they were, and the file, which anyone with the disk could read, is gone."""
     file, store = tmp_path / "history.sqlite", MemoryReleaseStore()
-    old = History(str(file), Keeping(35, 100, 16), lambda: 10**15)
+    old = History(str(file), HistoryRetention(35, 100, 16), lambda: 10**15)
     pasts = []
     for k in (1, 2, 3):
         past = receipt(request_id=f"id-{k}", k=k).shown
@@ -170,7 +170,7 @@ def list_of(folder: Path) -> list[Path]:
 async def test_a_move_that_was_interrupted_lists_nothing_twice(tmp_path: Path) -> None:
     """The file was read into the store, and not removed."""
     file, store = tmp_path / "history.sqlite", MemoryReleaseStore()
-    old = History(str(file), Keeping(35, 100, 16), lambda: 10**15)
+    old = History(str(file), HistoryRetention(35, 100, 16), lambda: 10**15)
     past = app_pb2.PastRelease()
     past.CopyFrom(receipt(k=2).shown)
     past.released_at.GetCurrentTime()

@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gris_gateway.accounts import AccountError, Caller, OutOfReachError
-from gris_gateway.history import DAY_MICROSECONDS, History, HistoryError, Keeping
+from gris_gateway.history import DAY_MICROSECONDS, History, HistoryError, HistoryRetention
 
 ANA = ("app", "acme", "ana")
-KEEPING = Keeping(days=10, per_account=3, megabytes=16)
+RETENTION = HistoryRetention(days=10, per_account=3, megabytes=16)
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ async def kept(history: History, account: tuple[str, ...] = ANA) -> list[int]:
 async def test_an_account_keeps_its_newest_results_for_so_many_days(tmp_path: Path) -> None:
     """Beyond the number they are gone, and beyond the time too: from the file once the ledger has reached it."""
     days, file = Days(), tmp_path / "history.sqlite"
-    history = History(str(file), KEEPING, days)
+    history = History(str(file), RETENTION, days)
     for k in (1, 2, 3, 4, 2):
         await history.add(ANA, release(k))
     await history.add(("app", "acme", "bob"), release(9, request_id="id"))
@@ -93,13 +93,13 @@ async def test_a_clock_that_jumps_ahead_removes_nothing(tmp_path: Path) -> None:
     """Ten years ahead by the machine and not by the ledger: less is listed, and back again all of it is."""
     days, file = Days(), tmp_path / "history.sqlite"
     window = days()
-    history = History(str(file), KEEPING, days)
+    history = History(str(file), RETENTION, days)
     await history.add(ANA, release(1, request_id="id", charged_from=window))
     days.day += 3650
     await history.add(ANA, release(2, charged_from=window))
     # Nor does a gateway that was started meanwhile and has heard nothing of the ledger.
     await history.close()
-    history = History(str(file), KEEPING, days)
+    history = History(str(file), RETENTION, days)
     await history.add(ANA, release(3))
     assert [3, 2] == await kept(history)
     days.day -= 3650
@@ -110,7 +110,7 @@ async def test_a_clock_that_jumps_ahead_removes_nothing(tmp_path: Path) -> None:
 
 async def test_accounts_and_request_ids_are_never_mixed_up(tmp_path: Path) -> None:
     """Not by separators, not by case, not by an empty id."""
-    history = History(None, KEEPING, Days())
+    history = History(None, RETENTION, Days())
     await history.add(("a", "b"), release(1, request_id="x"))
     await history.add(("a,b",), release(2))
     for account in (("a", "B"), ("a/b",), ('a", "b',), ("a",), ("a", "b", "")):
@@ -124,7 +124,7 @@ async def test_accounts_and_request_ids_are_never_mixed_up(tmp_path: Path) -> No
 
 async def test_a_request_that_is_answered_again_is_kept_once() -> None:
     """As where its elements were too many to be kept: the newer result takes the place of the older."""
-    history = History(None, KEEPING, Days())
+    history = History(None, RETENTION, Days())
     await history.add(ANA, release(1, request_id="x"))
     await history.add(ANA, release(2))
     await history.add(ANA, release(1, request_id="x"))
@@ -135,18 +135,18 @@ async def test_a_request_that_is_answered_again_is_kept_once() -> None:
 async def test_a_file_is_private_and_found_again(tmp_path: Path) -> None:
     """Only its owner reads it, and a restart loses nothing."""
     file = tmp_path / "history.sqlite"
-    history = History(str(file), KEEPING, Days())
+    history = History(str(file), RETENTION, Days())
     await history.add(ANA, release(1))
     await history.close()
     assert 0 == file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    history = History(str(file), KEEPING, Days())
+    history = History(str(file), RETENTION, Days())
     assert [1] == await kept(history)
     await history.close()
 
 
 async def test_pages_are_cut_by_size_too() -> None:
     """Three results of 2 MiB make three pages."""
-    history = History(None, KEEPING, Days())
+    history = History(None, RETENTION, Days())
     for k in (1, 2, 3):
         await history.add(ANA, release(k, payload=300_000))
     pages, before = [], None
@@ -169,7 +169,7 @@ async def filled(history: History, account: tuple[str, ...], count: int, *, payl
 @pytest.mark.slow
 async def test_the_file_stops_growing() -> None:
     """An account that fills it alone loses its oldest results once it has reached its size."""
-    history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())
+    history = History(None, HistoryRetention(days=10, per_account=1000, megabytes=16), Days())
     async with asyncio.timeout(60):
         await filled(history, ANA, 299, payload=20_000)
     left = await kept(history)
@@ -182,7 +182,7 @@ async def test_the_file_stops_growing() -> None:
 @pytest.mark.slow
 async def test_whoever_fills_the_file_loses_nobody_elses_results() -> None:
     """Accounts within their share keep all they have; those beyond it are brought down to the same."""
-    history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())
+    history = History(None, HistoryRetention(days=10, per_account=1000, megabytes=16), Days())
     bob, cleo, mallory = ("b",), ("c",), ("m",)
     async with asyncio.timeout(60):
         await filled(history, ANA, 10, payload=1000)
@@ -210,4 +210,4 @@ def test_a_file_that_is_no_history_is_refused(tmp_path: Path, content: bytes | N
     else:
         file.write_bytes(content)
     with pytest.raises(HistoryError, match=str(file)):
-        History(str(file), KEEPING, Days())
+        History(str(file), RETENTION, Days())

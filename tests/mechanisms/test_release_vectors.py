@@ -22,25 +22,25 @@ from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
 from dp_service.mechanisms.bounded.contribution_bound import Counted
 from dp_service.noise import KeyedNoise, KeyedStream
 
-from ..noise import from_the_page as page
+from ..noise import reference
 
 RELEASES = json.loads((Path(__file__).parent / "release_vectors.json").read_text())["releases"]
 AGAIN = {
-    "KnownLap": page.known_lap,
-    "KnownGumb": page.known_gumb,
-    "UnkLap": page.unk_lap,
-    "UnkGumb": page.unk_gumb,
-    "BoundGauss": page.bound_gauss,
+    "KnownLap": reference.known_lap,
+    "KnownGumb": reference.known_gumb,
+    "UnkLap": reference.unk_lap,
+    "UnkGumb": reference.unk_gumb,
+    "BoundGauss": reference.bound_gauss,
 }
 
 
-def parameters_of(vector: dict[str, Any]) -> page.Parameters:
+def parameters_of(vector: dict[str, Any]) -> reference.Parameters:
     """The parameters of a vector."""
     rationals = {name: Fraction(vector["parameters"][name]) for name in ("e", "delta")}
-    return page.Parameters(**vector["parameters"] | rationals)
+    return reference.Parameters(**vector["parameters"] | rationals)
 
 
-def mechanism_of(name: str, p: page.Parameters) -> Mechanism:
+def mechanism_of(name: str, p: reference.Parameters) -> Mechanism:
     """The package's own mechanism with these parameters."""
     currency, with_counts = Currency(p.e, p.delta), p.count_noise is not None
     law = CountNoise(p.count_noise.removeprefix("discrete_")) if p.count_noise else CountNoise.LAPLACE
@@ -65,7 +65,7 @@ def mechanism_of(name: str, p: page.Parameters) -> Mechanism:
 def test_releases_match_their_vectors(vector: dict[str, Any]) -> None:
     """The page, the package and the vector agree on elements, order, counts and bottom, at the mechanism's version."""
     name, counts, p = vector["mechanism"], vector["counts"], parameters_of(vector)
-    seed, expected = bytes.fromhex(vector["seed"]), page.Release(**vector["release"])
+    seed, expected = bytes.fromhex(vector["seed"]), reference.Release(**vector["release"])
     with localcontext() as context:
         context.prec = 150
         assert expected == AGAIN[name](seed, counts, p)
@@ -73,4 +73,4 @@ def test_releases_match_their_vectors(vector: dict[str, Any]) -> None:
     assert vector["version"] == mechanism.version
     drawn = mechanism.run(Histogram.from_element_order(counts), KeyedNoise(KeyedStream(seed)))
     noisy = None if drawn.noisy_counts is None else drawn.noisy_counts.tolist()
-    assert expected == page.Release(drawn.indices.tolist(), noisy, drawn.ended_in_bottom, drawn.bottom)
+    assert expected == reference.Release(drawn.indices.tolist(), noisy, drawn.ended_in_bottom, drawn.bottom)

@@ -15,7 +15,7 @@ from dp_service.noise.distribution import (
     laplace_tail,
     smallest_with_tail_at_most,
 )
-from dp_service.noise.exact import Interval
+from dp_service.noise.interval_arithmetic import Interval
 
 HALF = Fraction(1, 2)
 REACH = 300

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dp_service.noise import KeyedNoise, KeyedStream, LogWeights
 from dp_service.noise.gumbel import DOUBTFUL_GAP, TIMING_PROBABILITY, gumbel_order, spare_pairs
-from dp_service.noise.keys import float_keys
+from dp_service.noise.gumbel_keys import float_keys
 from dp_service.noise.uniforms import BLOCK, KeyedUniforms
 
 from .scripts import ScriptedUniforms

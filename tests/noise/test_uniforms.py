@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dp_service.noise import KeyedStream
-from dp_service.noise.exact import interval_context
+from dp_service.noise.interval_arithmetic import interval_context
 from dp_service.noise.uniforms import BLOCK, KeyedUniforms, enclose_uniform
 
 from .scripts import ScriptedUniforms

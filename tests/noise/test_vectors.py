@@ -1,4 +1,4 @@
-"""Draws of fixed seeds, made by the package and a second time from docs/noise.md alone (`from_the_page`).
+"""Draws of fixed seeds, made by the package and a second time from docs/noise.md alone (`reference`).
 
 The vectors themselves are data for other languages.
 """
@@ -15,7 +15,7 @@ import pytest
 
 from dp_service.noise import SAMPLER_VERSION, KeyedNoise, KeyedStream, LogWeights
 
-from . import from_the_page as page
+from . import reference
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
@@ -46,7 +46,7 @@ def test_the_vectors_are_those_of_this_sampler_version() -> None:
 def test_words_match_their_vectors(vector: dict[str, Any]) -> None:
     """The stream below everything else."""
     seed, name, expected = bytes.fromhex(vector["seed"]), vector["name"], vector["words"]
-    assert expected == [f"{page.word(seed, name, i):016x}" for i in range(len(expected))]
+    assert expected == [f"{reference.word(seed, name, i):016x}" for i in range(len(expected))]
     drawn = KeyedStream(seed).substream(*name).words(len(expected)).tolist()
     assert expected == [f"{value:016x}" for value in drawn]
 
@@ -55,7 +55,7 @@ def test_words_match_their_vectors(vector: dict[str, Any]) -> None:
 def test_discrete_laplace_matches_its_vectors(vector: dict[str, Any]) -> None:
     """One word, or one and digits, from scale 10^-3 to 10^9."""
     seed, x, expected = bytes.fromhex(vector["seed"]), Fraction(vector["inverse_scale"]), vector["draws"]
-    assert expected == [page.laplace(seed, [vector["label"]], x, i) for i in range(len(expected))]
+    assert expected == [reference.laplace(seed, [vector["label"]], x, i) for i in range(len(expected))]
     assert expected == package(vector).discrete_laplace(x, len(expected), vector["label"]).tolist()
 
 
@@ -63,7 +63,7 @@ def test_discrete_laplace_matches_its_vectors(vector: dict[str, Any]) -> None:
 def test_discrete_gaussian_matches_its_vectors(vector: dict[str, Any]) -> None:
     """Candidates and acceptance over several rounds."""
     seed, v, expected = bytes.fromhex(vector["seed"]), Fraction(vector["variance"]), vector["draws"]
-    assert expected == page.gaussian(seed, [vector["label"]], v, len(expected))
+    assert expected == reference.gaussian(seed, [vector["label"]], v, len(expected))
     assert expected == package(vector).discrete_gaussian(v, len(expected), vector["label"]).tolist()
 
 
@@ -75,7 +75,7 @@ def test_gumbel_orders_match_their_vectors(vector: dict[str, Any]) -> None:
     odds = [Fraction(1, divisor) for divisor in divisors]
     odds[-1] *= Fraction(vector["last_odds"])
     entries = list(zip([unit * multiple for multiple in multiples], odds, eligible, strict=True))
-    assert expected == page.gumbel(seed, [vector["label"]], entries)[: len(expected)]
+    assert expected == reference.gumbel(seed, [vector["label"]], entries)[: len(expected)]
     weights = LogWeights(
         unit, np.array(multiples), np.array(divisors), Fraction(vector["last_odds"]), np.array(eligible)
     )
@@ -86,5 +86,5 @@ def test_gumbel_orders_match_their_vectors(vector: dict[str, Any]) -> None:
 def test_random_orders_match_their_vectors(vector: dict[str, Any]) -> None:
     """From one entry to more than a byte can number."""
     seed, expected = bytes.fromhex(vector["seed"]), vector["order"]
-    assert expected == page.random_order(seed, [vector["label"]], len(expected))
+    assert expected == reference.random_order(seed, [vector["label"]], len(expected))
     assert expected == package(vector).random_order(len(expected), vector["label"]).tolist()

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.noise import LogWeights
-from dp_service.noise.exact import enclose, interval_context
+from dp_service.noise.interval_arithmetic import enclose, interval_context
 
 MULTIPLES = np.array([2, 0], dtype=np.int64)
 DIVISORS = np.array([3, 5], dtype=np.int64)

@@ -16,7 +16,7 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.bounding.order import kept
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
 from dp_service.partitions.element_noise import element_keys
-from dp_service.partitions.grid import Grid
+from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Grids, geometric_shares
 from dp_service.partitions.weighting import TooManyError
 
@@ -84,7 +84,7 @@ def test_no_element_is_released_twice(method: Method) -> None:
 @pytest.mark.slow
 def test_released_sets_have_the_exact_law() -> None:
     """Keyed noise over 1,000 seeds against the enumerated law of SIPS, within six standard deviations."""
-    grids = Grids(Grid(8), Grid(128, adaptive_pairs=24))
+    grids = Grids(WeightGrid(8), WeightGrid(128, adaptive_pairs=24))
     asked = Parameters(Method.SIPS, Fraction(2), Fraction(1, 20), 2, 2)
     members = [(0, 1), (0,), (1, 0)]
     law = output_law(members, 2, asked, grids)
@@ -184,14 +184,17 @@ def test_more_pairs_than_the_grid_has_room_for_are_refused() -> None:
     asked = parameters(Method.MAD)
     with pytest.raises(TooManyError, match="at most 4 pairs"):
         discover(
-            contributions([(0, 1, 2)] * 2, 3), asked, noise(asked, bytes(32)), Grids(adaptive=Grid(64, 4))
+            contributions([(0, 1, 2)] * 2, 3),
+            asked,
+            noise(asked, bytes(32)),
+            Grids(adaptive=WeightGrid(64, 4)),
         )
 
 
 def test_more_members_than_sums_have_room_for_are_refused() -> None:
     """Their weights could overflow 64 bits."""
     asked = parameters(Method.SIPS)
-    grids = Grids(own=Grid(2**61))
+    grids = Grids(own=WeightGrid(2**61))
     with pytest.raises(TooManyError, match="at most 2 members"):
         discover(contributions([(0,)] * 3, 1), asked, noise(asked, bytes(32)), grids)
 

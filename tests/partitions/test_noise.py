@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from dp_service.noise.distribution import gaussian_tail
 from dp_service.noise.stream import KeyedStream
 from dp_service.partitions.element_noise import ElementUniforms, element_key, element_keys, round_key
-from dp_service.partitions.exceeding import ExceedingLaw
+from dp_service.partitions.noisy_comparison import NoisyComparison
 from dp_service.partitions.threshold import threshold_of_equals, threshold_of_sorted
 from tests.noise.scripts import ScriptedUniforms
 
@@ -60,7 +60,7 @@ def test_a_level_has_the_law_of_the_discrete_gaussian(sigma: int) -> None:
     """40,000 elements of equal weight pass three cuts as often as the tail says, within six standard deviations."""
     variance = Fraction(sigma**2)
     cuts = [-sigma, 0, 2 * sigma]
-    levels = ExceedingLaw(variance).levels(np.full(ALL.size, 1), cuts, uniforms())
+    levels = NoisyComparison(variance).levels(np.full(ALL.size, 1), cuts, uniforms())
     for passed, cut in enumerate(cuts):
         expected = float(gaussian_tail(variance, cut).mid)
         found = np.count_nonzero(levels > passed) / ALL.size
@@ -80,7 +80,7 @@ def test_a_number_just_below_the_tail_passes_and_one_just_above_does_not(sigma: 
     for prefix, passes in ((edge - distance, True), (edge + distance, False)):
         if 0 <= prefix < 2**128:
             number = ScriptedUniforms([prefix >> 64], {0: [prefix & (2**64 - 1)]})
-            levels = ExceedingLaw(Fraction(sigma**2)).levels(np.array([1 - needed]), [0], number)
+            levels = NoisyComparison(Fraction(sigma**2)).levels(np.array([1 - needed]), [0], number)
             assert passes == bool(levels[0])
 
 
@@ -96,9 +96,9 @@ def test_keys_of_another_shape_are_refused() -> None:
 def test_noise_too_coarse_for_a_grid_is_refused() -> None:
     """Below two units of noise the table's bounds do not hold; between 32 and 2^20 units the tail is not known."""
     with pytest.raises(ValueError, match="variance must be"):
-        ExceedingLaw(Fraction(2**20))
+        NoisyComparison(Fraction(2**20))
     with pytest.raises(ValueError, match="variance must be"):
-        ExceedingLaw(Fraction(3))
+        NoisyComparison(Fraction(3))
 
 
 @pytest.mark.parametrize("variance", [Fraction(16), Fraction(900)])

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from dp_service.bounding.contributions import Contributions
 from dp_service.partitions import Method, Parameters, rounds, schedule, weighting
-from dp_service.partitions.grid import Grid
+from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Grids
 
 from .data import Member, neighbours
 from .enumeration import EPSILONS, hockey_stick, output_law, promised, tail, worst_excess
 
-GRIDS = Grids(Grid(8), Grid(128, adaptive_pairs=8))
+GRIDS = Grids(WeightGrid(8), WeightGrid(128, adaptive_pairs=8))
 """Coarse, so that rounding and the discrete tail matter as much as they can."""
 
-ROOMY = Grids(Grid(8), Grid(128, adaptive_pairs=24))
+ROOMY = Grids(WeightGrid(8), WeightGrid(128, adaptive_pairs=24))
 """The same with room for more pairs."""
 
 ROUNDING_ERROR = 1e-12
@@ -87,7 +87,7 @@ def test_weights_rounded_up_break_the_promise(monkeypatch: pytest.MonkeyPatch) -
     parameters = Parameters(Method.WEIGHTED_GAUSSIAN, Fraction(1, 100), Fraction(1, 50), 3)
     assert excess(parameters, 3, 1) <= ROUNDING_ERROR
 
-    def rounded_up(bounded: Contributions, grid: Grid) -> NDArray[np.int64]:
+    def rounded_up(bounded: Contributions, grid: WeightGrid) -> NDArray[np.int64]:
         sizes = bounded.sizes
         of_pairs = np.repeat(np.ceil(grid.units / np.sqrt(np.maximum(sizes, 1))), sizes)
         return np.bincount(bounded.elements, of_pairs, bounded.element_count).astype(np.int64)
@@ -101,7 +101,7 @@ def test_a_threshold_by_the_continuous_tail_breaks_the_promise(monkeypatch: pyte
     parameters = Parameters(Method.WEIGHTED_GAUSSIAN, Fraction(2), Fraction(24, 1000), 1)
 
     def continuous(
-        turn: schedule.Weighting, grid: Grid, variance: Fraction, delta: Fraction, delta_0: int
+        turn: schedule.Weighting, grid: WeightGrid, variance: Fraction, delta: Fraction, delta_0: int
     ) -> int:
         assert turn is schedule.Weighting.EQUAL
         quantiles = (NormalDist().inv_cdf(float(1 - delta) ** (1 / t)) for t in range(1, delta_0 + 1))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dp_service.partitions import Method, Parameters, Round, adaptive, rounds
-from dp_service.partitions.grid import Grid
+from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Grids
 from dp_service.partitions.weighting import weigh
 from tests.support.examples import examples
@@ -22,8 +22,8 @@ from tests.support.examples import examples
 from .data import Member, contributions
 
 ELEMENTS = 64
-FINE = Grids(Grid(2**30), Grid(2**36, adaptive_pairs=2**13))
-COARSE = Grids(Grid(64), Grid(2**20, adaptive_pairs=2**13))
+FINE = Grids(WeightGrid(2**30), WeightGrid(2**36, adaptive_pairs=2**13))
+COARSE = Grids(WeightGrid(64), WeightGrid(2**20, adaptive_pairs=2**13))
 NON_ADAPTIVE = {Method.WEIGHTED_GAUSSIAN, Method.GREEDY}
 
 
@@ -79,7 +79,7 @@ def test_one_more_member_moves_the_weights_by_at_most_the_sensitivity(
     assert all(weight <= bound for weight, bound in zip(novel, bounds, strict=True))
 
 
-def novel_bounds(method: Method, grid: Grid, count: int) -> list[int]:
+def novel_bounds(method: Method, grid: WeightGrid, count: int) -> list[int]:
     """Return what the threshold allows for: the most that each of `count` novel elements weighs, heaviest first."""
     if method is Method.GREEDY:
         return [grid.units, *[0] * count][:count]
@@ -91,7 +91,7 @@ def crafted_distance(degree: int, heavy: int) -> float:
 
     So many of its elements are so far beyond what is enough that all it gives to them goes back, almost all to itself.
     """
-    turn = first_round(Method.MAD, Grids(adaptive=Grid(2**36, adaptive_pairs=2**18)), 2.0)
+    turn = first_round(Method.MAD, Grids(adaptive=WeightGrid(2**36, adaptive_pairs=2**18)), 2.0)
     everything = tuple(range(degree))
     members = [(element,) for element in range(heavy) for _ in range(4000)]
     change = weights([*members, everything], turn) - weights(members, turn)
@@ -124,7 +124,7 @@ def test_rerouting_more_would_move_the_weights_by_more(
 
 def test_rounding_by_the_weights_of_others_moves_them_by_more_than_one() -> None:
     """On a coarse grid the room for rounding is needed: without it the noise of Policy Gaussian would be too small."""
-    turn = first_round(Method.POLICY_GAUSSIAN, Grids(adaptive=Grid(16, adaptive_pairs=13)), 1.5)
+    turn = first_round(Method.POLICY_GAUSSIAN, Grids(adaptive=WeightGrid(16, adaptive_pairs=13)), 1.5)
     members, newcomer = [(4, 1, 2, 0), (4, 1, 3, 0)], (3, 1, 0, 2, 4)
     change = weights([newcomer, *members], turn) - weights(members, turn)
     squared = sum(int(each) ** 2 for each in change)
@@ -142,7 +142,7 @@ def test_greedy_weights_fill_one_element_after_the_other() -> None:
 
 def test_weights_are_rounded_down_exactly() -> None:
     """floor(G / sqrt k) in integers: squared it stays within G^2 / k, and one unit more does not."""
-    grid = Grid(2**30)
+    grid = WeightGrid(2**30)
     for size, weight in enumerate(grid.equal_weights(200).tolist()):
         if size:
             assert weight**2 * size <= grid.units**2 < (weight + 1) ** 2 * size

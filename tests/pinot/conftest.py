@@ -1,4 +1,4 @@
-"""One Apache Pinot with two servers for all tests here, with real data and with a nasty table."""
+"""One Apache Pinot with two servers for all tests here, with real data and with one whose groups servers trim."""
 
 import shutil
 import signal
@@ -10,9 +10,9 @@ from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.facts import Facts, facts_of, version_of, wanted_version
-from tests.pinot.nasty import NastyTable, create_nasty_table
 from tests.pinot.plain_http import HTTP
 from tests.pinot.planner import Planner, running_planner
+from tests.pinot.trimmed_table import TrimmedTable, create_trimmed_table
 from tests.support.fake_pinot_fixtures import opened, pinot, servers
 from tests.support.java_options import UNVERIFIED_BYTECODE
 from tests.support.rings import needs
@@ -63,9 +63,9 @@ def loaded_pinot(pinot_cluster: PinotCluster) -> PinotCluster:
 
 
 @pytest.fixture(scope="package")
-def nasty_table(pinot_cluster: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> NastyTable:
+def trimmed_table(pinot_cluster: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> TrimmedTable:
     """A table on which each server, left to itself, trims away the true leaders."""
-    return create_nasty_table(pinot_cluster, tmp_path_factory.mktemp("nasty"))
+    return create_trimmed_table(pinot_cluster, tmp_path_factory.mktemp("trimmed"))
 
 
 @pytest.fixture

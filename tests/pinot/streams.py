@@ -26,7 +26,7 @@ from tests.pinot.loading import plain_rows
 from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import count_members
 from tests.pinot.waiting import wait_until
-from tests.support.queries.storing import store
+from tests.support.queries.duckdb_rows import store
 
 Row = Mapping[str, object]
 TODAY = 20_000

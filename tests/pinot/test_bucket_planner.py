@@ -11,7 +11,7 @@ from dp_service.queries.elements import date_of
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from tests.support.examples import long_but
-from tests.support.queries.bucketing import MICROSECOND, NOW, UTC, Row, asked, counted, policy, stored
+from tests.support.queries.buckets import MICROSECOND, NOW, UTC, Row, asked, counted, policy, stored
 
 from .planner import Planned, Planner, Table, is_there
 

@@ -6,8 +6,8 @@ import pytest
 
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
-from tests.support.queries.drawing import NOW
 from tests.support.queries.lookups import expected, nasty
+from tests.support.queries.strategies import NOW
 
 from .planner import Planner, Table, is_there
 

@@ -5,9 +5,9 @@ from typing import Any
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
 from tests.pinot.facts import Facts
-from tests.pinot.nasty import NastyTable
 from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import EXACT, count_members
+from tests.pinot.trimmed_table import TrimmedTable
 
 TOP_TEN = (
     "SELECT article_id, COUNT(*) FROM nasty GROUP BY article_id ORDER BY COUNT(*) DESC, article_id LIMIT 10"
@@ -34,30 +34,30 @@ def is_unflagged(answer: dict[str, Any]) -> bool:
 
 
 def test_plain_sql_gives_a_wrong_top_ten_without_a_flag(
-    pinot_cluster: PinotCluster, nasty_table: NastyTable
+    pinot_cluster: PinotCluster, trimmed_table: TrimmedTable
 ) -> None:
     """Each server keeps 5,000 groups, so every count is wrong and no true leader is named."""
     answer = ask(pinot_cluster, TOP_TEN)
-    leaders = {article for article, _ in nasty_table.top(50)}
+    leaders = {article for article, _ in trimmed_table.top(50)}
     assert is_unflagged(answer)
     assert not any(article in leaders for article, _ in rows(answer))
-    assert all(count != nasty_table.truth[article] for article, count in rows(answer))
+    assert all(count != trimmed_table.truth[article] for article, count in rows(answer))
 
 
 def test_the_exact_prefix_gives_the_true_top_ten(
-    pinot_cluster: PinotCluster, nasty_table: NastyTable
+    pinot_cluster: PinotCluster, trimmed_table: TrimmedTable
 ) -> None:
     """With trimming off, the same query is right."""
     answer = ask(pinot_cluster, EXACT + TOP_TEN)
     assert is_unflagged(answer)
-    assert rows(answer) == nasty_table.top(10)
+    assert rows(answer) == trimmed_table.top(10)
 
 
-def test_a_misspelt_option_is_ignored(pinot_cluster: PinotCluster, nasty_table: NastyTable) -> None:
+def test_a_misspelt_option_is_ignored(pinot_cluster: PinotCluster, trimmed_table: TrimmedTable) -> None:
     """Pinot does not say that it does not know an option, so the wrong answer is back."""
     answer = ask(pinot_cluster, EXACT.replace("minServerGroupTrimSize", "minServerGroupsTrimSize") + TOP_TEN)
     assert is_unflagged(answer)
-    assert rows(answer) != nasty_table.top(10)
+    assert rows(answer) != trimmed_table.top(10)
 
 
 def test_an_old_pinot_without_a_match_calls_every_column_a_string(

@@ -22,10 +22,10 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.terms import Element, MemberValue
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
-from tests.support.queries import quantiles, summing
+from tests.support.queries import quantiles, sums
+from tests.support.queries.duckdb_rows import store
 from tests.support.queries.reference import Row, bounded_answer
-from tests.support.queries.storing import store
-from tests.support.queries.summing import NUMBERS, WHOLES, policy
+from tests.support.queries.sums import NUMBERS, WHOLES, policy
 
 from .facts import version_of, wanted_version
 from .planner import Planned, Planner, RefusedError, Table, is_there, on_cluster
@@ -218,7 +218,7 @@ SUMMED = {
     "apart": policy(whole=WHOLES[3], number=NUMBERS[3], table="apart"),
 }
 SUMS = tuple(
-    summing.asked(*columns, by=by, table=table, measure=measure)
+    sums.asked(*columns, by=by, table=table, measure=measure)
     for table in SUMMED
     for columns, measure in (
         (("whole",), Measure.DISTINCT_MEMBERS),
@@ -249,8 +249,8 @@ QUANTILES = tuple(
 
 def _summed_table(policy: Policy, table: str) -> Table:
     types = ("VARCHAR", "VARCHAR", "BIGINT", "DOUBLE")
-    rows = summing.as_in_pinot(policy, table, summing.odd_rows(500))
-    return Table(dict(zip(summing.Row._fields, types, strict=True)), rows)
+    rows = sums.as_in_pinot(policy, table, sums.odd_rows(500))
+    return Table(dict(zip(sums.Row._fields, types, strict=True)), rows)
 
 
 @pytest.fixture(scope="module")
@@ -358,7 +358,7 @@ def test_a_query_sums_what_the_reference_sums(found: Found) -> None:
     for query, answer in zip(SUMS, found.sums, strict=True):
         assert not answer.unknown_options
         assert {"BIGINT"} == {kind for name, kind in answer.columns if name != "text"}
-        wanted = summing.reference(query, SUMMED[query.table], summing.odd_rows(500))
+        wanted = sums.reference(query, SUMMED[query.table], sums.odd_rows(500))
         assert wanted == answer.rows
 
 
@@ -369,7 +369,7 @@ def test_a_query_finds_the_cells_that_the_reference_finds(found: Found) -> None:
         kinds = {name: kind for name, kind in answer.columns if name != "text"}
         assert set(kinds) == {"gris_cell", "gris_count"}
         assert set(kinds.values()) <= {"INTEGER", "BIGINT"}
-        assert quantiles.reference(query, SPREAD[query.table], summing.odd_rows(500)) == answer.rows
+        assert quantiles.reference(query, SPREAD[query.table], sums.odd_rows(500)) == answer.rows
 
 
 def test_what_pinot_does_not_take_is_noticed(planner: Planner) -> None:

@@ -18,11 +18,11 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
 from pinot_connector.release_store import MemoryReleaseStore
-from tests.pinot.nasty import NastyTable
+from tests.pinot.trimmed_table import TrimmedTable
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COFACTS = "cofacts_feedback"
-NASTY_POLICY = """
+TRIMMED_POLICY = """
   nasty:
     member: member_id
     data_version: {version}
@@ -44,11 +44,13 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def services(nasty_table: NastyTable, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
+def services(
+    trimmed_table: TrimmedTable, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedServices]:
     """Both services, with the policy of the examples and one more table."""
     folder = tmp_path_factory.mktemp("services")
-    nasty = NASTY_POLICY.format(version=data_version(nasty_table.parquet))
-    (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text() + nasty)
+    trimmed = TRIMMED_POLICY.format(version=data_version(trimmed_table.parquet))
+    (folder / "policy.yaml").write_text((EXAMPLES / "policy.yaml").read_text() + trimmed)
     (folder / "budget.yaml").write_text(BUDGET)
     with EmbeddedServices(
         policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
@@ -57,9 +59,9 @@ def services(nasty_table: NastyTable, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def duck(nasty_table: NastyTable) -> Iterator[DuckDBEngine]:
+def duck(trimmed_table: TrimmedTable) -> Iterator[DuckDBEngine]:
     """The same data in DuckDB."""
-    opened = DuckDBEngine({COFACTS: TABLES[COFACTS], "nasty": nasty_table.parquet})
+    opened = DuckDBEngine({COFACTS: TABLES[COFACTS], "nasty": trimmed_table.parquet})
     yield opened
     opened.close()
 

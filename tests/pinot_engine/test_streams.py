@@ -38,7 +38,7 @@ def pinot() -> Iterator[FakePinot]:
 @pytest.fixture
 def engine(opened: Callable[..., PinotEngine]) -> PinotEngine:
     """An engine that does not wait for what is not in yet."""
-    return opened(timings=PinotTimings(settling_timeout_seconds=0.0))
+    return opened(timings=PinotTimings(version_timeout_seconds=0.0))
 
 
 @pytest.mark.parametrize("stream", [BY_OFFSETS, BY_DELAY])

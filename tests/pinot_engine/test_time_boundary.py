@@ -36,7 +36,7 @@ def pinot() -> Iterator[FakePinot]:
 @pytest.fixture
 def engine(opened: Callable[..., PinotEngine]) -> PinotEngine:
     """An engine that waits only until brokers know what is new."""
-    return opened(timings=PinotTimings(settling_timeout_seconds=1.0, broker_delay_seconds=0.0))
+    return opened(timings=PinotTimings(version_timeout_seconds=1.0, broker_delay_seconds=0.0))
 
 
 def test_both_parts_are_asked_if_the_policy_promises_whole_days(

@@ -20,9 +20,9 @@ from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from tests.support.examples import examples
-from tests.support.queries.drawing import NOW, policies, questions, rows
+from tests.support.queries.duckdb_rows import store
 from tests.support.queries.reference import Row, bounded_answer
-from tests.support.queries.storing import store
+from tests.support.queries.strategies import NOW, policies, questions, rows
 
 SALT = table_salt("t", "all")
 

@@ -22,7 +22,7 @@ from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.time_buckets import bucket_of
 from dp_service.queries.times import TimeUnit
 from dp_service.queries.zone_offsets import zone_offsets
-from tests.support.queries.bucketing import (
+from tests.support.queries.buckets import (
     DAY,
     EPOCH,
     MICROSECOND,

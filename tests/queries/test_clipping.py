@@ -22,8 +22,8 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Policy
 from tests.support.examples import examples
+from tests.support.queries.duckdb_rows import store
 from tests.support.queries.policies import resolved
-from tests.support.queries.storing import store
 
 PURCHASES = Path(__file__).resolve().parents[2] / "examples" / "online_retail" / "purchases.parquet"
 TAU = 3

@@ -31,10 +31,10 @@ from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn
 from dp_service.server.explanations import explanation
 from dp_service.terms import MechanismName
 from tests.support.examples import examples
-from tests.support.queries.drawing import NOW, rows
+from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import FILE, asked, content, policies, policy_of, said
 from tests.support.queries.reference import Row, answer, bounded_answer
-from tests.support.queries.storing import store
+from tests.support.queries.strategies import NOW, rows
 
 # The form that engines without a join of lists are given, in a dialect that can be run here.
 CASE = replace(DIALECTS["duckdb"], joins_lookups=False)

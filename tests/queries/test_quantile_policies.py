@@ -16,12 +16,12 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import AskedQuantile, HistogramQuery
-from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of, ranked_of, versions
+from dp_service.releases.release_ids import release_specification
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 from tests.support.queries.quantiles import DAYS, NAMES, NUMBERS, WHOLES, asked, days_policy, policy
-from tests.support.queries.summing import NOW
+from tests.support.queries.sums import NOW
 
 POLICY = """
 epsilon_per: 1

@@ -20,9 +20,9 @@ from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
+from tests.support.queries.duckdb_rows import store
 from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy, reference
-from tests.support.queries.storing import store
-from tests.support.queries.summing import NOW, ROWS, Row, odd_rows
+from tests.support.queries.sums import NOW, ROWS, Row, odd_rows
 
 
 @pytest.fixture(scope="module")

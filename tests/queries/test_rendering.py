@@ -22,11 +22,11 @@ from dp_service.queries.structured import (
     Measure,
 )
 from tests.support.examples import examples
-from tests.support.queries.drawing import NOW, TEXTS, policies, questions_and_totals, rows
+from tests.support.queries.duckdb_rows import store
 from tests.support.queries.policies import POLICY
-from tests.support.queries.reading import parsed
 from tests.support.queries.reference import Row, answer
-from tests.support.queries.storing import store
+from tests.support.queries.sql_reader import parsed
+from tests.support.queries.strategies import NOW, TEXTS, policies, questions_and_totals, rows
 
 Run = Callable[[list[Row], str], list[tuple[object, ...]]]
 

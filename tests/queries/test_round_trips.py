@@ -21,10 +21,10 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In
 from tests.support.examples import examples
-from tests.support.queries.drawing import NOW, policies, questions_and_totals
 from tests.support.queries.mutating import mutated
-from tests.support.queries.reading import read
-from tests.support.queries.spelling import spelled
+from tests.support.queries.sql_reader import read
+from tests.support.queries.sql_writer import spelled
+from tests.support.queries.strategies import NOW, policies, questions_and_totals
 
 QUESTIONS = questions_and_totals().flatmap(
     # A total has nothing but its count.

@@ -17,8 +17,8 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
-from tests.support.queries.storing import store
-from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
+from tests.support.queries.duckdb_rows import store
+from tests.support.queries.sums import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
 
 
 @pytest.fixture(scope="module")

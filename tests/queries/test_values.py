@@ -12,10 +12,10 @@ from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.releases.identity import release_specification
 from dp_service.releases.mechanism import moments_of, versions
+from dp_service.releases.release_ids import release_specification
 from dp_service.terms import AggregateFunction, MechanismName
-from tests.support.queries.summing import NOW, asked, policy
+from tests.support.queries.sums import NOW, asked, policy
 
 POLICY = """
 epsilon_per: 1

@@ -32,9 +32,9 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from tests.support.engine_queries import engine_query
 from tests.support.examples import examples
-from tests.support.queries import quantiles, summing
-from tests.support.queries.drawing import NOW, TYPES, VALUES, policies, questions, questions_and_totals
-from tests.support.queries.storing import store
+from tests.support.queries import quantiles, sums
+from tests.support.queries.duckdb_rows import store
+from tests.support.queries.strategies import NOW, TYPES, VALUES, policies, questions, questions_and_totals
 
 Engines = tuple[SparkEngine, DuckDBEngine]
 # Each engine with the version of its file, which nobody changes: to state it once more is a query of its own on Spark.
@@ -129,7 +129,7 @@ def summing_engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
     path = tmp_path_factory.mktemp("sums") / "t.parquet"
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, whole BIGINT, number DOUBLE)")
-        store(connection, "t", summing.odd_rows(500))
+        store(connection, "t", sums.odd_rows(500))
         connection.execute(f"COPY t TO '{path}' (FORMAT parquet)")
     spark_engine, duckdb_engine = SparkEngine(spark, {"t": str(path)}), DuckDBEngine({"t": path})
     yield (
@@ -140,17 +140,17 @@ def summing_engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
     duckdb_engine.close()
 
 
-@pytest.mark.parametrize("place", range(len(summing.WHOLES)))
+@pytest.mark.parametrize("place", range(len(sums.WHOLES)))
 def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Versioned, place: int) -> None:
     """Halves, NaN, infinities, NULL and 2^53 + 1 become the same whole numbers, of the same bounded members."""
-    policy = summing.policy(whole=summing.WHOLES[place], number=summing.NUMBERS[place])
+    policy = sums.policy(whole=sums.WHOLES[place], number=sums.NUMBERS[place])
     for query in (
-        summing.asked("number", "whole"),
-        summing.asked("number", by=()),
-        summing.asked("number", "whole", measure=Measure.EVENTS),
+        sums.asked("number", "whole"),
+        sums.asked("number", by=()),
+        sums.asked("number", "whole", measure=Measure.EVENTS),
     ):
         resolution = resolve(query, policy, now=NOW)
-        wanted = summing.reference(query, policy, summing.odd_rows(500))
+        wanted = sums.reference(query, policy, sums.odd_rows(500))
         for engine, version in summing_engines:
             answer = engine.run(engine_query(resolution, engine.dialect), version)
             assert wanted == list(zip(*answer.elements, answer.counts, *answer.sums, strict=True))
@@ -161,19 +161,19 @@ def test_an_infinity_of_one_member_decides_nothing_on_spark(
     spark: SparkSession, tmp_path: Path, infinities: tuple[float, ...]
 ) -> None:
     """Spark skips parts of a file by their least and largest number, among which NaN is not: no such part may count."""
-    rows = [summing.Row("ada", "a", 1, 2.0), summing.Row("bob", "a", 1, math.nan)]
-    rows += [summing.Row("cy", "b", 1, math.nan)]
-    rows += [summing.Row("eve", "a", 1, infinity) for infinity in infinities]
+    rows = [sums.Row("ada", "a", 1, 2.0), sums.Row("bob", "a", 1, math.nan)]
+    rows += [sums.Row("cy", "b", 1, math.nan)]
+    rows += [sums.Row("eve", "a", 1, infinity) for infinity in infinities]
     path = tmp_path / "t.parquet"
-    columns = dict(zip(summing.Row._fields, map(list, zip(*rows, strict=True)), strict=True))
+    columns = dict(zip(sums.Row._fields, map(list, zip(*rows, strict=True)), strict=True))
     pq.write_table(pa.table(columns), path)
-    policy = summing.policy()
+    policy = sums.policy()
     with closing(SparkEngine(spark, {"t": str(path)})) as engine:
         version = engine.data_version("t")
         for measure in Measure:
-            query = summing.asked("number", measure=measure)
+            query = sums.asked("number", measure=measure)
             answer = engine.run(engine_query(resolve(query, policy, now=NOW), engine.dialect), version)
-            wanted = summing.reference(query, policy, rows)
+            wanted = sums.reference(query, policy, rows)
             assert wanted == list(zip(*answer.elements, answer.counts, *answer.sums, strict=True))
 
 
@@ -188,7 +188,7 @@ def test_spark_finds_the_cells_that_duckdb_and_the_reference_do(
     policy = quantiles.policy(rule, whole=quantiles.WHOLES[place], number=quantiles.NUMBERS[place])
     for query in (quantiles.asked("number"), quantiles.asked("whole", by=())):
         resolution = resolve(query, policy, now=NOW)
-        wanted = quantiles.reference(query, policy, summing.odd_rows(500))
+        wanted = quantiles.reference(query, policy, sums.odd_rows(500))
         for engine, version in summing_engines:
             answer = engine.run(engine_query(resolution, engine.dialect), version)
             assert wanted == list(zip(*answer.elements, answer.counts, strict=True))

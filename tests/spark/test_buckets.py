@@ -17,7 +17,7 @@ from dp_service.queries.resolution import resolve
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.spark import SparkEngine
 from tests.support.examples import long_rows_but
-from tests.support.queries.bucketing import (
+from tests.support.queries.buckets import (
     MICROSECOND,
     NOW,
     TYPES,

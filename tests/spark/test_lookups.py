@@ -15,8 +15,8 @@ from dp_service.queries.resolution import resolve
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.spark import SparkEngine
 from tests.support.examples import long_rows_but
-from tests.support.queries.drawing import NOW
 from tests.support.queries.lookups import expected, nasty
+from tests.support.queries.strategies import NOW
 
 
 @pytest.mark.parametrize(

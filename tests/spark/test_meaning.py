@@ -21,7 +21,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
 from pinot_connector.release_store import MemoryReleaseStore
-from tests.support.queries.drawing import TEXTS
+from tests.support.queries.strategies import TEXTS
 from tests.support.texts import NOT_UTF8, write_rows
 from tests.support.world import World, copy, new_account
 

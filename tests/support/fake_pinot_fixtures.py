@@ -20,7 +20,7 @@ def pinot() -> Iterator[FakePinot]:
 @pytest.fixture
 def opened(pinot: FakePinot) -> Iterator[Callable[..., PinotEngine]]:
     """Opens engines for the fake Pinot, which wait for half a second instead of five unless a test says otherwise."""
-    quick = PinotTimings(settling_timeout_seconds=0.5, broker_delay_seconds=0.3)
+    quick = PinotTimings(version_timeout_seconds=0.5, broker_delay_seconds=0.3)
     with ExitStack() as engines:
 
         def opened(**options: Any) -> PinotEngine:

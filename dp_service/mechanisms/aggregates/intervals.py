@@ -71,7 +71,7 @@ class AverageInterval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRows:
     """Which rows of a release are shown, and what decided it.
 
     Attributes:
@@ -87,7 +87,7 @@ class Shown:
 
 def shown_by_count(
     release: ReleasedMoments, *, most: int | None = None, least_count: int | None = None
-) -> Shown:
+) -> ShownRows:
     """Return the first `most` rows by N, of those whose N is at least `least_count`.
 
     Raises:
@@ -101,17 +101,17 @@ def shown_by_count(
     reaching = [row for row, count in enumerate(counts) if floor is None or count >= floor]
     kept = tuple(reaching[:most])
     cut_off = reaching[len(kept)] if len(kept) < len(reaching) else None
-    return Shown(kept, tuple(_count_to_reach(release, row, cut_off, floor) for row in kept))
+    return ShownRows(kept, tuple(_count_to_reach(release, row, cut_off, floor) for row in kept))
 
 
-def shown_by_sum(release: ReleasedMoments, column: int, *, most: int | None = None) -> Shown:
+def shown_by_sum(release: ReleasedMoments, column: int, *, most: int | None = None) -> ShownRows:
     """Return the `most` rows with the largest SUM of a column, in its order."""
     return _in_order(release, release.rows_by_sum(column), most)
 
 
 def shown_by_average(
     release: ReleasedMoments, column: int, *, alpha: Fraction, most: int | None = None
-) -> Shown:
+) -> ShownRows:
     """Return the `most` rows with the largest AVG of a column, in its order; those that show none come last, by N.
 
     Args:
@@ -135,17 +135,17 @@ def least_certain_count(release: ReleasedMoments, column: int, *, alpha: Fractio
     return _least_certain(of_column.count_variance, t, alpha, minimum)
 
 
-def _in_order(release: ReleasedMoments, rows: Sequence[int], most: int | None) -> Shown:
+def _in_order(release: ReleasedMoments, rows: Sequence[int], most: int | None) -> ShownRows:
     if most is not None and most < len(rows):
         return shown_by_value(release, rows[:most])
     # Whatever the order, all that was released is shown.
-    return Shown(tuple(rows), (_released_from(release),) * len(rows))
+    return ShownRows(tuple(rows), (_released_from(release),) * len(rows))
 
 
-def shown_by_value(release: ReleasedMoments, rows: Sequence[int]) -> Shown:
+def shown_by_value(release: ReleasedMoments, rows: Sequence[int]) -> ShownRows:
     """Return rows that SUM or AVG chose or put in an order that was cut off."""
     floor = _released_from(release)
-    return Shown(tuple(rows), (floor,) * len(rows), max(release.groups.size, 1))
+    return ShownRows(tuple(rows), (floor,) * len(rows), max(release.groups.size, 1))
 
 
 def _released_from(release: ReleasedMoments) -> int | None:
@@ -161,7 +161,7 @@ def _count_to_reach(release: ReleasedMoments, row: int, cut_off: int | None, flo
     return to_reach if floor is None else max(to_reach, floor)
 
 
-def count_intervals(release: ReleasedMoments, shown: Shown, *, alpha: Fraction) -> list[SumInterval]:
+def count_intervals(release: ReleasedMoments, shown: ShownRows, *, alpha: Fraction) -> list[SumInterval]:
     """Return the interval of n of every row that is shown.
 
     Raises:
@@ -176,7 +176,7 @@ def count_intervals(release: ReleasedMoments, shown: Shown, *, alpha: Fraction) 
 
 
 def sum_intervals(
-    release: ReleasedMoments, column: int, shown: Shown, *, alpha: Fraction
+    release: ReleasedMoments, column: int, shown: ShownRows, *, alpha: Fraction
 ) -> list[SumInterval]:
     """Return the interval of a column's SUM for every row that is shown, at alpha / 2.
 
@@ -192,7 +192,7 @@ def sum_intervals(
 
 
 def average_intervals(
-    release: ReleasedMoments, column: int, shown: Shown, *, alpha: Fraction
+    release: ReleasedMoments, column: int, shown: ShownRows, *, alpha: Fraction
 ) -> list[AverageInterval | None]:
     """Return the interval of a column's AVG for every row that is shown, at alpha / 2.
 
@@ -210,7 +210,7 @@ def average_intervals(
 
 
 def _rows_of(
-    release: ReleasedMoments, column: ReleasedColumn, shown: Shown
+    release: ReleasedMoments, column: ReleasedColumn, shown: ShownRows
 ) -> list[tuple[int, int | None, int]]:
     """Return every row with its t and the smallest n it can have: a count of its own was not selected."""
     if column.has_own_count:

@@ -22,7 +22,7 @@ from statistics import NormalDist
 
 from dp_service.mechanisms.bounded.contribution_bound import ContributionBound
 from dp_service.noise.distribution import exact_bound, gaussian_tail, smallest_with_tail_at_most
-from dp_service.noise.exact import certainly_below
+from dp_service.noise.interval_arithmetic import certainly_below
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.selection import Selection
-from dp_service.noise.exact import Interval
+from dp_service.noise.interval_arithmetic import Interval
 from dp_service.noise.source import NoiseSource
 
 

@@ -26,7 +26,7 @@ from dp_service.mechanisms.parameters import (
     require_within_domain,
 )
 from dp_service.mechanisms.selection import Selection
-from dp_service.noise.exact import Interval, IntervalContext, enclose, scaled_floor
+from dp_service.noise.interval_arithmetic import Interval, IntervalContext, enclose, scaled_floor
 from dp_service.noise.source import NoiseSource
 
 _LARGEST_EPSILON = Fraction(1, 5)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from dp_service.partitions.element_noise import KEY_BYTES, ElementUniforms, round_key
-from dp_service.partitions.exceeding import ExceedingLaw
+from dp_service.partitions.noisy_comparison import NoisyComparison
 from dp_service.partitions.parameters import Method
 from dp_service.partitions.schedule import Round
 from dp_service.partitions.spark.arrays import of_columns
@@ -34,6 +34,6 @@ def judged(weights: DataFrame, turn: Round, method: Method, seed: bytes) -> Data
 def _levels(sub_key: bytes, variance: Fraction, cuts: tuple[int, ...]) -> Callable[..., Column]:
     def level(keys: NDArray[np.object_], weights: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, KEY_BYTES)
-        return ExceedingLaw(variance).levels(weights, cuts, ElementUniforms(sub_key, rows))
+        return NoisyComparison(variance).levels(weights, cuts, ElementUniforms(sub_key, rows))
 
     return of_columns(level, "bigint")

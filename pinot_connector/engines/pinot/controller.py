@@ -43,11 +43,11 @@ from pinot_connector.engines.pinot.loaded_segments import (
 )
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.engines.pinot.segment_lists import ChecksummedSegments, DescribedSegments, SegmentList
-from pinot_connector.engines.pinot.settling import NOT_USED, Settling
 from pinot_connector.engines.pinot.single_flight import SingleFlight
 from pinot_connector.engines.pinot.table_names import path_of, real_time_refused, require_no_real_time_part
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.engines.pinot.timings import PinotTimings
+from pinot_connector.engines.pinot.version_readiness import NOT_USED, VersionReadiness
 from pinot_connector.errors import DataChanged, EngineUnavailable
 
 CONFIGURATION_SECONDS = 60.0
@@ -99,7 +99,7 @@ class Controller:
         loaded: LoadedSegments = LoadedByController(http, self._loading_threads)
         if options.server_admin:
             loaded = LoadedByServers(http, self._loading_threads, options.server_admin_port)
-        self._settling = Settling(loaded, options.settle_seconds, timings)
+        self._readiness = VersionReadiness(loaded, options.settle_seconds, timings)
         self._recent_seconds = timings.recent_seconds
         self._described = DescribedSegments(http)
         self._checksummed = ChecksummedSegments(http, self._threads)
@@ -115,7 +115,7 @@ class Controller:
         self._threads.shutdown()
         self._loading_threads.shutdown()
 
-    def settled_state(self, table: str) -> TableState:
+    def ready_state(self, table: str) -> TableState:
         """Returns what a whole answer of the table covers, once queries see it too.
 
         A recent reading is good enough: every answer is compared with a new one.
@@ -131,16 +131,16 @@ class Controller:
 
     @only_our_errors
     def _seconds_to_wait(self, table: str, state: TableState) -> float:
-        return self._settling.seconds_to_wait(table, state, is_pruned=bool(self._pruning_columns.get(table)))
+        return self._readiness.seconds_to_wait(table, state, is_pruned=bool(self._pruning_columns.get(table)))
 
     def use(self, table: str) -> int:
-        """Returns a number that stands for the use of the state that `settled_state` found, for `present_state`."""
-        return self._settling.use(table)
+        """Returns a number that stands for the use of the state that `ready_state` found, for `present_state`."""
+        return self._readiness.use(table)
 
     def present_state(self, table: str, use: int) -> TableState:
         """Returns what a whole answer of the table covers, as the controller reports it after this call.
 
-        It is the state that `settled_state` found the servers to answer from, in use without interruption since `use`
+        It is the state that `ready_state` found the servers to answer from, in use without interruption since `use`
         returned this number, or there is an error. Calls that wait at the same time share one reading. If not every
         replica was found to have loaded the state, that reading also shows whether a server has come online since.
 
@@ -158,7 +158,7 @@ class Controller:
         with self._lock:
             reading = self._present.setdefault(table, SingleFlight(lambda: self._read_again(table)))
         state = reading.value()
-        if use == NOT_USED or use != self._settling.use(table, state):
+        if use == NOT_USED or use != self._readiness.use(table, state):
             raise DataChanged("the table changed while the question ran")
         return state
 
@@ -170,9 +170,9 @@ class Controller:
             state = latest.state
         else:
             state = self.state(table)
-        if self._settling.is_provisional(table):
+        if self._readiness.is_provisional(table):
             external = self._read(f"/tables/{path_of(table)}/externalview")
-            self._settling.compare(table, Replicas.read({}, external))
+            self._readiness.compare(table, Replicas.read({}, external))
         return state
 
     @only_our_errors
@@ -191,7 +191,7 @@ class Controller:
         latest = self._latest.get(table)
         known = latest.state.segments if latest is not None else {}
         state = TableState(segments.segments(table, listed, names, known), names == listed.keys())
-        self._settling.saw(table, state)
+        self._readiness.saw(table, state)
         # Only the present segments are remembered, so that the memory does not grow with every reload.
         self._latest[table] = _Reading(state, time.monotonic())
         return state
@@ -199,7 +199,7 @@ class Controller:
     def _recent_state(self, table: str) -> TableState:
         latest = self._latest.get(table)
         if latest is not None:
-            is_used = self._settling.is_used(table, latest.state)
+            is_used = self._readiness.is_used(table, latest.state)
             recent = self._recent_seconds if is_used else MOVING_SECONDS
             if time.monotonic() - latest.at < recent:
                 return latest.state

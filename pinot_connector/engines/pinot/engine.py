@@ -113,7 +113,7 @@ class PinotEngine:
         self._controller.require_exact_counts(table)
         if self._controller.parts(table).real_time is not None:
             return REAL_TIME_VERSION
-        return self._controller.settled_state(table).data_version
+        return self._controller.ready_state(table).data_version
 
     def tables(self) -> frozenset[str]:
         """Returns the names that a policy may give the cluster's tables.
@@ -153,7 +153,7 @@ class PinotEngine:
                 raise real_time_refused(query.table)
             deadline = Deadline.after(self._timeout_seconds)
             return self._real_time.answer(query, query.stream, data_version, deadline)
-        state = self._controller.settled_state(query.table)
+        state = self._controller.ready_state(query.table)
         if state.data_version != data_version:
             raise DataChanged(_CHANGED)
         # Read before the query: an answer that began under another use of the same version is not confirmed.

@@ -98,8 +98,8 @@ WHOLE = Finding(Evidence.EVERY_REPLICA)
 class LoadedSegments(Protocol):
     """Finds out what is loaded of the version that the controller lists."""
 
-    def look(self, table: str, state: TableState) -> Finding:
-        """Looks what is loaded now.
+    def find_loaded(self, table: str, state: TableState) -> Finding:
+        """Finds out what is loaded now.
 
         Raises:
             EngineUnavailable: the controller cannot be reached, or took too long.
@@ -185,8 +185,8 @@ class LoadedByController:
         self._threads = threads
         self._reports: dict[str, _Reports] = {}
 
-    def look(self, table: str, state: TableState) -> Finding:
-        """Looks what is loaded now; see `LoadedSegments`."""
+    def find_loaded(self, table: str, state: TableState) -> Finding:
+        """Finds out what is loaded now; see `LoadedSegments`."""
         ideal, external = self._threads.map(self._http.get, _paths_of_replicas(table))
         replicas = Replicas.read(_usable(ideal), _usable(external))
         reports = self._reports.get(table)
@@ -212,7 +212,7 @@ class LoadedByController:
 class _Reports:
     """What the controller has reported about one version so far.
 
-    The last report on a segment holds; looks at one table come one after the other.
+    The last report on a segment holds; searches of one table come one after the other.
     """
 
     def __init__(self, state: TableState) -> None:
@@ -239,8 +239,8 @@ class LoadedByServers:
         self._threads = threads
         self._port = port
 
-    def look(self, table: str, state: TableState) -> Finding:
-        """Looks what is loaded now; see `LoadedSegments`."""
+    def find_loaded(self, table: str, state: TableState) -> Finding:
+        """Finds out what is loaded now; see `LoadedSegments`."""
         ideal, external = self._threads.map(self._http.get, _paths_of_replicas(table))
         replicas = Replicas.read(_usable(ideal), _usable(external))
         offline = [name for name in state.segments if not replicas.online(name)]

@@ -82,7 +82,7 @@ class RealTime:
         self._http = http
         self._broker = broker
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-stream")
-        self._timeout_seconds = timings.settling_timeout_seconds
+        self._timeout_seconds = timings.version_timeout_seconds
         self._offline_routes = Routes(broker.ask)
         self._ends = StreamEnds()
         self._routed: dict[str, _Routed] = {}
@@ -204,7 +204,7 @@ class RealTime:
             return None
         part = offline_part(table)
         self._controller.require_exact_counts(part)
-        state = self._controller.settled_state(part)
+        state = self._controller.ready_state(part)
         use = self._controller.use(part)
         self._offline_routes.learned(part, state, frozenset(), deadline)
         return self._divided(table, stream, state, use, deadline)

@@ -25,7 +25,7 @@ from tests.campaigns.chaos.stage import STAGES, Stage
 
 CLIENTS = 24
 CONNECTORS = 4
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 STALLED_SECONDS = 60.0
 # After every so many kills a service is stopped between its round trips, and the file of its ledger is exchanged.
 HOLD_UP_EACH = 3
@@ -152,7 +152,7 @@ async def _look(load: Load, stop: asyncio.Event) -> None:
     """Look at random accounts one after another, so that an overspent moment under load is seen too."""
     async with connected(load) as client:
         while not stop.is_set():
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             with suppress(grpc.aio.AioRpcError):
                 load.history.seen.extend(await client.levels(load.accounts.choose()[0]))
 

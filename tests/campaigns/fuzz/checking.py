@@ -23,8 +23,8 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In
 from tests.campaigns.fuzz.mutating import CANARY_NUMBER, CANARY_TEXT
 from tests.support.queries.policies import NOW, POLICY
-from tests.support.queries.reading import read
-from tests.support.queries.spelling import spelled
+from tests.support.queries.sql_reader import read
+from tests.support.queries.sql_writer import spelled
 
 # Calls of functions for each character and for each text, twice what the slowest text of the tests needs.
 _CALLS_A_CHARACTER, _CALLS_A_TEXT = 200, 10_000

@@ -22,7 +22,7 @@ from tests.campaigns.kills.questions import Asked, drawn
 from tests.campaigns.kills.stage import ROOMY, SHARED, TIGHT, Stage
 
 ASK_SECONDS = 10.0
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 # After so many answers there are a new question and new accounts.
 QUESTIONS_EACH = 12
 LEAVES = 0.15
@@ -117,7 +117,7 @@ class Load:
         """Look at the budgets of random accounts."""
         async with grpc.aio.insecure_channel(self.gateways.stage.budget.address, options=_OPTIONS) as channel:
             while not stop.is_set():
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
                 with suppress(grpc.aio.AioRpcError):
                     self.heard.seen.extend((await levels_of(channel, self._account())).items())
 

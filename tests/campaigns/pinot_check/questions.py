@@ -20,7 +20,9 @@ from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
 from tests.campaigns.pinot_check.connector import FIRST_DAY, answered, refused, require_equal
 from tests.campaigns.pinot_check.rows import row
 from tests.support.engine_queries import engine_query
-from tests.support.queries import bucketing, drawing, lookups, quantiles, summing
+from tests.support.queries import buckets as time_buckets
+from tests.support.queries import lookups, quantiles, strategies
+from tests.support.queries import sums as member_sums
 
 _UTC = datetime.UTC
 _START, _END = (
@@ -37,17 +39,19 @@ def sums(cluster: CheckedCluster) -> str:
     """Sums and averages are those of the reference, of halves, NaN, infinities and numbers beyond 2^53."""
     _need_multistage(cluster)
     asked: list[Asked] = []
-    rows = summing.odd_rows(500)
-    for place, (whole, number) in enumerate(zip(summing.WHOLES, summing.NUMBERS, strict=True)):
+    rows = member_sums.odd_rows(500)
+    for place, (whole, number) in enumerate(zip(member_sums.WHOLES, member_sums.NUMBERS, strict=True)):
         name = cluster.name_of(f"sums_{place}")
-        policy = summing.policy(whole=whole, number=number, table=name)
+        policy = member_sums.policy(whole=whole, number=number, table=name)
         _filled_with_numbers(cluster, f"sums_{place}", policy, rows)
         questions = [
-            summing.asked("number", "whole", by=by, table=name, measure=measure)
+            member_sums.asked("number", "whole", by=by, table=name, measure=measure)
             for by in ((), ("text",))
             for measure in Measure
         ]
-        asked += [(resolve(each, policy, now=0), summing.reference(each, policy, rows)) for each in questions]
+        asked += [
+            (resolve(each, policy, now=0), member_sums.reference(each, policy, rows)) for each in questions
+        ]
     return _compared(cluster, asked)
 
 
@@ -56,7 +60,7 @@ def quantiles_of_members(cluster: CheckedCluster) -> str:
     """Medians and quantiles find the cells of the reference, whichever value of a member counts."""
     _need_multistage(cluster)
     asked: list[Asked] = []
-    rows = summing.odd_rows(500)
+    rows = member_sums.odd_rows(500)
     for rule in MemberValue:
         name = cluster.name_of(f"cells_{rule.value}")
         policy = quantiles.policy(rule, table=name)
@@ -78,17 +82,19 @@ def buckets(cluster: CheckedCluster) -> str:
     times = [_START + datetime.timedelta(hours=31 * step) for step in range(-3, 250)]
     changes = (datetime.datetime(2024, month, day, 1, tzinfo=_UTC) for month, day in ((3, 31), (10, 27)))
     times += [each + datetime.timedelta(hours=hours) for each in changes for hours in range(-3, 3)]
-    rows = [bucketing.Row(f"m{place}", at) for place, at in enumerate(times)]
+    rows = [time_buckets.Row(f"m{place}", at) for place, at in enumerate(times)]
     table = cluster.create("buckets", {"member": "STRING", "text": "STRING", "at": "LONG"})
-    stored = [(each.member, each.text, bucketing.stored(each.at, "milliseconds")) for each in rows if each.at]
+    stored = [
+        (each.member, each.text, time_buckets.stored(each.at, "milliseconds")) for each in rows if each.at
+    ]
     _upload(cluster, table, ("member", "text", "at"), stored)
-    policy = _named(bucketing.policy("milliseconds", contributions=""), table)
+    policy = _named(time_buckets.policy("milliseconds", contributions=""), table)
     asked: list[Asked] = []
     for length in BucketLength:
-        question = replace(bucketing.asked(length, _START, _END), table=table)
-        found = bucketing.counted(rows, length, (_START, _END), "Europe/Berlin", "milliseconds")
+        question = replace(time_buckets.asked(length, _START, _END), table=table)
+        found = time_buckets.counted(rows, length, (_START, _END), "Europe/Berlin", "milliseconds")
         wanted = [(days_of(day), count) for day, count in found.items()]
-        asked.append((resolve(question, policy, now=bucketing.NOW), wanted))
+        asked.append((resolve(question, policy, now=time_buckets.NOW), wanted))
     return _compared(cluster, asked)
 
 
@@ -106,7 +112,7 @@ def looked_up(cluster: CheckedCluster) -> str:
             named = _named(policy, table)
             for each in (replace(question, table=table) for question in questions):
                 wanted = lookups.expected(each, named, rows)
-                asked.append((resolve(each, named, now=drawing.NOW), wanted))
+                asked.append((resolve(each, named, now=strategies.NOW), wanted))
     return _compared(cluster, asked)
 
 
@@ -122,12 +128,12 @@ def _named(policy: Policy, name: str) -> Policy:
 
 
 def _filled_with_numbers(
-    cluster: CheckedCluster, name: str, policy: Policy, rows: Sequence[summing.Row]
+    cluster: CheckedCluster, name: str, policy: Policy, rows: Sequence[member_sums.Row]
 ) -> None:
     kinds = {"member": "STRING", "text": "STRING", "whole": "LONG", "number": "DOUBLE"}
-    nulls = summing.nulls_in_pinot(policy, cluster.name_of(name))
+    nulls = member_sums.nulls_in_pinot(policy, cluster.name_of(name))
     table = cluster.create(name, kinds, nulls=nulls)
-    _upload(cluster, table, summing.Row._fields, summing.as_in_pinot(policy, table, rows))
+    _upload(cluster, table, member_sums.Row._fields, member_sums.as_in_pinot(policy, table, rows))
 
 
 def _upload(

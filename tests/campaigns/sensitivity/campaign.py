@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.support.fake_pinot import FakePinot
 
-from .drawing import World, choosing, worlds
 from .measuring import Totals, faults
+from .strategies import World, choosing, worlds
 from .streams import StreamTotals, StreamWorld, stream_faults, stream_worlds
 
 _DRAWN = settings(

@@ -24,7 +24,7 @@ from dp_service.queries.resolution import Resolution, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.choosing import chosen
-from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.looks import Named, second_plan
 from dp_service.releases.mechanism import OfCells, mechanism_of, shift_of, two_looks_of
@@ -36,11 +36,11 @@ from dp_service.terms import ColumnType, Element, MechanismName
 from pinot_connector.engines import base
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.engine_queries import engine_query
-from tests.support.queries.drawing import NOW
 from tests.support.queries.reference import Row
-from tests.support.queries.spelling import spelled
+from tests.support.queries.sql_writer import spelled
+from tests.support.queries.strategies import NOW
 
-from .drawing import SHARPENING_UNITS, World
+from .strategies import SHARPENING_UNITS, World
 
 # More rows than any table here has groups.
 ALL_ROWS = 10_000
@@ -122,7 +122,7 @@ def faults(
     return found
 
 
-def _second_looks(resolutions: list[Resolution], found: list[Histogram]) -> Iterator[Resolution]:
+def _second_looks(resolutions: list[Resolution], found: list[TypedHistogram]) -> Iterator[Resolution]:
     """Return the second look of each question that takes two, at names that the first one could find."""
     for resolution, first in zip(resolutions, found, strict=True):
         looks = two_looks_of(resolution.parameters)
@@ -130,7 +130,7 @@ def _second_looks(resolutions: list[Resolution], found: list[Histogram]) -> Iter
             yield second_look(resolution, tuple(sorted(first.elements[: looks.most_names])))
 
 
-def _sharpenings(resolutions: list[Resolution], found: list[Histogram]) -> Iterator[Resolution]:
+def _sharpenings(resolutions: list[Resolution], found: list[TypedHistogram]) -> Iterator[Resolution]:
     """Return a look more at what each question could have shown, if its counts can be sharpened."""
     for resolution, first in zip(resolutions, found, strict=True):
         looks = two_looks_of(resolution.parameters)
@@ -229,12 +229,12 @@ class _Table:
         new.replace(self._path)
         self._answers: dict[base.EngineQuery, base.EngineAnswer] = {}
 
-    def met(self, asked: list[_Asked]) -> list[Histogram]:
+    def met(self, asked: list[_Asked]) -> list[TypedHistogram]:
         """Return what the mechanism of each question meets on the rows that the file has."""
         version = self._engine.data_version("t")
         return [self._met(each, version) for each in asked]
 
-    def _met(self, asked: _Asked, version: str) -> Histogram:
+    def _met(self, asked: _Asked, version: str) -> TypedHistogram:
         if asked.query not in self._answers:
             self._answers[asked.query] = self._engine.run(asked.query, version)
         return counted(asked.plan, _histogram(asked.plan, self._answers[asked.query]))
@@ -252,7 +252,7 @@ def _at(row: Row) -> tuple[datetime.datetime | None, int | None]:
     return at, (at - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
 
 
-def _histogram(plan: Plan, answer: base.EngineAnswer) -> Histogram:
+def _histogram(plan: Plan, answer: base.EngineAnswer) -> TypedHistogram:
     types = tuple(kind for _, kind in plan.columns)
     stated = plan.parameters.contributions
     first_counts = answer.first_counts if stated is not None and stated.shifted else None
@@ -261,7 +261,7 @@ def _histogram(plan: Plan, answer: base.EngineAnswer) -> Histogram:
     )
 
 
-def _cut_faults(resolution: Resolution, cut: Histogram, uncut: Histogram) -> Iterator[str]:
+def _cut_faults(resolution: Resolution, cut: TypedHistogram, uncut: TypedHistogram) -> Iterator[str]:
     """Compare the answer with the largest counts of all, ties in the order of elements."""
     contributions = resolution.parameters.contributions
     is_second = resolution.names is not None
@@ -273,7 +273,7 @@ def _cut_faults(resolution: Resolution, cut: Histogram, uncut: Histogram) -> Ite
 
 
 def _change_faults(
-    resolution: Resolution, with_member: Histogram, without: Histogram, totals: Totals
+    resolution: Resolution, with_member: TypedHistogram, without: TypedHistogram, totals: Totals
 ) -> Iterator[str]:
     """Compare what one member changes with Delta and tau as resolved, and with what is charged for it."""
     before, after = _counts(without), _counts(with_member)
@@ -301,7 +301,9 @@ def _change_faults(
         yield f"a member's change is worth {_loss(resolution, moved)}, and {_paid(resolution)} is charged"
 
 
-def _loss_of_shift(shift: Shift, moved: list[int], with_member: Histogram, without: Histogram) -> Fraction:
+def _loss_of_shift(
+    shift: Shift, moved: list[int], with_member: TypedHistogram, without: TypedHistogram
+) -> Fraction:
     """Return the rho of what is drawn around: b x - a n for every element, and n."""
     a, b = shift.factors
     members = (with_member.total or 0) - (without.total or 0)
@@ -356,11 +358,11 @@ def _look_or_mechanism(
     return mechanism
 
 
-def _counts(histogram: Histogram) -> dict[Element, int]:
+def _counts(histogram: TypedHistogram) -> dict[Element, int]:
     return dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
 
 
-def _count(totals: Totals, resolution: Resolution, whole: Histogram) -> None:
+def _count(totals: Totals, resolution: Resolution, whole: TypedHistogram) -> None:
     totals.questions += 1
     totals.mechanisms[resolution.parameters.mechanism] += 1
     totals.second_looks += resolution.names is not None and two_looks_of(resolution.parameters) is not None

@@ -33,7 +33,7 @@ MEMBERS = ("m0", "m1", "m2")
 PARTITIONS = 2
 TODAY = int(time.time()) // 86_400
 _MOST_ARTICLES = 3
-_AT_ONCE = PinotTimings(settling_timeout_seconds=0.3, broker_delay_seconds=0.0)
+_AT_ONCE = PinotTimings(version_timeout_seconds=0.3, broker_delay_seconds=0.0)
 _COVERS = {"exceptions": [], "numServersQueried": 1, "numServersResponded": 1}
 
 NO_TRUTH = "the answer is not the truth"

@@ -20,12 +20,12 @@ from dp_service.queries.render.bucket_expressions import BucketedTimes
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.queries.time_buckets import buckets_between
-from dp_service.releases.histogram import Histogram, checked_histogram, over_domain
+from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain
 from dp_service.releases.mechanism import mechanism_of, moments_of, shift_of
 from dp_service.terms import AggregateFunction, BoundedBy, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
-from tests.support.queries.bucketing import (
+from tests.support.queries.buckets import (
     MICROSECOND,
     NOW,
     SUMS,
@@ -95,7 +95,7 @@ class Case:
         return replace(query, aggregates=(Aggregate(AggregateFunction.SUM, "whole"),))
 
 
-def met(resolution: Resolution, rows: Sequence[Row], kind: str) -> Histogram:
+def met(resolution: Resolution, rows: Sequence[Row], kind: str) -> TypedHistogram:
     """Return what the mechanism meets."""
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
@@ -138,7 +138,7 @@ def faults(
     return found
 
 
-def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> Iterator[str]:
+def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistogram) -> Iterator[str]:
     parameters, mechanism = resolution.parameters, mechanism_of(resolution.parameters)
     changes = [int(a - b) for a, b in zip(whole.counts, without.counts, strict=True)]
     moved = [change for change in changes if change]

@@ -22,8 +22,8 @@ from tests.support.queries.lookups import FILE, TOPICS, asked, content, lookups,
 from tests.support.queries.reference import Row
 
 from . import measuring
-from .drawing import World, worlds
 from .measuring import Totals, faults
+from .strategies import World, worlds
 
 DAY = datetime.date(2019, 1, 1)
 

@@ -25,7 +25,7 @@ from dp_service.releases.quantiles import CELL_TYPE, cells_only
 from dp_service.terms import BoundedBy, Element, MemberValue
 from tests.support.examples import examples
 from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy
-from tests.support.queries.summing import NOW, ROWS, Row
+from tests.support.queries.sums import NOW, ROWS, Row
 
 Translate = Callable[[Resolution], Resolution]
 SCHEMA = pa.schema(

@@ -20,8 +20,8 @@ from tests.support.queries.reference import Row
 
 from . import measuring
 from .campaign import campaign
-from .drawing import World, domain_file, named
 from .measuring import Totals, faults
+from .strategies import World, domain_file, named
 
 # Worlds that one seed draws are alike, and which they are depends on the modules that have been imported.
 WORLDS = 10

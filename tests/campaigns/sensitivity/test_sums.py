@@ -21,12 +21,12 @@ from dp_service.queries.render import conditions, render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.mechanism import moments_of
 from dp_service.terms import BoundedBy
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
-from tests.support.queries.summing import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy
+from tests.support.queries.sums import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy
 
 Translate = Callable[[Resolution], Resolution]
 WIDE = Clamp(-(2**50), 2**50)
@@ -89,7 +89,7 @@ def uncut(resolution: Resolution) -> Resolution:
     return replace(resolution, parameters=replace(parameters, contributions=contributions))
 
 
-def met(asked_of: Asked, resolution: Resolution, rows: Sequence[Row]) -> Histogram:
+def met(asked_of: Asked, resolution: Resolution, rows: Sequence[Row]) -> TypedHistogram:
     """Return what the mechanism meets; what a member may add to a sum is checked here, and not there."""
     asked_of.write(rows)
     answer = asked_of.connection.execute(render(resolution, "duckdb")).fetchall()
@@ -124,7 +124,7 @@ def faults(
     return found
 
 
-def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> Iterator[str]:
+def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistogram) -> Iterator[str]:
     mechanism, contributions = moments_of(resolution.parameters), resolution.parameters.contributions
     assert mechanism is not None
     assert contributions is not None
@@ -163,7 +163,7 @@ def _changes(resolution: Resolution, whole: Histogram, without: Histogram) -> It
         yield "a member's change is worth more than is charged"
 
 
-def _numbers(histogram: Histogram) -> dict[object, tuple[int, ...]]:
+def _numbers(histogram: TypedHistogram) -> dict[object, tuple[int, ...]]:
     columns = [histogram.counts.tolist(), *(column.tolist() for column in histogram.sums)]
     return dict(zip(histogram.elements, zip(*columns, strict=True), strict=True))
 

@@ -14,12 +14,12 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import member_bounds, render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
-from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp
 from tests.campaigns.sensitivity.totals import relative_loss, true_totals
 from tests.support.examples import examples
-from tests.support.queries.storing import store
+from tests.support.queries.duckdb_rows import store
 
 Row = tuple[str, str, str, int | None]
 POLICY = """
@@ -72,7 +72,9 @@ def asked(
     return resolve(query, parse_policy(text), now=1_700_000_000)
 
 
-def answered(connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: Sequence[Row]) -> Histogram:
+def answered(
+    connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: Sequence[Row]
+) -> TypedHistogram:
     """Return what the engine answers."""
     store(connection, "t", rows)
     found = connection.execute(render(resolution, "duckdb")).fetchall()

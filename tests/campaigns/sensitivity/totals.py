@@ -8,7 +8,7 @@ import numpy as np
 
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums
 from dp_service.queries.resolution import Resolution
-from dp_service.releases.histogram import Histogram
+from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.mechanism import drill_down_of
 from dp_service.releases.releasing import counted
 from dp_service.releases.sums import with_own_counts
@@ -21,7 +21,7 @@ from tests.support.silent_noise import SilentNoise
 Numbers = dict[Scalar, tuple[int, ...]]
 
 
-def true_totals(resolution: Resolution, answer: Histogram) -> Numbers:
+def true_totals(resolution: Resolution, answer: TypedHistogram) -> Numbers:
     """Return count, sums and own counts of every total, as they are before noise is added."""
     plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
     mechanism = drill_down_of(plan.parameters)

@@ -15,7 +15,7 @@ import pytest
 from dp_service.mechanisms import Currency, Histogram
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, SumShare
 from dp_service.mechanisms.aggregates.intervals import (
-    Shown,
+    ShownRows,
     average_intervals,
     count_intervals,
     shown_by_average,
@@ -178,10 +178,12 @@ def test_an_average_is_shown_only_where_its_count_is_certain_to_be_positive() ->
 def test_a_list_that_is_cut_by_count_selects_by_what_was_cut_off() -> None:
     """The threshold of a row is the N of the first that is cut off, which loses a tie to an earlier group."""
     found = release([50, 12, 12, 12, 9], [0] * 5, Clamp(0, 8), threshold=5, minimum=1)
-    assert shown_by_count(found, most=2) == Shown((0, 1), (12, 12))
-    assert shown_by_count(found, least_count=12) == Shown((0, 1, 2, 3), (12,) * 4)
-    assert shown_by_count(found, most=0) == Shown((), ())
-    assert shown_by_count(replace(found, groups=np.array([0, 3, 2, 1, 4])), most=2) == Shown((0, 1), (12, 13))
+    assert shown_by_count(found, most=2) == ShownRows((0, 1), (12, 12))
+    assert shown_by_count(found, least_count=12) == ShownRows((0, 1, 2, 3), (12,) * 4)
+    assert shown_by_count(found, most=0) == ShownRows((), ())
+    assert shown_by_count(replace(found, groups=np.array([0, 3, 2, 1, 4])), most=2) == ShownRows(
+        (0, 1), (12, 13)
+    )
     with pytest.raises(ValueError, match="most"):
         shown_by_count(found, most=-1)
 
@@ -192,8 +194,8 @@ def test_a_list_that_is_cut_by_value_divides_alpha_by_all_released_groups() -> N
     assert found.rows_by_sum(0) == [2, 0, 1, 3]
     assert found.rows_by_average(0) == [2, 0, 3, 1]
     chosen = shown_by_value(found, found.rows_by_sum(0)[:2])
-    assert chosen == Shown((2, 0), (6, 6), 4)
-    everything = Shown((2, 0), (6, 6))
+    assert chosen == ShownRows((2, 0), (6, 6), 4)
+    everything = ShownRows((2, 0), (6, 6))
     for find in (sum_intervals, average_intervals):
         assert find(found, 0, chosen, alpha=ALPHA) == find(found, 0, everything, alpha=ALPHA / 4)
     assert count_intervals(found, chosen, alpha=ALPHA) == count_intervals(found, everything, alpha=ALPHA / 4)
@@ -202,11 +204,11 @@ def test_a_list_that_is_cut_by_value_divides_alpha_by_all_released_groups() -> N
 def test_a_list_in_the_order_of_a_value_divides_alpha_only_where_it_is_cut() -> None:
     """Where everything is shown the order selects nothing."""
     found = release([90, 80, 70, 60], [100, -100, 500, 0], Clamp(0, 8), threshold=5, minimum=1)
-    assert shown_by_sum(found, 0, most=2) == Shown((2, 0), (6, 6), 4)
-    assert shown_by_average(found, 0, most=2, alpha=ALPHA) == Shown((2, 0), (6, 6), 4)
+    assert shown_by_sum(found, 0, most=2) == ShownRows((2, 0), (6, 6), 4)
+    assert shown_by_average(found, 0, most=2, alpha=ALPHA) == ShownRows((2, 0), (6, 6), 4)
     for most in (None, 4, 9):
-        assert shown_by_sum(found, 0, most=most) == Shown((2, 0, 1, 3), (6,) * 4)
-        assert shown_by_average(found, 0, most=most, alpha=ALPHA) == Shown((2, 0, 3, 1), (6,) * 4)
+        assert shown_by_sum(found, 0, most=most) == ShownRows((2, 0, 1, 3), (6,) * 4)
+        assert shown_by_average(found, 0, most=most, alpha=ALPHA) == ShownRows((2, 0, 3, 1), (6,) * 4)
 
 
 def test_elements_that_show_no_average_come_last_in_its_order() -> None:

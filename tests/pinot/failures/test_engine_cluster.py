@@ -22,9 +22,9 @@ from pinot_connector.errors import (
 )
 from tests.pinot.facts import NOT_ALL_SEGMENTS, Facts
 from tests.pinot.loading import create_table, has_table, plain_count, upload, wait_for_rows
-from tests.pinot.nasty import NastyTable
 from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
+from tests.pinot.trimmed_table import TrimmedTable
 from tests.pinot.waiting import wait_until
 
 ARTICLES = count_members("cofacts_feedback", ("article_id", ColumnType.STRING))
@@ -66,10 +66,10 @@ def test_an_answer_is_the_truth(loaded_pinot: PinotCluster, engine: PinotEngine)
     assert truth(TABLES["cofacts_feedback"], "article_id") == histogram(ask(engine, ARTICLES))
 
 
-def test_an_answer_on_a_nasty_table_is_the_truth(nasty_table: NastyTable, engine: PinotEngine) -> None:
+def test_an_answer_on_a_trimmed_table_is_the_truth(trimmed_table: TrimmedTable, engine: PinotEngine) -> None:
     """Where plain SQL names no true leader, the engine's top ten is right."""
     answer = ask(engine, count_members("nasty", ("article_id", ColumnType.STRING), limit=10))
-    assert dict(nasty_table.top(10)) == histogram(answer)
+    assert dict(trimmed_table.top(10)) == histogram(answer)
 
 
 def test_every_type_comes_back_as_the_policy_says(

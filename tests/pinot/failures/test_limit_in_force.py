@@ -12,9 +12,9 @@ from pinot_connector.engines.base import ColumnType, Feature
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.pinot.loading import plain_answer
-from tests.pinot.nasty import NastyTable
 from tests.pinot.plain_http import HTTP
 from tests.pinot.queries import confirmed, count_members
+from tests.pinot.trimmed_table import TrimmedTable
 from tests.pinot.waiting import wait_until
 from tests.support.fake_pinot import QUERY, FakePinot
 
@@ -138,7 +138,7 @@ def test_the_multi_stage_engine_is_not_explained(pinot: FakePinot, fake_engine: 
 
 
 def test_a_real_broker_is_refused_only_while_it_lowers_limits(
-    pinot_cluster: PinotCluster, nasty_table: NastyTable, engine: PinotEngine
+    pinot_cluster: PinotCluster, trimmed_table: TrimmedTable, engine: PinotEngine
 ) -> None:
     """With both settings Pinot gives 500 rows of 1,001 and no sign of it; the override alone does nothing."""
     query = count_members("nasty", ("article_id", ColumnType.STRING), limit=1001)

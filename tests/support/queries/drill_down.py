@@ -14,7 +14,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.queries.tables import Policy
-from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import AggregateFunction, Scalar
@@ -169,7 +169,7 @@ def rows_of(answer: EngineAnswer) -> list[tuple[Any, ...]]:
     return [*zip(*answer.elements, answer.counts, *answer.sums, strict=True)]
 
 
-def histogram(resolution: Resolution, answer: Sequence[Sequence[Scalar]]) -> Histogram:
+def histogram(resolution: Resolution, answer: Sequence[Sequence[Scalar]]) -> TypedHistogram:
     """Return an engine's rows as dp_service checks them, in the order of the engine."""
     stated = resolution.parameters.sums
     columns: list[list[Scalar]] = [list(each) for each in zip(*answer, strict=True)]

@@ -20,12 +20,12 @@ from dp_service.queries.render.member_bounds import in_query_bound
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Value
 
-from .drawing import EITHER, NOW, VALUES, column, questions
 from .reference import Row, answer, bounded_answer
+from .strategies import EITHER, NOW, VALUES, column, questions
 
 TOPICS = ["null", "a", "b'", "other", "😀\\", 'x","y']
 FILE = "topics.csv"
-# Made once, as in `drawing`.
+# Made once, as in `strategies`.
 _KEY = st.sampled_from(["text", "number", "flag", "day"])
 _KEYS_OF = {
     name: st.lists(st.sampled_from(values), unique=True, min_size=1, max_size=8)

@@ -17,7 +17,7 @@ from dp_service.terms import MemberValue, RankFunction, ValueType
 from dp_service.values.cells import Grid
 from dp_service.values.member_value import member_value
 from dp_service.values.quantum import Value
-from tests.support.queries.summing import Row
+from tests.support.queries.sums import Row
 
 DOMAIN = ("a", "b", "z")
 NAMES = "{delta_1: 1, share: 0.35, max_names: 7}"

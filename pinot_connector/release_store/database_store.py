@@ -44,7 +44,7 @@ _NO_BEFORE = 2**63 - 1
 _Answer = TypeVar("_Answer")
 
 
-class StoredReleases(ReleaseStore):
+class DatabaseReleaseStore(ReleaseStore):
     """Keeps everything in a database, encrypted. It belongs to no event loop.
 
     Args:

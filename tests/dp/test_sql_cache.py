@@ -8,7 +8,7 @@ import pytest
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.server.parsed_texts import MAX_TEXTS, ParsedTexts
+from dp_service.server.sql_cache import MAX_TEXTS, ParsedSqlCache
 
 SQL = "SELECT article, COUNT(DISTINCT member_id) FROM reading GROUP BY article ORDER BY 2 DESC LIMIT {}"
 
@@ -31,39 +31,39 @@ tables:
 
 def test_a_text_is_parsed_once_and_another_one_is_another_question() -> None:
     """Also by several threads at once."""
-    texts, policy = ParsedTexts(), policy_of("reading")
-    first = texts.question(SQL.format(5), policy)
+    cache, policy = ParsedSqlCache(), policy_of("reading")
+    first = cache.question(SQL.format(5), policy)
     with ThreadPoolExecutor(4) as threads:
-        again = list(threads.map(lambda k: texts.question(SQL.format(k), policy), [5, 6] * 20))
+        again = list(threads.map(lambda k: cache.question(SQL.format(k), policy), [5, 6] * 20))
     assert all(each is first for each in again[::2])
     assert {6} == {each.k for each in again[1::2]}
 
 
 def test_another_policy_reads_a_text_anew() -> None:
     """What it does not list is refused, though the text was understood before; and the other way round."""
-    texts, before, now = ParsedTexts(), policy_of("reading"), policy_of("another")
-    assert texts.question(SQL.format(5), before).dimensions == ("article",)
+    cache, before, now = ParsedSqlCache(), policy_of("reading"), policy_of("another")
+    assert cache.question(SQL.format(5), before).dimensions == ("article",)
     for _ in range(2):
         with pytest.raises(RefusedByPolicyError):
-            texts.question(SQL.format(5), now)
-    assert texts.question(SQL.format(5), before).dimensions == ("article",)
+            cache.question(SQL.format(5), now)
+    assert cache.question(SQL.format(5), before).dimensions == ("article",)
 
 
 @pytest.mark.slow
 def test_the_oldest_texts_are_forgotten_and_refusals_are_not_kept() -> None:
     """Texts that strangers send take bounded memory."""
-    texts, policy = ParsedTexts(), policy_of("reading")
-    first = texts.question(SQL.format(1), policy)
+    cache, policy = ParsedSqlCache(), policy_of("reading")
+    first = cache.question(SQL.format(1), policy)
     for k in range(2, MAX_TEXTS + 1):
-        texts.question(SQL.format(k), policy)
+        cache.question(SQL.format(k), policy)
     for _ in range(3):
         with pytest.raises(QuestionError):
-            texts.question("SELECT nothing", policy)
-    assert texts.question(SQL.format(1), policy) is first
-    texts.question(SQL.format(MAX_TEXTS + 1), policy)
-    texts.question(SQL.format(MAX_TEXTS + 2), policy)
-    assert texts.question(SQL.format(2), policy) is not None
-    assert texts.question(SQL.format(1), policy) is first
+            cache.question("SELECT nothing", policy)
+    assert cache.question(SQL.format(1), policy) is first
+    cache.question(SQL.format(MAX_TEXTS + 1), policy)
+    cache.question(SQL.format(MAX_TEXTS + 2), policy)
+    assert cache.question(SQL.format(2), policy) is not None
+    assert cache.question(SQL.format(1), policy) is first
     for k in range(1000, 1000 + MAX_TEXTS):
-        texts.question(SQL.format(k), policy)
-    assert texts.question(SQL.format(1), policy) is not first
+        cache.question(SQL.format(k), policy)
+    assert cache.question(SQL.format(1), policy) is not first

@@ -15,7 +15,7 @@ MAX_TEXTS = 256
 _Parse = Callable[[str], HistogramQuery]
 
 
-class ParsedTexts:
+class ParsedSqlCache:
     """The questions of the last 256 texts, under one policy: another policy begins anew. Thread-safe."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ _Answer = TypeVar("_Answer")
 _Other = TypeVar("_Other")
 
 
-async def both_of(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:
+async def run_both(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:
     """Return what both return; the first failure, or a cancellation, ends both."""
     beside = asyncio.ensure_future(other)
     # The first one needs no task of its own: a failure of the other one interrupts it.

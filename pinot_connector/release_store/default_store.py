@@ -61,10 +61,10 @@ class ReleaseFile:
 
 
 def shared_store(dp: Address, budget: Address) -> ReleaseStore:
-    """Returns the store that this process shares for these services. Nobody closes it but who has named it.
+    """Returns the store that this process shares for these services. Nobody closes it but who has registered it.
 
     Raises:
-        ReleaseStoreFailed: a store was named for them that cannot be opened.
+        ReleaseStoreFailed: a store was registered for them that cannot be opened.
     """
     services = _text(dp), _text(budget)
     with _lock:
@@ -73,8 +73,8 @@ def shared_store(dp: Address, budget: Address) -> ReleaseStore:
         return _stores[services]
 
 
-def name_store(services: Services, opener: Callable[[], ReleaseStore]) -> None:
-    """Names the store of services that have just started; it is opened for the first client that needs it."""
+def register_store(services: Services, opener: Callable[[], ReleaseStore]) -> None:
+    """Registers the store of services that have just started; it is opened for the first client that needs it."""
     with _lock:
         # Others may have had these addresses before.
         _stores.pop(services, None)
@@ -82,7 +82,7 @@ def name_store(services: Services, opener: Callable[[], ReleaseStore]) -> None:
 
 
 def close_store(services: Services) -> None:
-    """Closes the store that was named for services that end."""
+    """Closes the store that was registered for services that end."""
     with _lock:
         _openers.pop(services, None)
         store = _stores.pop(services, None)

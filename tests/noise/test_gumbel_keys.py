@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dp_service.noise import KeyedStream, LogWeights
-from dp_service.noise.keys import float_keys, standard_gumbel
+from dp_service.noise.gumbel_keys import float_keys, standard_gumbel
 from dp_service.noise.uniforms import KeyedUniforms
 
 from .scripts import ScriptedUniforms

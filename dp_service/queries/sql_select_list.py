@@ -1,4 +1,4 @@
-"""What is between SELECT and FROM of a question in SQL: columns, buckets of time, numbers."""
+"""The select list of a question in SQL, between SELECT and FROM: columns, buckets of time, numbers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Dimension:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What is between SELECT and FROM; `measure` is None if the count was left out, an alias if there is none."""
+class SelectList:
+    """A select list; `measure` is None if the count was left out, an alias if there is none."""
 
     dimensions: tuple[Dimension, ...]
     measure: Measure | None
@@ -84,7 +84,7 @@ class Selection:
         return self.dimensions[position - 1]
 
 
-def selection_of(select: exp.Select, scope: Scope) -> Selection:
+def select_list_of(select: exp.Select, scope: Scope) -> SelectList:
     """Return what a statement selects.
 
     Raises:
@@ -100,7 +100,7 @@ def selection_of(select: exp.Select, scope: Scope) -> Selection:
         quantiles = selected_quantiles(numbers, scope)
         given = [each for each in (*others, *(each.alias for each in quantiles)) if each is not None]
         _check_aliases(given, None, scope)
-        return Selection(dimensions, Measure.DISTINCT_MEMBERS, quantiles=quantiles)
+        return SelectList(dimensions, Measure.DISTINCT_MEMBERS, quantiles=quantiles)
     count, alias = _count(numbers, scope)
     if alias in [each.name for each in dimensions]:
         refuse("an alias that is the name of a column")
@@ -108,7 +108,7 @@ def selection_of(select: exp.Select, scope: Scope) -> Selection:
     given = [each for each in (*others, *(each.alias for each in aggregates)) if each is not None]
     _check_aliases(given, alias, scope)
     measure = None if count is None else measure_of(count, scope)
-    return Selection(dimensions, measure, alias, aggregates)
+    return SelectList(dimensions, measure, alias, aggregates)
 
 
 def _count(numbers: Sequence[exp.Expr], scope: Scope) -> tuple[exp.Expr | None, str | None]:

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.noise.exact import Interval, IntervalContext, certainly_below, interval_context
+from dp_service.noise.interval_arithmetic import Interval, IntervalContext, certainly_below, interval_context
 from dp_service.noise.stream import WORD_BITS
 from dp_service.noise.uniforms import UniformBits, enclose_uniform
 
@@ -58,7 +58,7 @@ class InvertibleLaw(Protocol):
         ...
 
 
-class QuantileTable:
+class InverseTransformSampler:
     """A law prepared for drawing. `word_bits` is 64 except where a test enumerates all words."""
 
     def __init__(self, law: InvertibleLaw, word_bits: int = WORD_BITS) -> None:

@@ -22,9 +22,9 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import engine_features
-from dp_service.server.parsed_texts import ParsedTexts
 from dp_service.server.question_messages import structured_question
 from dp_service.server.sharpening import SharpeningRequest
+from dp_service.server.sql_cache import ParsedSqlCache
 
 MAX_KEPT = 256
 # What is kept of larger ones could fill the memory.
@@ -37,7 +37,7 @@ _Key: TypeAlias = tuple[str | bytes, int | None]
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class CachedQuestion:
     """A question, its resolution, and the policy statement of the policy that resolved it."""
 
     query: HistogramQuery
@@ -76,13 +76,13 @@ class AskedQuestion:
         return sum(len(each) for each in listed if each is not None) <= MAX_ELEMENTS
 
 
-class AskedQuestions:
+class QuestionCache:
     """The meanings of the last 256 questions, under one policy: another policy begins anew. Thread-safe."""
 
     def __init__(self) -> None:
-        self._texts = ParsedTexts()
+        self._parsed_sql = ParsedSqlCache()
         self._lock = Lock()
-        self._kept: tuple[Policy, dict[_Key, AskedQuestion]] | None = None
+        self._kept: tuple[Policy, dict[_Key, CachedQuestion]] | None = None
         # What differs in conditions alone has the same domains and, but for rare cases, the same mechanism.
         self._quick: tuple[Policy, set[bytes]] | None = None
 
@@ -97,7 +97,7 @@ class AskedQuestions:
             return False
         return _without_conditions(question) in quick[1]
 
-    def asked(self, question: question_pb2.Question, policy: Policy, *, now: int) -> AskedQuestion:
+    def resolve(self, question: question_pb2.Question, policy: Policy, *, now: int) -> CachedQuestion:
         """Return what a question means; a sharpening that it asks for is no part of that.
 
         Args:
@@ -116,7 +116,7 @@ class AskedQuestions:
         if (known := self._known(key, policy)) is not None:
             return known
         most_units = None if table.contributions is None else table.contributions.sharpening
-        found = AskedQuestion(query, chosen(query, policy, now=now), policy.statement, most_units)
+        found = CachedQuestion(query, chosen(query, policy, now=now), policy.statement, most_units)
         self._keep(key, question, policy, found)
         return found
 
@@ -125,11 +125,11 @@ class AskedQuestions:
             case "structured":
                 return structured_question(question.structured)
             case "sql":
-                return self._texts.question(question.sql, policy)
+                return self._parsed_sql.question(question.sql, policy)
             case _:
                 raise RequestError("question", "expected one of structured, sql")
 
-    def _known(self, key: _Key, policy: Policy) -> AskedQuestion | None:
+    def _known(self, key: _Key, policy: Policy) -> CachedQuestion | None:
         kept = self._kept
         return kept[1].get(key) if kept is not None and kept[0] is policy else None
 
@@ -141,7 +141,9 @@ class AskedQuestions:
         if len(self._quick[1]) < MAX_KEPT:
             self._quick[1].add(form)
 
-    def _keep(self, key: _Key, question: question_pb2.Question, policy: Policy, found: AskedQuestion) -> None:
+    def _keep(
+        self, key: _Key, question: question_pb2.Question, policy: Policy, found: CachedQuestion
+    ) -> None:
         if len(key[0]) > MAX_QUESTION_BYTES or not found.is_small:
             return
         with self._lock:

@@ -29,7 +29,7 @@ CLOCK_SECONDS = 60.0
 """How far the clocks of two machines may differ."""
 
 NOT_USED = 0
-"""The number of no use of a table's state; see `Settling.use`."""
+"""The number of no use of a table's state; see `VersionReadiness.use`."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 5.0
 _BEING_ASKED = "the servers of Pinot are still being asked what they have loaded; ask again later"
@@ -47,25 +47,25 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Watch:
-    """One state of one table, since it was first seen or taken back. Guarded by the lock of `Settling`."""
+    """One state of one table, since it was first seen or taken back. Guarded by the lock of `VersionReadiness`."""
 
     state: TableState
     number: int
     first_seen: float
     is_change: bool
-    replicas_settled_at: float
+    replicas_ready_at: float
     """When even a replica that was never seen has loaded what was replaced."""
-    pruners_settled_at: float
+    pruners_ready_at: float
     """When a broker that prunes has forgotten what was replaced."""
     used_on: Finding | None = None
     """The finding on which it came into use; None: it is not in use. Later findings do not change this."""
     finding: Finding | None = None
     online: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """On which servers each segment was when it was last found on some."""
-    looked_at: float = float("-inf")
+    found_at: float = float("-inf")
     missing_at: float | None = None
     """When it was last seen that something is not loaded; None: never."""
-    looking: Future[Finding] | None = None
+    search: Future[Finding] | None = None
 
     @property
     def is_provisional(self) -> bool:
@@ -73,12 +73,12 @@ class _Watch:
         return self.used_on is not None and self.used_on.evidence is Evidence.SOME_REPLICAS
 
     def pause(self, now: float) -> float:
-        """Returns how long to wait before the next look: longer for a version that takes long."""
+        """Returns how long to wait before the servers are asked again: longer for a version that takes long."""
         return min(max(_FIRST_PAUSE_SECONDS, (now - self.first_seen) / 10), _LONGEST_PAUSE_SECONDS)
 
 
-class Settling:
-    """Tracks for each table which state is in use, and looks whether a new one is loaded. Thread-safe.
+class VersionReadiness:
+    """Tracks for each table which state is in use, and finds out whether a new one is loaded. Thread-safe.
 
     Once every replica has loaded a state, this stays so while the controller lists the same: servers load what it lists
     and nothing else. So such a state costs no request. A replica that is not online yet loads what was listed when it
@@ -97,7 +97,7 @@ class Settling:
     def __init__(self, loaded: LoadedSegments, settle_seconds: float, timings: PinotTimings) -> None:
         self._loaded = loaded
         self._settle_seconds = settle_seconds
-        self._timeout_seconds = timings.settling_timeout_seconds
+        self._timeout_seconds = timings.version_timeout_seconds
         self._broker_delay_seconds = timings.broker_delay_seconds
         self._lock = Lock()
         self._numbers = itertools.count(NOT_USED + 1)
@@ -145,8 +145,8 @@ class Settling:
                 next(self._numbers),
                 now,
                 is_change=True,
-                replicas_settled_at=now + self._settle_seconds,
-                pruners_settled_at=watch.pruners_settled_at,
+                replicas_ready_at=now + self._settle_seconds,
+                pruners_ready_at=watch.pruners_ready_at,
             )
 
     def seconds_to_wait(self, table: str, state: TableState, *, is_pruned: bool) -> float:
@@ -167,7 +167,7 @@ class Settling:
             return 0.0
         finding = self._finding(table, watch)
         now = time.monotonic()
-        pruners_at = watch.pruners_settled_at if is_pruned else now
+        pruners_at = watch.pruners_ready_at if is_pruned else now
         usable_at = max(self._loaded_at(watch, finding), pruners_at)
         if now >= usable_at:
             with self._lock:
@@ -191,17 +191,16 @@ class Settling:
         if before is None:
             # What was pushed just now may have the name of a segment that was deleted before this process started.
             by_push, by_refresh = (
-                self._settled_by_clock(changed_at, now)
-                for changed_at in (state.changed_at, state.replaced_at)
+                self._ready_by_clock(changed_at, now) for changed_at in (state.changed_at, state.replaced_at)
             )
             return _Watch(state, number, now, False, by_push, by_refresh)
-        settled_at = self._settled_by_clock(state.replaced_since(before.state), now)
+        ready_at = self._ready_by_clock(state.replaced_since(before.state), now)
         if replaced.replaces(before.state, state, now):
-            settled_at = now + self._settle_seconds
-        replicas_at = max(settled_at, before.replicas_settled_at)
-        return _Watch(state, number, now, True, replicas_at, max(settled_at, before.pruners_settled_at))
+            ready_at = now + self._settle_seconds
+        replicas_at = max(ready_at, before.replicas_ready_at)
+        return _Watch(state, number, now, True, replicas_at, max(ready_at, before.pruners_ready_at))
 
-    def _settled_by_clock(self, changed_at: float, now: float) -> float:
+    def _ready_by_clock(self, changed_at: float, now: float) -> float:
         """Returns when it is `settle_seconds` ago that something changed at this time since 1970; 0: never.
 
         A connector that starts must not wait for what happened long ago, nor longer than `settle_seconds`.
@@ -213,31 +212,31 @@ class Settling:
         return now + max(0.0, min(left, self._settle_seconds))
 
     def _finding(self, table: str, watch: _Watch) -> Finding:
-        """Returns what is loaded; one look serves all questions that wait, and looks are spaced out."""
+        """Returns what is loaded; one search serves all questions that wait, and searches are spaced out."""
         with self._lock:
             known, now = watch.finding, time.monotonic()
             if known is not None and (
-                known.evidence is Evidence.EVERY_REPLICA or now - watch.looked_at < watch.pause(now)
+                known.evidence is Evidence.EVERY_REPLICA or now - watch.found_at < watch.pause(now)
             ):
                 return known
-            looking = watch.looking
-            if looking is None:
-                own = watch.looking = Future()
-        if looking is None:
-            return self._look(table, watch, own)
+            search = watch.search
+            if search is None:
+                own = watch.search = Future()
+        if search is None:
+            return self._find_loaded(table, watch, own)
         try:
-            return looking.result(self._timeout_seconds)
+            return search.result(self._timeout_seconds)
         except TimeoutError:
             raise DataChanged(_BEING_ASKED) from None
 
-    def _look(self, table: str, watch: _Watch, looking: Future[Finding]) -> Finding:
+    def _find_loaded(self, table: str, watch: _Watch, search: Future[Finding]) -> Finding:
         try:
-            finding = self._loaded.look(table, watch.state)
+            finding = self._loaded.find_loaded(table, watch.state)
         except BaseException as error:
             with self._lock:
-                watch.looking = None
-            # The question that looked reports a malformed answer; those that wait learn only that nothing is known.
-            looking.set_exception(error if isinstance(error, GrisError) else DataChanged(_BEING_ASKED))
+                watch.search = None
+            # The question that searched reports a malformed answer; those that wait learn only that nothing is known.
+            search.set_exception(error if isinstance(error, GrisError) else DataChanged(_BEING_ASKED))
             raise
         with self._lock:
             if finding.problem and finding != watch.finding:
@@ -246,15 +245,15 @@ class Settling:
                     "A table is not loaded as it should be.",
                     extra={"event": "segments.not_loaded", "fields": fields},
                 )
-            watch.finding, watch.looked_at, watch.looking = finding, time.monotonic(), None
+            watch.finding, watch.found_at, watch.search = finding, time.monotonic(), None
             if finding.evidence is Evidence.NONE:
-                watch.missing_at = watch.looked_at
+                watch.missing_at = watch.found_at
             if finding.online:
-                if watch.looked_at < watch.replicas_settled_at and have_joined(watch.online, finding.online):
+                if watch.found_at < watch.replicas_ready_at and have_joined(watch.online, finding.online):
                     # It comes online with what it began to load before; loading the present state takes its time again.
-                    watch.replicas_settled_at = watch.looked_at + self._settle_seconds
+                    watch.replicas_ready_at = watch.found_at + self._settle_seconds
                 watch.online = finding.online
-        looking.set_result(finding)
+        search.set_result(finding)
         return finding
 
     def _loaded_at(self, watch: _Watch, finding: Finding) -> float:
@@ -265,7 +264,7 @@ class Settling:
             case Evidence.EVERY_REPLICA:
                 return self._known_to_brokers_at(watch)
             case Evidence.SOME_REPLICAS:
-                return max(self._known_to_brokers_at(watch), watch.replicas_settled_at)
+                return max(self._known_to_brokers_at(watch), watch.replicas_ready_at)
 
     def _known_to_brokers_at(self, watch: _Watch) -> float:
         if watch.missing_at is not None:

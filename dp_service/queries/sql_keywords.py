@@ -2,7 +2,7 @@
 
 import re
 
-WORDS = re.compile(
+KEYWORDS = re.compile(
     r"""
       ALL | ANALYSE | ANALYZE | AND | ANTI | ANY | ARRAY | AS | ASC | ASOF | ASYMMETRIC
     | AUTHORIZATION | BETWEEN | BINARY | BOTH | BY | CASE | CAST | CHECK | CLUSTER | COLLATE

@@ -7,7 +7,7 @@ import re
 _NUMBER = re.compile("^Input should be (?=greater|less|a multiple)")
 _SIZE = re.compile(r"^[A-Z][a-z]+ should have (at (?:least|most) \d+ (?:character|item)s?).*")
 # These messages of pydantic are about this program and not about the file.
-_SHAPES = {
+_SCHEMA = {
     "extra_forbidden": "there is no such key",
     "missing": "expected this key",
     "model_type": "expected keys and their values",
@@ -22,7 +22,7 @@ _SHAPES = {
 }
 
 
-def shape_fault(kind: str, message: str) -> str:
+def schema_error(kind: str, message: str) -> str:
     """Return what is wrong with a key.
 
     Args:
@@ -34,7 +34,7 @@ def shape_fault(kind: str, message: str) -> str:
         return "expected sha256: and 64 hexadecimal digits (0-9, a-f)"
     if (size := _SIZE.fullmatch(own)) is not None:
         return f"expected {size[1]}"
-    return _SHAPES.get(kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected "))
+    return _SCHEMA.get(kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected "))
 
 
 # Parts of PyYAML's messages, which name characters and tokens as Python does; the first that fits counts.
@@ -55,7 +55,7 @@ _YAML = {
 }
 
 
-def yaml_fault(problem: str) -> str:
+def yaml_error(problem: str) -> str:
     """Return what is wrong with the form of a YAML text.
 
     Args:

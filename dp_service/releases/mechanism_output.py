@@ -1,4 +1,4 @@
-"""What a mechanism has drawn: all of a release, before it is decided what a question shows of it."""
+"""The output of a mechanism: all of a release, before it is decided what a question shows of it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class DrawnTotals:
+class TotalsOutput:
     """The totals of a release: all of a known domain, or those of which it has an element.
 
     Attributes:
         values: What each is the total of, ascending.
         counts: The noisy count of each.
-        sums: As `Drawn.sums`, one for each total.
+        sums: As `MechanismOutput.sums`, one for each total.
         of_elements: The place of each element's total, in the order of the elements in the release.
     """
 
@@ -31,7 +31,7 @@ class DrawnTotals:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class MechanismOutput:
     """A release as its mechanism returned it.
 
     Attributes:
@@ -47,4 +47,4 @@ class Drawn:
     total: int | None = None
     sums: tuple[Integers, ...] = ()
     cells: tuple[Integers, ...] = ()
-    totals: DrawnTotals | None = None
+    totals: TotalsOutput | None = None

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise.distribution import gaussian_tail
-from dp_service.noise.exact import certainly_below, interval_context
+from dp_service.noise.interval_arithmetic import certainly_below, interval_context
 from dp_service.noise.stream import WORD_BITS
 from dp_service.noise.uniforms import UniformBits, enclose_uniform
 
@@ -49,7 +49,7 @@ class UndecidedError(ArithmeticError):
     """
 
 
-class ExceedingLaw:
+class NoisyComparison:
     """Decides how many cuts a weight with discrete Gaussian noise of parameter `variance` exceeds.
 
     Noise for weights is far above.

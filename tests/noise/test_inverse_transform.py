@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from dp_service.noise.discrete_laplace import Digit, Head
-from dp_service.noise.quantiles import InvertibleLaw, QuantileTable
+from dp_service.noise.inverse_transform import InverseTransformSampler, InvertibleLaw
 
 from .scripts import ScriptedUniforms
 
@@ -62,7 +62,7 @@ def test_the_law_is_exact_by_enumeration_of_the_bit_tree(law: InvertibleLaw, tog
     A value must get as many of them as its closed-form mass says, up to one: at each of its two ends less than one
     half of a stretch is rounded. A guide is used when 1024 are drawn together, and none when 256 are.
     """
-    table = QuantileTable(law, word_bits=5)
+    sampler = InverseTransformSampler(law, word_bits=5)
     stretches = list(product(range(32), repeat=2))
     counts: Counter[int] = Counter()
     for start in range(0, 1024, together):
@@ -70,7 +70,7 @@ def test_the_law_is_exact_by_enumeration_of_the_bit_tree(law: InvertibleLaw, tog
         numbers = ScriptedUniforms(
             [first for first, _ in part], {i: [part[i][1], 16] for i in range(together)}
         )
-        counts.update(table.draw(numbers).tolist())
+        counts.update(sampler.draw(numbers).tolist())
     assert 1024 == sum(counts.values())
     for value in range(min(counts) - 2, max(counts) + 3):
         assert abs(counts[value] - 1024 * mass(law, value)) <= 1
@@ -78,9 +78,9 @@ def test_the_law_is_exact_by_enumeration_of_the_bit_tree(law: InvertibleLaw, tog
 
 def test_only_boundary_words_need_further_bits() -> None:
     """All other words give their value at once, each the one that a comparison with F finds."""
-    table, boundary = QuantileTable(HEAD, word_bits=6), set(HEAD.boundary_words(6)[1])
+    sampler, boundary = InverseTransformSampler(HEAD, word_bits=6), set(HEAD.boundary_words(6)[1])
     every_word = ScriptedUniforms(list(range(64)), {word: [32] for word in range(64)})
-    values = table.draw(every_word).tolist()
+    values = sampler.draw(every_word).tolist()
     assert boundary == every_word.extended
     with mpmath.workprec(100):
         for word in range(64):
@@ -91,9 +91,9 @@ def test_only_boundary_words_need_further_bits() -> None:
 @pytest.mark.parametrize("side", [0, 2**64 - 1])
 def test_a_word_at_either_end_is_extended_into_the_tail(side: int) -> None:
     """After k words of equal bits |Z| is about 64 k ln 2 times the scale; nothing ends at the end of the table."""
-    table = QuantileTable(HEAD)
+    sampler = InverseTransformSampler(HEAD)
     reached = [
-        int(table.draw(ScriptedUniforms([side], {0: [side] * (words - 1) + [2**63]}))[0])
+        int(sampler.draw(ScriptedUniforms([side], {0: [side] * (words - 1) + [2**63]}))[0])
         for words in (1, 2, 7)
     ]
     for words, value in zip((1, 2, 7), reached, strict=True):
@@ -103,9 +103,9 @@ def test_a_word_at_either_end_is_extended_into_the_tail(side: int) -> None:
 
 def test_a_draw_beyond_the_end_of_a_law_that_goes_on_is_an_error() -> None:
     """A run of ones that would leave the 64-bit integers raises; it never wraps to a small number."""
-    table = QuantileTable(Head(Fraction(1, 2**50), 55))
+    sampler = InverseTransformSampler(Head(Fraction(1, 2**50), 55))
     with pytest.raises(OverflowError, match="exceeded"):
-        table.draw(ScriptedUniforms([2**64 - 1], {0: [2**64 - 1] * 200}))
+        sampler.draw(ScriptedUniforms([2**64 - 1], {0: [2**64 - 1] * 200}))
 
 
 def test_a_head_keeps_only_values_that_fit() -> None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
-from dp_service.releases.drawn import Drawn
 from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
 from dp_service.releases.sharpening import shown_sharpened
@@ -71,7 +71,7 @@ def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArra
     return [np.array(each.noisy_counts, dtype=np.int64) for each in request.before] or None
 
 
-def _counts(drawn: Drawn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _counts(drawn: MechanismOutput) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     ranks, counts = drawn.selection.indices, drawn.selection.noisy_counts
     if counts is None or counts.shape != ranks.shape:
         raise RequestError("noisy_counts", "expected one for each element")
@@ -97,7 +97,7 @@ def require_authentic(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> Non
         raise ReleaseNotAuthenticError
 
 
-def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Drawn:
+def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> MechanismOutput:
     """Return the release as its mechanism returned it, with ranks in place of positions in the histogram."""
     release, ranks, counts = request.release, request.element_ranks, request.noisy_counts
     rows = release.element_count
@@ -112,7 +112,7 @@ def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> Drawn:
         release.ended_in_bottom,
         release.bottom if release.HasField("bottom") else None,
     )
-    return Drawn(
+    return MechanismOutput(
         selection,
         total=release.total.count if release.HasField("total") else None,
         sums=tuple(np.array(each.values, dtype=np.int64) for each in request.sums),

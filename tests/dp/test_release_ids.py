@@ -12,7 +12,7 @@ import pytest
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.identity import (
+from dp_service.releases.release_ids import (
     keyed_data_version,
     query_id,
     release_id,

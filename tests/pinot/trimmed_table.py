@@ -13,7 +13,7 @@ _SHARES = Shares(leader=3, heavy=4, light=1, others=5975)
 
 
 @dataclass(frozen=True)
-class NastyTable:
+class TrimmedTable:
     """A table, the file it was made of, and its truth: every article's number of members, who have one row each."""
 
     name: str
@@ -25,10 +25,10 @@ class NastyTable:
         return sorted(self.truth.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
-def create_nasty_table(cluster: PinotCluster, folder: Path) -> NastyTable:
+def create_trimmed_table(cluster: PinotCluster, folder: Path) -> TrimmedTable:
     """Load 12,000 articles in two segments, one on each of two servers."""
     parquet = folder / "nasty.parquet"
     write_lopsided(_SHARES, parquet)
     # Rows alternate between the servers, and so do the two segments that rows are dealt to.
     load(parquet, "nasty", controller=cluster.controller_url, broker=cluster.broker_url, segments=2)
-    return NastyTable("nasty", parquet, true_counts(parquet))
+    return TrimmedTable("nasty", parquet, true_counts(parquet))

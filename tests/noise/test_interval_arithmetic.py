@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from dp_service.noise.exact import (
+from dp_service.noise.interval_arithmetic import (
     UncertainError,
     certain_floor,
     certainly_below,

@@ -9,8 +9,8 @@ from gris_api.dp.v1 import question_pb2
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.server.asked_questions import MAX_ELEMENTS, MAX_KEPT, MAX_QUESTION_BYTES, AskedQuestions
 from dp_service.server.errors import RequestError
+from dp_service.server.question_cache import MAX_ELEMENTS, MAX_KEPT, MAX_QUESTION_BYTES, QuestionCache
 from pinot_connector import In, NotIn, sharpened_question, sql_question, structured_question
 
 
@@ -48,68 +48,72 @@ SQL = "SELECT article, COUNT(DISTINCT member_id) FROM reading GROUP BY article O
 @pytest.mark.parametrize("question", [TOP, sql_question(SQL)])
 def test_a_question_is_resolved_once_until_another_period_is_closed(question: question_pb2.Question) -> None:
     """A day later it means the same; when the month has ended it sees that month too."""
-    asked, policy = AskedQuestions(), policy_of()
-    first = asked.asked(question, policy, now=JUNE)
-    assert asked.asked(question, policy, now=LATE_JUNE) is first
-    later = asked.asked(question, policy, now=JULY)
+    cache, policy = QuestionCache(), policy_of()
+    first = cache.resolve(question, policy, now=JUNE)
+    assert cache.resolve(question, policy, now=LATE_JUNE) is first
+    later = cache.resolve(question, policy, now=JULY)
     assert later.resolution.fixed_data_version != first.resolution.fixed_data_version
-    assert asked.asked(question, policy, now=JUNE) is first
+    assert cache.resolve(question, policy, now=JUNE) is first
 
 
 def test_another_policy_is_asked_anew() -> None:
     """What it does not list is refused, though it was kept before; and the other way round."""
-    asked, before, now = AskedQuestions(), policy_of(), policy_of("another")
-    first = asked.asked(TOP, before, now=JUNE)
+    cache, before, now = QuestionCache(), policy_of(), policy_of("another")
+    first = cache.resolve(TOP, before, now=JUNE)
     with pytest.raises(RefusedByPolicyError):
-        asked.asked(TOP, now, now=JUNE)
-    asked.asked(structured_question("another", "article", k=5), now, now=JUNE)
-    again = asked.asked(TOP, before, now=JUNE)
+        cache.resolve(TOP, now, now=JUNE)
+    cache.resolve(structured_question("another", "article", k=5), now, now=JUNE)
+    again = cache.resolve(TOP, before, now=JUNE)
     assert again is not first
     assert again.resolution == first.resolution
 
 
 def test_questions_that_python_would_call_equal_are_others() -> None:
     """A number is no truth value, and a question that differs in anything has a resolution of its own."""
-    asked, policy = AskedQuestions(), policy_of()
+    cache, policy = QuestionCache(), policy_of()
     yes = structured_question("reading", "article", k=5, where={"flag": In([True])})
-    asked.asked(yes, policy, now=JUNE)
+    cache.resolve(yes, policy, now=JUNE)
     with pytest.raises(QuestionError):
-        asked.asked(structured_question("reading", "article", k=5, where={"flag": In([1])}), policy, now=JUNE)
-    sql = asked.asked(sql_question(SQL + " "), policy, now=JUNE)
-    assert sql.resolution == asked.asked(TOP, policy, now=JUNE).resolution
-    assert asked.asked(sharpened_question(TOP, [7]), policy, now=JUNE) is asked.asked(TOP, policy, now=JUNE)
+        cache.resolve(
+            structured_question("reading", "article", k=5, where={"flag": In([1])}), policy, now=JUNE
+        )
+    sql = cache.resolve(sql_question(SQL + " "), policy, now=JUNE)
+    assert sql.resolution == cache.resolve(TOP, policy, now=JUNE).resolution
+    assert cache.resolve(sharpened_question(TOP, [7]), policy, now=JUNE) is cache.resolve(
+        TOP, policy, now=JUNE
+    )
 
 
 def test_nothing_is_kept_of_refusals_and_of_what_is_large() -> None:
     """Long questions and large domains would fill the memory, and so would any number of questions."""
-    asked = AskedQuestions()
+    cache = QuestionCache()
     for question, error in [
         (structured_question("reading", "day", k=5), RefusedByPolicyError),
         (question_pb2.Question(), RequestError),
     ]:
         for _ in range(2):
             with pytest.raises(error):
-                asked.asked(question, policy_of(), now=JUNE)
+                cache.resolve(question, policy_of(), now=JUNE)
     policy = policy_of(elements=MAX_ELEMENTS + 1)
     listed = structured_question("reading", "many", k=5)
-    assert asked.asked(listed, policy, now=JUNE) is not asked.asked(listed, policy, now=JUNE)
+    assert cache.resolve(listed, policy, now=JUNE) is not cache.resolve(listed, policy, now=JUNE)
     long = structured_question(
         "reading",
         "article",
         k=5,
         where={"article": NotIn(["x" * 1000 + str(i) for i in range(1 + MAX_QUESTION_BYTES // 1000)])},
     )
-    assert asked.asked(long, policy, now=JUNE) is not asked.asked(long, policy, now=JUNE)
-    first = asked.asked(TOP, policy, now=JUNE)
+    assert cache.resolve(long, policy, now=JUNE) is not cache.resolve(long, policy, now=JUNE)
+    first = cache.resolve(TOP, policy, now=JUNE)
     for number in range(MAX_KEPT):
         where = {"article": NotIn([f"no {number}"])}
-        asked.asked(structured_question("reading", "article", k=5, where=where), policy, now=JUNE)
-    assert asked.asked(TOP, policy, now=JUNE) is not first
+        cache.resolve(structured_question("reading", "article", k=5, where=where), policy, now=JUNE)
+    assert cache.resolve(TOP, policy, now=JUNE) is not first
 
 
 def test_a_query_is_written_once_for_each_engine() -> None:
     """And each engine has its own."""
-    asked = AskedQuestions().asked(TOP, policy_of(), now=JUNE)
+    asked = QuestionCache().resolve(TOP, policy_of(), now=JUNE)
     (pinot,) = asked.engine_queries(["pinot"])
     assert [each.dialect for each in asked.engine_queries(["duckdb", "pinot"])] == ["duckdb", "pinot"]
     assert asked.engine_queries(["pinot"])[0] is pinot
@@ -117,20 +121,20 @@ def test_a_query_is_written_once_for_each_engine() -> None:
 
 def test_a_question_is_quick_once_one_like_it_was_small() -> None:
     """Until then, and where a domain is large or the policy another one, it is resolved off the event loop."""
-    asked, policy = AskedQuestions(), policy_of()
+    cache, policy = QuestionCache(), policy_of()
     with_condition = structured_question("reading", "article", k=5, where={"article": NotIn(["a"])})
-    assert not asked.is_quick(with_condition, policy)
-    asked.asked(TOP, policy, now=JUNE)
-    assert asked.is_quick(with_condition, policy)
+    assert not cache.is_quick(with_condition, policy)
+    cache.resolve(TOP, policy, now=JUNE)
+    assert cache.is_quick(with_condition, policy)
     others = [
         sql_question(SQL),
         structured_question("reading", "article", k=6),
         structured_question("reading", "article", k=5, where={"article": NotIn(["a" * 3000])}),
         sharpened_question(TOP, [7]),
     ]
-    assert not any(asked.is_quick(each, policy) for each in others)
-    assert not asked.is_quick(with_condition, policy_of())
+    assert not any(cache.is_quick(each, policy) for each in others)
+    assert not cache.is_quick(with_condition, policy_of())
     large = policy_of(elements=MAX_ELEMENTS + 1)
     over_domain = structured_question("reading", "many", k=5)
-    asked.asked(over_domain, large, now=JUNE)
-    assert not asked.is_quick(over_domain, large)
+    cache.resolve(over_domain, large, now=JUNE)
+    assert not cache.is_quick(over_domain, large)

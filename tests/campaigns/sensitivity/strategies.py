@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from dp_service.queries.published import DomainFile, integrity_of, written
 from dp_service.queries.structured import HistogramQuery, Value
 from dp_service.terms import ColumnType
-from tests.support.queries.drawing import TYPES, VALUES, conditions, plain, questions_and_totals, times
 from tests.support.queries.reference import Row
+from tests.support.queries.strategies import TYPES, VALUES, conditions, plain, questions_and_totals, times
 
 MEMBERS = ["m1", "m2", "m3"]
 SHARPENING_UNITS = 30
