@@ -93,7 +93,7 @@ def _composed(text: str) -> yaml.Node | None:
     try:
         return loader.get_single_node()
     except (ValueError, OverflowError):
-        mark = loader.get_mark()  # type: ignore[no-untyped-call]
+        mark = loader.get_mark()
     raise yaml.MarkedYAMLError(problem="expected escapes of characters that exist", problem_mark=mark)
 
 
