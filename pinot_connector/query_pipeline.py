@@ -11,7 +11,7 @@
 The two parts of step 3 run at the same time, unless the policy or the client's `reserve_first` wants the reservation
 made before the engine is asked; so do noise and confirmation. If either part fails, both end, and noise is drawn only
 once the reservation is made. Each step raises rather than go on with less than it needs, and an error after step 1
-cancels the reservation. True counts exist only in steps 3 and 4, in local variables.
+cancels the reservation. True counts exist only in steps 3 and 4, in local variables (`new_releases`).
 
 A question of two looks runs a second query in between: dp_service names elements from the first answer, and the second
 query counts these alone, on the same version of the data. The answer of the first look is confirmed before names are
@@ -32,7 +32,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
@@ -40,32 +40,30 @@ from pinot_connector import telemetry
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge, Cost, largest_k
 from pinot_connector.channels import Timeouts
-from pinot_connector.concurrency import run_both
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
-from pinot_connector.engine_queries import engine_query, expected_columns, second_query
-from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engine_queries import engine_query, expected_columns
+from pinot_connector.engines.base import Engine, EngineQuery, ExpectedColumn
 from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
     EngineError,
     HomeUnavailable,
     IntegrityError,
-    NotSharpenable,
     PlanExpired,
     ReleaseNotRecorded,
     ReleaseStoreFailed,
     ServiceFailed,
     ServiceUnavailable,
 )
-from pinot_connector.histograms import checked
+from pinot_connector.new_releases import BudgetNotFreeError, NewReleases
 from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
 from pinot_connector.release_store.retention import payment_of
-from pinot_connector.releases import NoisyHistogram, verify
+from pinot_connector.releases import NoisyHistogram
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
-from pinot_connector.sharpening import KnownLooks, questions_before
+from pinot_connector.sharpened_questions import SharpenedQuestions
 from pinot_connector.shown_releases import ShownRelease, ShownReleases, kept_release
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
@@ -83,10 +81,6 @@ class _KeptMeanwhileError(Exception):
     def __init__(self, kept: KeptRelease) -> None:
         super().__init__("another release is kept for this question")
         self.kept = kept
-
-
-class _BudgetNotFreeError(Exception):
-    """Others hold the budget, and the caller does not wait for it while it has the turn to draw a release."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +115,15 @@ class QueryPipeline:
         releases: ReleaseStore,
         reserve_first: bool = False,
     ) -> None:
-        self._noise = noise
         self._budget = budget
         self._engine = EngineCalls(engine, timeouts.engine)
         self._timeouts = timeouts
-        self._confidence = confidence
-        self._reserve_first = reserve_first
         self._admission: Admission = _at_once
         self._releases = releases
         self._shown = ShownReleases(noise, confidence)
-        self._known_looks = KnownLooks()
+        self._new = NewReleases(noise, self._engine, confidence=confidence, reserve_first=reserve_first)
         self._translator = Translator(noise, engine, self._engine.version, timeouts.data_version)
+        self._questions = SharpenedQuestions(self._translator, noise, releases, engine.dialect)
         # One task at a time pays for an account's question, and one has the engine asked for a question.
         self._paying: SingleFlight[tuple[tuple[str, ...], str]] = SingleFlight(_is_everyones)
         self._drawing: SingleFlight[str] = SingleFlight(_is_everyones)
@@ -206,18 +198,18 @@ class QueryPipeline:
     async def _ask_once(
         self, question: question_pb2.Question, paid: Paid | None, latest: float
     ) -> PrivateResult:
-        asked = await self._translated(question)
+        asked = await self._questions.translated(question, self._budget.account)
         purchase = _Purchase(paid, latest)
         if not asked.may_be_repeated:
             await self._admission()
-            return await self._drawn(asked, purchase)
+            return await self._charge_for_new(asked, purchase)
         key = (self._budget.account, asked.query_id)
         while True:
-            if (given := await self._given(asked)) is not None:
+            if (before := await self._paid_before(asked)) is not None:
                 telemetry.release_looked_up("given")
                 if paid is not None:
-                    paid(given)
-                return given
+                    paid(before)
+                return before
             turn = self._paying.turn(key)
             if turn is not None:
                 break
@@ -225,49 +217,9 @@ class QueryPipeline:
         with turn:
             # What is given needs no admission: it has returned by now.
             await self._admission()
-            return await self._bought(asked, purchase)
+            return await self._pay(asked, purchase)
 
-    async def _translated(self, question: question_pb2.Question) -> Translated:
-        """Returns the translation of a question, and of a sharpening with the releases before it."""
-        if not question.HasField("sharpening"):
-            return await self._translator.translated(question)
-        before = await self._looks_before(question, self._known_looks)
-        try:
-            return await self._translator.translated(question, before)
-        except NotSharpenable:
-            # What was known of the looks may be of another policy or version of the data.
-            before = await self._looks_before(question, KnownLooks())
-        return await self._translator.translated(question, before)
-
-    async def _looks_before(
-        self, question: question_pb2.Question, known: KnownLooks
-    ) -> tuple[KeptRelease, ...]:
-        """Returns the releases that a question sharpens, all of which the account has paid for.
-
-        Whether there are any follows from what was paid for and from the version of the data, never from the data.
-
-        Raises:
-            NotSharpenable: one of them is not kept, or not paid for.
-        """
-        before: tuple[KeptRelease, ...] = ()
-        for each in questions_before(question):
-            query_id = known.query_id(each, before)
-            found = None if query_id is None else await self._releases.find(query_id, self._budget.account)
-            if found is None or found.payment is None:
-                asked = await self._translator.translated(each, before)
-                found = await self._releases.find(asked.query_id, self._budget.account)
-                if found is None or found.payment is None:
-                    return await self._refused_sharpening(question, asked.data_version)
-                self._known_looks.learn(each, before, asked.query_id)
-            before = (*before, found.kept)
-        return before
-
-    async def _refused_sharpening(self, question: question_pb2.Question, data_version: str) -> NoReturn:
-        """Has dp_service say why: it knows what the policy allows, and whether the data have the version of before."""
-        await self._noise.translate(question, data_version, self._engine.engine.dialect)
-        raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
-
-    async def _given(self, asked: Translated) -> PrivateResult | None:
+    async def _paid_before(self, asked: Translated) -> PrivateResult | None:
         """Returns what the account has paid for, in this window or an earlier one; the engine is not asked.
 
         The account has the release already, so nothing more is paid. The ledger is asked at most once a minute whether
@@ -287,28 +239,28 @@ class QueryPipeline:
         unit_id = found.kept.content.release.cost.unit_id
         return completed(Charge(Cost(0, 0, unit_id), ()))
 
-    async def _bought(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
+    async def _pay(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
         """Returns the release of a question that the account has yet to pay for, by the ledger's word."""
         try:
-            return await self._bought_once(asked, purchase)
+            return await self._pay_once(asked, purchase)
         except _KeptMeanwhileError as other:
             kept = other.kept
         try:
-            return await self._sold(asked, kept, purchase)
+            return await self._charge_for_kept(asked, kept, purchase)
         except _KeptMeanwhileError:
             raise ReleaseNotRecorded from None
 
-    async def _bought_once(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
+    async def _pay_once(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
         while True:
             found = await self._kept_or_turn(asked.query_id)
             if isinstance(found, KeptRelease):
                 telemetry.release_looked_up("charged")
-                return await self._sold(asked, found, purchase)
+                return await self._charge_for_kept(asked, found, purchase)
             with found as turn:
                 present = await self._translator.on_present_version(asked)
                 if present.query_id == asked.query_id:
                     telemetry.release_looked_up("missed")
-                    return await self._drawn(present, purchase, turn)
+                    return await self._charge_for_new(present, purchase, turn)
                 asked = present
 
     async def _kept_or_turn(self, query_id: str) -> KeptRelease | Turn:
@@ -330,12 +282,14 @@ class QueryPipeline:
                 return found.kept
             await self._drawing.wait(query_id)
 
-    async def _sold(self, asked: Translated, kept: KeptRelease, purchase: _Purchase) -> PrivateResult:
+    async def _charge_for_kept(
+        self, asked: Translated, kept: KeptRelease, purchase: _Purchase
+    ) -> PrivateResult:
         """Charges the account for a release that is kept."""
         async with self._reserving(asked.translation, purchase) as reservation:
-            return await self._sold_with(reservation, asked, kept, purchase)
+            return await self._charge_for(reservation, asked, kept, purchase)
 
-    async def _sold_with(
+    async def _charge_for(
         self, reservation: Reservation, asked: Translated, kept: KeptRelease, purchase: _Purchase
     ) -> PrivateResult:
         await reservation.made()
@@ -343,7 +297,9 @@ class QueryPipeline:
         shown = await self._shown.shown(columns, asked.translation, kept, asked.before)
         return await finished(self._settled(reservation, shown, purchase.paid))
 
-    async def _drawn(self, asked: Translated, purchase: _Purchase, turn: Turn | None = None) -> PrivateResult:
+    async def _charge_for_new(
+        self, asked: Translated, purchase: _Purchase, turn: Turn | None = None
+    ) -> PrivateResult:
         """Asks the engine, draws a release, and charges the account for it or for the one kept meanwhile."""
         asked = await self._translator.on_present_version(asked)
         query = engine_query(asked.translation, self._engine.engine.dialect)
@@ -352,8 +308,8 @@ class QueryPipeline:
         async with self._reserving(asked.translation, purchase) as reservation:
             drawing = _Drawing(asked, query, reservation, purchase.paid)
             try:
-                return await self._drawn_with(drawing, turn)
-            except _BudgetNotFreeError:
+                return await self._draw_and_charge(drawing, turn)
+            except BudgetNotFreeError:
                 pass
             # Nobody may wait for the budget of another account, so somebody else may draw it meanwhile.
             if turn is not None:
@@ -361,31 +317,17 @@ class QueryPipeline:
             await reservation.made()
             found = await self._kept_or_turn(asked.query_id)
             if isinstance(found, KeptRelease):
-                return await self._sold_with(reservation, asked, found, purchase)
+                return await self._charge_for(reservation, asked, found, purchase)
             with found as again:
-                return await self._drawn_with(drawing, again)
+                return await self._draw_and_charge(drawing, again)
 
-    async def _drawn_with(self, drawing: _Drawing, turn: Turn | None) -> PrivateResult:
+    async def _draw_and_charge(self, drawing: _Drawing, turn: Turn | None) -> PrivateResult:
         """Draws in this turn, if there are turns; then held budget is not waited for."""
-        asked, query, reservation = drawing.asked, drawing.query, drawing.reservation
-        translation = asked.translation
-        if translation.reserve_first or self._reserve_first:
-            await _reserved(reservation, waits=turn is None)
-        running = self._engine.run(query, asked.data_version)
-        answer, _ = await run_both(running, _reserved(reservation, waits=turn is None))
-        answer, plan = checked(query, answer), translation.plan
-        if translation.HasField("unfinished"):
-            await self._engine.confirm(query, answer)
-            reservation.first_look_begins()
-            named = await self._add_noise(asked, plan, query, answer)
-            noisy = (
-                named if isinstance(named, NoisyHistogram) else await self._second_look(asked, query, named)
-            )
-        else:
-            noisy = await self._released(asked, plan, query, answer)
+        asked, reservation = drawing.asked, drawing.reservation
+        noisy = await self._new.drawn(asked, drawing.query, reservation, waits=turn is None)
 
         async def kept_and_charged() -> PrivateResult:
-            shown = await self._kept(asked, expected_columns(translation), noisy)
+            shown = await self._kept(asked, expected_columns(asked.translation), noisy)
             if turn is not None:
                 turn.end()
             return await self._settled(reservation, shown, drawing.paid)
@@ -449,35 +391,6 @@ class QueryPipeline:
             if (payment := payment_of(charge.remaining)) is not None:
                 await self._releases.mark_paid(query_id, self._budget.account, payment)
 
-    async def _second_look(
-        self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook
-    ) -> NoisyHistogram:
-        """Counts the names that the first look found."""
-        query = second_query(first, look, self._engine.engine.dialect)
-        answer = checked(query, await self._engine.run(query, asked.data_version))
-        return await self._released(asked, look.plan, query, answer)
-
-    async def _released(
-        self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> NoisyHistogram:
-        """Returns the release of an answer that turned out to be whole meanwhile."""
-        confirming = self._engine.confirm(query, answer)
-        noisy, _ = await run_both(self._add_noise(asked, plan, query, answer), confirming)
-        if not isinstance(noisy, NoisyHistogram):
-            raise IntegrityError("dp_service asks for one look more than there are")
-        return noisy
-
-    async def _add_noise(
-        self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> NoisyHistogram | dp_pb2.NextLook:
-        header = dp_pb2.ReleaseHeader(
-            plan=plan, data_version=answer.data_version, confidence=self._confidence, whole=True
-        )
-        noisy = await self._noise.add_noise(header, query.columns, answer)
-        if isinstance(noisy, NoisyHistogram):
-            verify(noisy, asked.translation)
-        return noisy
-
 
 @asynccontextmanager
 async def _naming_the_largest_k(translation: dp_pb2.TranslateQueryResponse) -> AsyncIterator[None]:
@@ -491,13 +404,6 @@ async def _naming_the_largest_k(translation: dp_pb2.TranslateQueryResponse) -> A
 
 async def _at_once() -> None:
     """Admit everybody."""
-
-
-async def _reserved(reservation: Reservation, *, waits: bool) -> None:
-    if waits:
-        await reservation.made()
-    elif not await reservation.made_at_once():
-        raise _BudgetNotFreeError
 
 
 def _now() -> float:
