@@ -6,7 +6,7 @@ import pytest
 
 from budget_service.ledger.account_statement import check
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
-from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit, Mode
 from budget_service.ledger.windows import Period
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
@@ -74,6 +74,20 @@ async def test_a_window_with_more_than_can_be_counted_is_exhausted(
         assert Cost(MAX_AMOUNT, 3) == (await any_store.read(ANALYST, on)).levels[-1].spent
         await assert_verified(any_store)
         clock.step(days=1)
+
+
+async def test_a_tracked_level_refuses_what_it_could_not_add_up(any_store: Store) -> None:
+    """A level that only tracks lacks nothing, and still keeps a sum of 64 bits."""
+    tracked = limit(5, 5, mode=Mode.TRACK)
+    on = levels(own=HUGE, above=tracked)
+    await any_store.apply(*charge("a", Cost(MAX_AMOUNT - 9, 1), on=on))
+    theirs = levels(COLLEAGUE, own=HUGE, above=tracked)
+    assert (
+        OVERFLOW == (await any_store.apply(*charge("b", Cost(10, 1), account=COLLEAGUE, on=theirs))).outcome
+    )
+    fits = await any_store.apply(*charge("c", Cost(9, 1), account=COLLEAGUE, on=theirs))
+    assert isinstance(fits.outcome, Charged)
+    await assert_verified(any_store)
 
 
 async def test_what_is_held_below_a_full_level_can_be_given_back(any_store: Store) -> None:
