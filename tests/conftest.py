@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests can be run without pytest-rerunfailures.
     if config.pluginmanager.has_plugin("rerunfailures"):
         config.pluginmanager.import_plugin("tests.support.reruns")
-        # Why a first try failed is told, also where the second passes; versions before 16.3 know no such option.
+        # Report why a first try failed, also where the second passes; versions before 16.3 have no such option.
         config.option.rerun_show_tracebacks = True
     else:
         config.addinivalue_line("markers", "flaky: tried once more where pytest-rerunfailures is installed")

@@ -66,7 +66,7 @@ def calls_of(
     )
 
 
-# Worked out when the first test asks, not by whoever collects the tests.
+# Computed when the first test needs it, not while tests are collected.
 @cache
 def gumbel() -> Calls:
     """Return what two calls of UnkGumb are composed of."""

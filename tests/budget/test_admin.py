@@ -167,7 +167,7 @@ async def test_a_malformed_request_names_its_field(clock: SteppedClock, message:
 
 
 async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: SteppedClock) -> None:
-    """Whoever mends it has to look at it; a limit that is set in it meanwhile would be lost with it."""
+    """An administrator who repairs it has to read it; a limit that is set meanwhile would be lost with it."""
 
     class SetBack(MemoryStore):
         async def check(self) -> None:

@@ -49,7 +49,7 @@ def setting(id_: str, **limits: pb.Limit | None) -> pb.SetLimitsRequest:
 
 
 async def test_the_level_that_bounds_a_pattern_keeps_refusing(any_store: Store) -> None:
-    """In mode track it would let whoever chooses names begin anew for ever."""
+    """In mode track, anyone who chooses names could begin with a new budget again and again."""
     async with admin_on(any_store, settings()) as admin:
         error = await failure(admin.SetLimits(setting("a", acme=TRACKED)))
         assert (grpc.StatusCode.FAILED_PRECONDITION, "ACCOUNTS_WITHOUT_END") == (

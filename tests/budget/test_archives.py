@@ -94,7 +94,7 @@ async def test_an_entry_that_was_forged_after_its_checkpoint_is_not_archived(
 async def test_an_entry_that_was_forged_in_redis_is_not_archived(
     shared_redis: RedisServer, clock: SteppedClock, tmp_path: Path
 ) -> None:
-    """Whoever may write the store may replace the whole stream, with the same positions."""
+    """Anyone who can write to the store can replace the whole stream, with the same positions."""
     await empty(shared_redis.address)
     client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
@@ -153,7 +153,7 @@ async def test_a_journal_that_was_dropped_in_part_is_archived_further(
 async def test_archives_are_checked_by_their_digests(
     any_store: Store, clock: SteppedClock, tmp_path: Path
 ) -> None:
-    """A changed line, a file that is cut off, one that is missing and one that is none are told apart."""
+    """A changed line, a truncated file, a missing one and one that is no archive each have a message of their own."""
     paths = []
     for name in "abc":
         await play(any_store, name)

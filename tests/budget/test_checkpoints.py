@@ -1,4 +1,4 @@
-"""Sealed journals: a checkpoint that later verifications begin from, and entries that move to a file."""
+"""Checkpoints of a journal, which later verifications begin from, and entries that move to a file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def verified(store: Store, root: str = "acme") -> Verification:
 
 
 async def test_a_verification_begins_from_the_checkpoint(any_store: Store, clock: SteppedClock) -> None:
-    """It counts what was sealed and finds nothing wrong, also when the entries themselves are gone."""
+    """It counts the entries up to the checkpoint and finds nothing wrong, even when these are gone."""
     await play(any_store, clock, "a")
     checkpointed = await make_checkpoint(any_store, "acme")
     assert (4, 64) == (checkpointed.entries, len(checkpointed.digest))
@@ -92,7 +92,7 @@ async def test_an_empty_journal_can_be_sealed(any_store: Store, tmp_path: Path) 
 async def test_an_older_checkpoint_does_not_take_the_place_of_a_newer_one(
     any_store: Store, clock: SteppedClock
 ) -> None:
-    """Two administrators seal at once, and one is slow."""
+    """Two administrators make a checkpoint at once, and one is slow."""
     await play(any_store, clock, "a", days=1)
     slow = await make_checkpoint(any_store, "acme")
     await play(any_store, clock, "b", days=1)
@@ -203,7 +203,7 @@ def parts(entry: dict[str, Any]) -> list[str]:
 
 
 async def test_a_ledger_that_differs_is_not_sealed(tmp_path: Path, clock: SteppedClock) -> None:
-    """What is wrong must not become the beginning of later verifications; after a seal it is still found."""
+    """Later verifications must not begin from a wrong ledger; after an earlier checkpoint, the fault is still found."""
     path = tmp_path / "ledger.db"
     for checkpointed_before in (False, True):
         async with closing(SqliteStore.open(path, clock)) as store:
@@ -257,7 +257,7 @@ async def test_an_interrupted_seal_of_a_redis_leaves_nothing_behind(
 
 
 async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_path: Path) -> None:
-    """The answer names the file; without a folder there is no archive, and a leaf is not sealed."""
+    """The answer names the file; without a folder there is no archive, and a leaf gets no checkpoint."""
     store = MemoryStore(clock)
     await play(store, clock, "a")
     root = {"path": ["acme"]}

@@ -227,7 +227,7 @@ TRACKED = "    mode: track\n"
 def test_accounts_without_end_need_a_limit_above_them_all(
     tmp_path: Path, entries: tuple[str, ...], index: int
 ) -> None:
-    """Where a name makes an account, whoever chooses names would never run out of budget."""
+    """Where any name makes an account, callers who choose names would never run out of budget."""
     text = "accounts:\n" + "".join(entries)
     with pytest.raises(ConfigurationError, match=rf"accounts\.{index}\.path.*enforce") as error:
         load(tmp_path, FIRST_USE + text)

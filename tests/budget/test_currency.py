@@ -280,7 +280,7 @@ async def test_all_that_has_lapsed_is_ended_before_a_currency_is_planned(
 
 
 async def test_the_currency_is_rebuilt_from_a_sealed_journal(any_store: Store, clock: SteppedClock) -> None:
-    """Sealed, its entries dropped, and the moment come: the ledger still agrees; another currency would be told."""
+    """With a checkpoint, no entries and the change in effect, the ledger agrees; another currency would be reported."""
     await any_store.apply(*charge("fixes", Cost(1, 1)))
     await any_store.apply(*change("c"))
     checkpoint = await verify(any_store, "acme", Verification())

@@ -197,7 +197,7 @@ FORGED = {
 async def test_an_entry_that_the_rules_cannot_have_written_is_named(
     tmp_path: Path, forged: tuple[str, str]
 ) -> None:
-    """Whoever verifies, lists or archives learns its number, and the log that the ledger is damaged."""
+    """Verifying, listing and archiving report its number, and the log says that the ledger is damaged."""
     path, (column, value) = tmp_path / "ledger.db", forged
     await charged(path, ANN, BOB)
     changed(path, "DROP TRIGGER journal_is_not_changed")
@@ -229,7 +229,7 @@ UNREADABLE_IN_SQLITE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("table", list(UNREADABLE_IN_SQLITE))
 async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_path: Path, table: str) -> None:
-    """A caller whom it concerns gets no answer, and is told no more."""
+    """A caller whose request needs the row gets no answer and no details."""
     path = tmp_path / "ledger.db"
     await charged(path, ANN)
     changed(path, UNREADABLE_IN_SQLITE[table])

@@ -97,7 +97,7 @@ async def becomes(question: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def spent(store: EtcdStore) -> Cost:
-    """Return what the account has spent, asked of whoever answers."""
+    """Return what the account has spent, from any member that answers."""
     found: list[Cost] = []
 
     async def ask() -> None:

@@ -1,4 +1,4 @@
-"""When a store is taken for silent and for gone, and what is told meanwhile."""
+"""When a store counts as silent and as unavailable, and what callers get meanwhile."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Hanging(MemoryStore):
 
 @asynccontextmanager
 async def followed(store: Hanging) -> AsyncIterator[FailureDetector]:
-    """Give the pulse of a store that serves at first."""
+    """Give the failure detector of a store that serves at first."""
     detector = FailureDetector(store)
     tasks = [asyncio.create_task(each) for each in (detector.watch(), detector.keep_checking())]
     try:
@@ -83,7 +83,7 @@ async def test_a_store_that_is_silent_for_a_moment_keeps_new_calls_waiting() -> 
 
 
 async def test_a_store_that_stays_silent_is_gone_until_it_answers() -> None:
-    """Whoever waits is refused, later ones at once, and an overdue sign of life is enough to go on."""
+    """Calls that wait are refused, later ones at once, and a late heartbeat is enough to go on."""
     store = Hanging(SteppedClock())
     async with followed(store) as detector:
         detector.began()

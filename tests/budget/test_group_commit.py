@@ -284,7 +284,7 @@ async def test_whoever_waits_when_something_unforeseen_happens_is_told(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """That nothing was begun; whoever comes later is served, and the log names the kind of fault alone."""
+    """The error says that nothing was begun; later calls are served, and the log names only the kind of fault."""
 
     async def fails(_: GroupCommit, __: int) -> None:
         raise RuntimeError("acme/ann")
@@ -307,7 +307,7 @@ async def test_whoever_waits_when_something_unforeseen_happens_is_told(
 async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
     any_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """That it may have been done; those behind are told that nothing was begun, and whoever comes later is served."""
+    """The error says that it may have been done, and to those behind that nothing was begun; later calls are served."""
     serving = "_exchange" if isinstance(any_store, RedisStore) else "_serve"
     behind: list[asyncio.Task[Answer]] = []
 

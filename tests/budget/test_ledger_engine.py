@@ -58,7 +58,7 @@ async def test_two_engines_on_one_store_answer_as_if_one_request_had_come_after_
 
 
 async def test_of_many_at_two_engines_who_want_the_last_unit_exactly_one_wins(clock: SteppedClock) -> None:
-    """Whoever loaded what another one has changed since begins again."""
+    """An engine that loaded what the other one has changed since begins again."""
     store = MemoryTransactions(clock)
     engines = [engine_on(store), engine_on(store)]
     on = levels(own=limit(1, 50))
@@ -130,7 +130,7 @@ async def test_more_has_lapsed_than_one_request_ends(clock: SteppedClock) -> Non
 
 
 class FailingTransactions(MemoryTransactions):
-    """Fails as it is told, before anything was written or after."""
+    """Fails with the given error, before anything is written or after."""
 
     failure: Exception | None = None
     is_written: bool = False
@@ -162,7 +162,7 @@ class _Failing:
 async def test_who_waits_behind_a_store_that_fails_is_told_that_nothing_was_begun(
     clock: SteppedClock, failure: Exception, is_written: bool
 ) -> None:
-    """Those of the batch are told what is known of it; repeats have an effect once."""
+    """The error of those in the batch says what is known of it; retries have an effect once."""
     store = FailingTransactions(clock)
     store.failure, store.is_written = failure, is_written
     engine = engine_on(store, most=2)

@@ -106,7 +106,7 @@ async def test_two_processes_with_different_files_share_one_budget(any_store: St
 async def test_two_processes_with_different_windows_each_keep_their_own(
     any_store: Store, clock: SteppedClock
 ) -> None:
-    """A day and a month in turn: yesterday's charges count in the month, whoever asked last."""
+    """A day and a month in turn: yesterday's charges count in the month, whichever process asked last."""
     daily = levels(own=OWN, above=limit(10, 10, period=Period.DAY))
     monthly = levels(own=OWN, above=limit(25, 25))
     for day in range(4):
@@ -171,7 +171,7 @@ async def test_what_has_lapsed_is_not_counted_at_a_first_limit(any_store: Store,
 async def test_what_is_settled_after_its_window_is_paid_for_in_no_longer_one(
     any_store: Store, clock: SteppedClock
 ) -> None:
-    """Nobody has been told that the release is paid for; under a month it costs once more."""
+    """No answer has said that the release is paid for; under a window of a month it costs once more."""
     daily, monthly = levels(own=limit(10, 10, period=Period.DAY)), levels(own=limit(10, 10))
     clock.now += DAY - clock.now % DAY - 10 * SECOND
     await any_store.apply(*reserve("r", ONE, on=daily))

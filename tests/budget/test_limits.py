@@ -78,7 +78,7 @@ async def test_a_repeated_change_of_limits_has_no_second_effect(
 
 
 async def test_a_request_with_old_limits_has_no_effect(any_store: Store) -> None:
-    """Whoever found the limits before they changed is told so; a repeat of an answered request is not asked."""
+    """The error says that limits have changed since they were read; a retry of an answered request is not checked."""
     await any_store.apply(*charge("before"))
     await any_store.apply(*setting("a", (ANALYST, limit(5, 5))))
     with pytest.raises(LimitsChangedError):

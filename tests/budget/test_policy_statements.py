@@ -1,4 +1,4 @@
-"""What was published under the charges that count: kept in the journal, and told level by level."""
+"""What was published under the charges that count: kept in the journal, and reported level by level."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
 
 
 async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
-    """More than may be told is an error that says so, on the wire too."""
+    """More statements than one answer may hold are an error that says so, on the wire too."""
     two = Tuning(max_statements=2)
     for number in range(2):
         await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
@@ -164,7 +164,7 @@ async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
 async def test_archived_charges_that_count_are_not_passed_over(
     any_store: Store, clock: SteppedClock, tmp_path: Path
 ) -> None:
-    """A sealed journal still tells; once its entries are gone it is said that they are, as long as they count."""
+    """A journal with a checkpoint still has them; once entries are archived, an error says so while they count."""
     await any_store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
     await any_store.apply(*charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
@@ -214,7 +214,7 @@ OLD_FIELDS = (
 
 
 def test_an_entry_without_a_statement_keeps_its_digest() -> None:
-    """Journals that were sealed by an earlier version are added up to the same digest; spelt out here."""
+    """Journals with a checkpoint of an earlier version keep its digest; the parts of an entry are spelt out here."""
     entry = JournalEntry(
         kind=EntryKind.DIRECT, account=ANALYST, cost=Cost(3, 1), unit_id=UNIT, request_id="c", release_id="rel",
         query_id="q", time=5, holds=(Hold(1, 2), Hold(2, 3)),

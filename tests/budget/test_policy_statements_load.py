@@ -28,7 +28,7 @@ ASKED = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
 
 
 async def test_others_read_between_the_pages(any_store: Store) -> None:
-    """Pages leave turns for whoever waits: at least one for every four of them, on a machine that is busy too."""
+    """Pages leave turns for calls that wait: at least one for every four pages, even on a busy machine."""
     for number in range(20):
         stated = charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=statement(number))
         await any_store.apply(*stated)
@@ -48,7 +48,7 @@ async def test_others_read_between_the_pages(any_store: Store) -> None:
 async def test_entries_that_say_the_same_are_taken_together(
     tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite finds them; what is told is what a page of single entries tells."""
+    """SQLite finds them; the answer is the same as from pages of single entries."""
     decoded: list[JournalEntry] = []
     read_entry = sqlite_rows.read_entry
 

@@ -98,7 +98,7 @@ async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles
     async with closing(await PostgresStore.open(own_postgres.address, tuning=SHORT_TIMEOUTS)) as store:
         await store.check()
         with psycopg.connect(own_postgres.address) as other:
-            # Whoever has this lock lets a transaction begin and load, and holds up what it writes.
+            # Under this lock, other transactions can begin and load, but their writes have to wait.
             other.execute("LOCK TABLE gris.outcomes IN SHARE MODE")
             charging = asyncio.create_task(store.apply(*charge("c", account=ACCOUNT)))
             await asyncio.to_thread(becomes_true, own_postgres, WRITES)

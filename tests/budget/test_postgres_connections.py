@@ -31,7 +31,7 @@ STEPS = range(0, 66, 2)
 SHORT_SECONDS = 0.2
 SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=SHORT_SECONDS)
 
-# libpq is told that there is no TLS, and goes on to what comes next.
+# Says to libpq that there is no TLS; libpq goes on to its next step.
 NO_TLS = b"N"
 SPEAKS_AFTER_SECONDS = 0.1
 HELD_UP_FROM_SECONDS = 0.05

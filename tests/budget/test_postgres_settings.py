@@ -73,7 +73,7 @@ async def test_a_postgres_that_may_forget_is_refused_unless_that_is_wanted(
 async def test_a_postgres_that_is_read_only_is_refused_whatever_is_wanted(
     own_postgres: PostgresServer,
 ) -> None:
-    """Told as such, not by the first charge."""
+    """The error says so when the store is opened, not at the first charge."""
     own_postgres.restart("default_transaction_read_only=on")
     with pytest.raises(StoreUnusableError, match="takes no writes"):
         await PostgresStore.open(own_postgres.address, allow_volatile=True)
@@ -131,7 +131,7 @@ async def test_a_newer_schema_is_refused(shared_postgres: PostgresServer) -> Non
 async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
     shared_postgres: PostgresServer, clock: SteppedClock
 ) -> None:
-    """Tables that an older program left: answers, reservations and a sealed journal; its functions go."""
+    """An older program's tables, with answers, reservations and a checkpoint, are kept; its functions are dropped."""
     shared_postgres.forget()
     with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
         connection.execute((LEDGERS / "postgres-1.sql").read_bytes())
@@ -290,7 +290,7 @@ async def test_sslmode_is_passed_on(own_postgres: PostgresServer) -> None:
     address = f"{own_postgres.address}&sslmode=verify-full&sslrootcert={authority}"
     async with closing(await PostgresStore.open(address)) as store:
         await store.apply(*charge("c"))
-        # One for charges, one for signs of life.
+        # One for charges, one for heartbeats.
         assert len(before := own_postgres.execute(ENCRYPTED)) == 2
         await store.apply(*charge("d"))
         assert own_postgres.execute(ENCRYPTED) == before

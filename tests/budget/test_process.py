@@ -157,7 +157,7 @@ async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
             assert error.code == grpc.StatusCode.UNAVAILABLE
             assert error.info.reason in {"STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"}
             await health_becomes(running.address, NOT_SERVING)
-            # A restart would not bring the store back: whoever asks whether the process lives hears that it does.
+            # A restart would not bring the store back, so the service still reports that its process is alive.
             assert await health(running.address, "gris.budget.v1.BudgetService/alive") == SERVING
             redis.start()
             await health_becomes(running.address, SERVING)

@@ -74,7 +74,7 @@ async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(
             await store.apply(*charge("c", account=ACCOUNT))
             server.kill()
             began = time.monotonic()
-            # A connection that broke this very moment may be noticed only by using it, which is told honestly.
+            # A connection that has just broken may be noticed only by using it; then the outcome is unknown.
             with pytest.raises((StoreUnavailableError, OutcomeUnknownError)):
                 await store.apply(*charge("d", account=ACCOUNT))
             for call in (store.apply(*charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
@@ -195,7 +195,7 @@ async def test_what_a_redis_can_lose_is_said_at_start(
 
 @pytest.mark.usefixtures("starts_redis")
 async def test_a_full_redis_is_unavailable_and_nothing_is_changed(tmp_path: Path) -> None:
-    """Out of memory is told before the first write."""
+    """The error that memory is full comes before the first write."""
     with redis_server(tmp_path) as server:
         async with closing(await RedisStore.open(server.address)) as store:
             client = Redis.from_url(server.address)
@@ -251,7 +251,7 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
                 await change
         with pytest.raises(StoreUnusableError):
             await store.check()
-        # What a seal had begun goes by itself.
+        # What an interrupted checkpoint leaves behind expires by itself.
         assert kept == {
             key: await client.dump(key) for key in await client.keys("gris:*") if "checkpoint:" not in key
         }

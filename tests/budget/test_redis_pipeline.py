@@ -19,7 +19,7 @@ from tests.support.redis_server import DURABLE, RedisServer, redis_server
 async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
     shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A repeat settles it; what is told of the fault is its kind alone, for its text may name an account."""
+    """A retry settles it; the error names only the kind of the fault, because its text may name an account."""
 
     account = Account(("read-badly", "ann"))
 
@@ -40,7 +40,7 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
 async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
     shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever waited is told; the next ones are served on another, for this one still holds answers to others."""
+    """The waiting call fails; later calls get another connection, because this one still holds answers to others."""
     account = Account(("not-closed", "ann"))
 
     broken: list[Connection] = []

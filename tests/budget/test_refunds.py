@@ -164,7 +164,7 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
     clock.step(days=8)
     assert NOT_PAID == await refunded(any_store, "late", "new")
     await assert_sound(any_store)
-    # What is sealed is added up with its refunds; what is archived is no longer known.
+    # A checkpoint adds up charges with their refunds; a charge that is archived is no longer known.
     await any_store.apply(*charge("e", Cost(1, 1), on=ON, release_id="sealed"))
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
     await any_store.apply(*charge("f", Cost(1, 1), on=ON, release_id="kept"))

@@ -392,7 +392,7 @@ for _ in range(300):
 
 @pytest.mark.usefixtures("starts_processes")
 def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """Each replaces it as a whole: nobody fails, and whoever reads it finds what one of them wrote."""
+    """Each replaces it as a whole: nobody fails, and every reader finds what one of them wrote."""
     mark, texts = tmp_path / "mark", ["a" * 50, "b" * 50]
     write_whole(mark, texts[0])
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(mark), text]) for text in texts]

@@ -1,4 +1,4 @@
-"""What is told after a charge: a builder that is used again says nothing of whom it was filled in for before."""
+"""The answer to a charge: a builder that is used again says nothing of the account that it was used for before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ units = st.sampled_from(("", "0" * 32, "f" * 32))
 
 @st.composite
 def reported(draw: st.DrawFn) -> tuple[Charged, Account, str, bool]:
-    """Draw what a charge may be told."""
+    """Draw what the answer to a charge may report."""
     account = Account(tuple(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=4))))
     depths = draw(st.sets(st.integers(1, account.depth)))
     levels = tuple(

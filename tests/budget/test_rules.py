@@ -181,7 +181,7 @@ async def test_a_clock_that_jumps_forward_and_back_gives_nothing_twice(
 
 
 def test_the_rules_refuse_a_time_before_the_last() -> None:
-    """A store that passes the bare clock is wrong, and told so."""
+    """A store that passes the bare clock is wrong, and the error says so."""
     with pytest.raises(ValueError, match="never goes back"):
         decide(Snapshot(root=RootRecord(last_time=NOON + 1)), *reserve("r"), NOON)
 

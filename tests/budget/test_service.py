@@ -320,7 +320,7 @@ async def test_ids_of_128_characters_are_allowed(stub: Stub) -> None:
 
 
 async def test_of_many_clients_who_want_the_last_unit_one_wins(stub: Stub) -> None:
-    """Thirty calls at once on one account; the others are told that it is exhausted."""
+    """Thirty calls at once on one account; the error of the others says that it is exhausted."""
     await stub.UpdateBudget(charging(cost(9, 1)))
     calls = [stub.UpdateBudget(charging(cost(1, 0))) for _ in range(30)]
     results = await asyncio.gather(*calls, return_exceptions=True)

@@ -81,7 +81,7 @@ async def test_a_store_in_trouble_is_never_an_allow(
     event: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whether it had an effect is told by the reason; a fault says nothing of itself, not even in the log."""
+    """The reason says whether it had an effect; the text of a fault appears nowhere, not even in the log."""
     store = TroubledStore(clock, trouble=trouble)
     async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         error = await failure(stub.ReserveBudget(reserving()))

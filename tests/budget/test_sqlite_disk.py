@@ -1,4 +1,4 @@
-"""A disk that is slow is waited for; one that hangs is noticed, and everybody is told."""
+"""Calls wait for a slow disk; a disk that hangs is noticed and reported to everybody."""
 
 from __future__ import annotations
 

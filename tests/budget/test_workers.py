@@ -98,7 +98,7 @@ async def test_connections_are_spread_over_the_workers(tmp_path: Path, redis: Re
 
 
 async def test_an_address_in_a_file_stands_in_no_command_line(tmp_path: Path, redis: RedisServer) -> None:
-    """Whoever may list processes sees neither the supervisor's store nor a worker's."""
+    """A user who can list processes sees neither the supervisor's store nor a worker's."""
     file = tmp_path / "address"
     file.write_text(f"{redis.address}\n")
     with service(tmp_path, None, "--store-file", str(file), *WORKERS) as running:
@@ -117,7 +117,7 @@ def test_a_service_with_workers_ends_when_told(tmp_path: Path, redis: RedisServe
 
 
 def test_if_a_worker_dies_all_do(tmp_path: Path, redis: RedisServer) -> None:
-    """Whoever started the service sees it, and starts it anew."""
+    """Whatever started the service sees that it ended, and starts it again."""
     with service(tmp_path, redis.address, *WORKERS) as running:
         workers = workers_of(running)
         os.kill(workers[0], signal.SIGKILL)

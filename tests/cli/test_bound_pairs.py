@@ -120,7 +120,7 @@ BAD: dict[str, tuple[list[Row], str]] = {
 def test_what_does_not_fit_the_copy_leaves_it_as_it_was(
     copy: Path, tmp_path: Path, rows: list[Row], message: str
 ) -> None:
-    """The owner is told where; no value is repeated."""
+    """The error says where, and repeats no value."""
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     with pytest.raises(InputError) as refused:
         make(write(tmp_path / "more.parquet", rows), copy, asked(until=datetime.date(2024, 4, 1)))

@@ -247,7 +247,7 @@ def test_what_is_wrong_is_said_by_name(
 def test_the_services_own_address_is_not_the_administrators(
     ledger: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever may spend may not set limits, and is told where that is done."""
+    """Callers that may spend cannot set limits, and the error says where that is done."""
     error = reported(capsys, "verify", "--admin", ledger.address, code=2)["error"]
     assert "--admin-listen" in error["message"]
 
@@ -262,7 +262,7 @@ def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_a
 
 @pytest.mark.usefixtures("starts_processes")
 def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For people and for programs; the file is where the service was told, and without a place it says so."""
+    """For people and for programs; the file is in the service's archive folder, and without one the error says so."""
     admin = ("--admin-listen", "127.0.0.1:0")
     store, folder = f"sqlite:{tmp_path}/ledger.db", tmp_path / "archive"
     folder.mkdir()

@@ -220,7 +220,7 @@ def test_every_refusal_has_its_exit_code(
 def test_what_is_wrong_with_a_question_is_said_of_the_flag(
     world: World, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: str
 ) -> None:
-    """Not of the field of a message that nobody typed; programs are told the field too."""
+    """The error does not name the field of a message that nobody typed; programs get the field too."""
     for command in ("ask", "explain"):
         asked = [command, *QUESTION[:4], *flags, *_connection(world)]
         assert main(asked) == 2
@@ -317,7 +317,7 @@ def test_an_interval_that_lay_below_every_possible_count_is_explained(
 def test_a_flag_beside_sql_is_named_instead_of_ignored(
     world: World, capsys: pytest.CaptureFixture[str], flag: tuple[str, ...]
 ) -> None:
-    """Whoever wrote --no-counts beside SQL would pay for counts."""
+    """If it were ignored, a caller with --no-counts beside SQL would pay for counts."""
     for command in ("ask", "explain"):
         code, reported = _json(capsys, command, "--sql", ARTICLES, *flag, *_connection(world))
         assert (code, reported["error"]["code"]) == (2, "usage")
@@ -412,7 +412,7 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
 
 @pytest.mark.usefixtures("starts_processes")
 def test_missing_libraries_are_named_with_the_command_that_brings_them() -> None:
-    """Whoever installed only the connector is told what to install."""
+    """With only the connector installed, the error says what else to install."""
     script = "import sys; sys.modules['typer'] = None; from gris_cli.__main__ import main; sys.exit(main(['demo']))"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert done.returncode == 1

@@ -65,7 +65,7 @@ def test_totals_are_shown_with_the_noise_of_their_own() -> None:
 
 
 def test_an_empty_list_has_the_column_of_its_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever sees no rows still sees what they would be."""
+    """A reader who sees no rows still sees what they would be."""
     parameters = Parameters(
         mechanism=Mechanism.BOUND_GAUSS,
         epsilon_per=Fraction(3, 20),

@@ -1,4 +1,4 @@
-"""What the owner of the data is told of looked-up columns: rows that are left out, and promises about the looked-up."""
+"""What the owner of the data learns about looked-up columns: rows that are left out, and promises about the values."""
 
 from __future__ import annotations
 

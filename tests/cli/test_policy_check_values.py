@@ -191,7 +191,7 @@ BOTH = f"""{POLICY}    quantiles:
 def test_days_are_shown_as_days_and_what_bounds_are_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A column of both blocks is told twice, and nobody sums days or calls a mean a total."""
+    """A column of both blocks is reported twice, and nobody sums days or calls a mean a total."""
     policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
     policy.write_text(BOTH)
     days = [datetime.date(2024, 12, 31), datetime.date(2025, 2, 1), None]

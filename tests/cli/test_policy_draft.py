@@ -282,7 +282,7 @@ def test_names_that_no_policy_can_hold_stay_comments(
 def test_a_database_says_which_table_if_it_has_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Several have to be told apart by TABLE=PATH."""
+    """Where there are several, TABLE=PATH has to say which one is meant."""
     data = tmp_path / "shop.duckdb"
     with duckdb.connect(data) as connection:
         connection.execute("CREATE TABLE visits AS SELECT 1 AS user_id, 'x' AS page")

@@ -1,4 +1,4 @@
-"""What a shell wants of a program: its version, completion, and peace with whoever reads only the beginning."""
+"""What a shell expects of a program: its version, completion, and no error if a reader stops early."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def worth(information: int, calls: int, *rhos: str) -> tuple[float, float]:
 
 
 async def test_what_the_policy_has_published_is_part_of_every_guarantee(published: Published) -> None:
-    """Also of a budget that is only imagined: 33.78 was told where 46.67 is true."""
+    """Also of a budget that is only imagined: 33.78 was reported where 46.67 is true."""
     async with published.client("alone/ana") as client:
         (level,) = await client.remaining()
         found = await client.guarantee(level.limit)
@@ -126,7 +126,7 @@ async def test_a_shared_level_is_told_beside_the_accounts_own(published: Publish
 
 
 async def test_without_a_level_above_the_accounts_own_holds(published: Published) -> None:
-    """Nothing shared is told, not even where the account is the only one."""
+    """Nothing shared is reported, not even where the account is the only one."""
     async with published.client("alone/ana") as client:
         found = await client.guarantee()
     assert (Sharing.NONE, None, ("alone", "ana")) == (found.sharing, found.shared, found.own.path)
@@ -134,7 +134,7 @@ async def test_without_a_level_above_the_accounts_own_holds(published: Published
 
 
 async def test_a_level_that_only_records_bounds_nothing(published: Published) -> None:
-    """Its costs show what others were shown without a limit; the account's own budget is told all the same."""
+    """Its costs show what others were shown without a limit; the account's own budget is reported all the same."""
     async with published.client("tracked/ana") as client:
         found = await client.guarantee()
     assert found.own.guarantee is not None
@@ -227,7 +227,7 @@ async def test_statements_of_a_window_count_where_they_were_charged(published: P
 
 
 async def test_a_statement_that_cannot_be_read_is_no_guarantee(published: Published) -> None:
-    """Whoever wrote it into the ledger, what was published is not known."""
+    """No matter who wrote it into the ledger, nobody knows what was published."""
     async with relayed(published.world) as relay:
         relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(
             levels=[level_message(["alone", "ana"], statements=["x"])]
@@ -270,7 +270,7 @@ def test_the_budgets_of_a_guarantee_follow_from_the_levels(
 
 
 async def reported(world: World, *levels: budget_pb2.Level, budget: Cost | None = None) -> AccountGuarantee:
-    """Return what is told where the ledger has these levels."""
+    """Return what is reported where the ledger has these levels."""
     async with relayed(world) as relay:
         relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(levels=levels).SerializeToString()
         async with AsyncPrivateClient(

@@ -163,7 +163,7 @@ def client(services: EmbeddedServices, tables: dict[str, Path]) -> Iterator[Priv
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a small file of opinions: whether a copy of it is refused is told by its metadata alone."""
+    """Give a small file of opinions: whether a copy of it is refused depends on its metadata alone."""
     path = tmp_path_factory.mktemp("few") / "few.parquet"
     duckdb.sql(f"COPY (SELECT * FROM read_parquet('{COFACTS}') LIMIT 2000) TO '{path}'")
     return path
@@ -555,7 +555,7 @@ def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None
 def test_results_say_so_in_json_and_in_a_cursors_messages(
     services: EmbeddedServices, tables: dict[str, Path], client: PrivateClient
 ) -> None:
-    """Whoever reads counts has to know that they are of bounded contributions."""
+    """A reader of counts has to know that they are of bounded contributions."""
     found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["contributions"]
     assert (found["bounded_by"], found["delta_0"], found["threshold"]) == ("in_query", DELTA_0, 3)
     engine = DuckDBEngine(tables)

@@ -1,4 +1,4 @@
-"""Whoever leaves in the middle of a question holds nothing afterwards."""
+"""A caller that leaves in the middle of a question holds nothing afterwards."""
 
 from __future__ import annotations
 

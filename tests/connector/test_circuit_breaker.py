@@ -151,7 +151,7 @@ async def test_one_caller_tries_after_a_rest_and_an_answer_closes_the_circuit() 
 
 
 async def test_a_trial_that_is_cancelled_leaves_the_next_caller_a_trial() -> None:
-    """Whoever leaves takes nobody's turn with him."""
+    """A caller that leaves does not take the turn of another one away."""
     ledger = _Ledger()
     ledger.error = ServiceUnavailable(Service.BUDGET, "gone")
     with pytest.raises(ServiceUnavailable):

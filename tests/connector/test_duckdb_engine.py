@@ -223,7 +223,7 @@ def _write_database(path: Path, members: int) -> None:
     "sql", ["SELECT 'canary' AS element, error('canary')::BIGINT AS gris_count", "SELECT canary FROM small"]
 )
 def test_an_error_does_not_carry_the_engines_own(engine: DuckDBEngine, sql: str) -> None:
-    """Neither as its cause nor as its context: whoever logs those would log the query and values of the data."""
+    """Neither as its cause nor as its context: a log of those would show the query and values of the data."""
     with pytest.raises(EngineError) as raised:
         _run(engine, _query(sql))
     assert raised.value.__cause__ is None
@@ -240,7 +240,7 @@ def test_csv_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["data.xlsx", "missing.parquet"])
 def test_a_file_that_is_none_of_these_is_refused_at_once(tmp_path: Path, name: str) -> None:
-    """A wrong configuration is told before the first question."""
+    """A wrong configuration is reported before the first question."""
     with pytest.raises(EngineError):
         DuckDBEngine({"small": tmp_path / name})
 
@@ -274,7 +274,7 @@ def test_the_file_that_is_named_is_the_one_that_is_read(tmp_path: Path, name: st
 def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_on(
     tmp_path: Path, held: str, declared: ColumnType, where: str
 ) -> None:
-    """DuckDB would convert and answer something else; its type is told, and no literal."""
+    """DuckDB would convert and answer something else; the error names the policy's type, and no literal."""
     path = tmp_path / "t.parquet"
     copy(f"SELECT 'a' AS element, {held} AS c", path)
     sql = f"SELECT element, COUNT(*) AS gris_count FROM t WHERE {where} GROUP BY element"

@@ -1,4 +1,4 @@
-"""Releases that are kept: what they add up to is paid for, whoever leaves, waits or is closed."""
+"""Releases that are kept: what they add up to is paid for, whichever callers leave, wait or lose their account."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ async def test_a_table_is_brought_before_the_policy_only_once(world: World) -> N
 async def test_a_table_that_the_policy_does_not_list_never_reaches_the_engine(
     world: World, question: question_pb2.Question
 ) -> None:
-    """The engine has the table; whoever may not ask about it learns nothing of it, not even by the time it takes."""
+    """The engine has the table; a caller that may not ask about it learns nothing of it, not even from the time."""
     async with relayed(world) as relay:
         engine = _Watched(relay.calls, table="salaries")
         async with AsyncPrivateClient(

@@ -337,7 +337,7 @@ def test_timestamps_belong_to_the_periods_of_their_zone(tmp_path: Path) -> None:
 
 
 class Counting(DuckDBEngine):
-    """An engine that answers slowly what a copy holds, fails the first time if told so, and counts how often."""
+    """An engine that answers slowly what a copy holds, fails the first time if `fails`, and counts how often."""
 
     def __init__(self, manifest: Path, *, fails: bool) -> None:
         super().__init__({"visits_pairs": manifest})

@@ -65,7 +65,7 @@ async def test_a_question_through_a_region_is_like_any_other(
 async def test_a_region_without_its_home_answers_again_and_goes_on(
     world: World, engine: DuckDBEngine, tmp_path: Path
 ) -> None:
-    """Though only the home says whether an account is closed, and what is left: whoever asks that is told so."""
+    """Only the home knows what is left, and whether an account is closed: an error says so to those who ask."""
     at_home, in_region = tmp_path / "home", tmp_path / "region"
     for each in (at_home, in_region):
         each.mkdir()

@@ -152,7 +152,7 @@ def test_a_refusal_whose_details_cannot_be_read_is_still_a_refusal() -> None:
 
 
 def test_an_invalid_question_names_its_field() -> None:
-    """The first violation of the BadRequest is told."""
+    """The error names the first violation of the BadRequest."""
     violation = error_details_pb2.BadRequest.FieldViolation(field="k", description="expected 1 to 100,000")
     bad = error_details_pb2.BadRequest(field_violations=[violation])
     error = error_of_rpc(Service.DP, _error(Code.INVALID_ARGUMENT, "gris.dp", "INVALID_ARGUMENT", bad))

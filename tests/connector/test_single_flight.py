@@ -182,7 +182,7 @@ QUERY = EngineQuery("t", "SELECT ..", (ExpectedColumn("element", ColumnType.STRI
 
 
 class Blocked:
-    """An engine that notes its calls, each of which ends as it is told to."""
+    """An engine that notes its calls, each of which ends when and how the test says."""
 
     dialect = "duckdb"
 

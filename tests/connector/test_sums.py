@@ -252,7 +252,7 @@ def test_two_looks_sum_within_the_names_of_the_first(client: PrivateClient) -> N
 def test_columns_with_own_counts_are_averaged_over_their_own_values(
     client: PrivateClient, table: str, measure: Measure
 ) -> None:
-    """Whatever is summed beside them, and whoever has a value: counts are of everybody."""
+    """Counts are of all members, whatever is summed beside them and whichever members have a value."""
     both = ["number", "whole"]
     ask = partial(client.histogram, table, "text", measure=measure, sums=both, averages=both)
     result = ask()

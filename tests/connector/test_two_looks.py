@@ -426,7 +426,7 @@ async def test_data_that_move_between_the_looks_give_all_back_and_are_asked_agai
 async def test_every_end_is_paid_for_where_answers_do_not_repeat(
     looking_world: World, tmp_path: Path
 ) -> None:
-    """With fresh noise each try would show other names: whoever makes the data move would see them all."""
+    """With fresh noise each try would show other names: a caller that makes the data move would see them all."""
     path = tmp_path / "moving.parquet"
     _copy_to(path)
     async with asking(looking_world, Between(lambda: _copy_to(path, but=ARTICLE), path)) as client:

@@ -76,7 +76,7 @@ def _free_port() -> int:
 def service(image: str, configuration: Path, arguments: str) -> DockerContainer:
     """Return a container of a service that may change nothing, whose user may read the configuration."""
     container = DockerContainer(image).with_command(f"{arguments} --listen 0.0.0.0:{PORT} --insecure")
-    # Only the owner may read the key: the container's user, or whoever runs the tests.
+    # Only the owner may read the key: the container's user, or the user who runs the tests.
     user = str(os.getuid() or IMAGE_USER)
     container.with_kwargs(
         user=user, read_only=True, cap_drop=["ALL"], security_opt=["no-new-privileges:true"]

@@ -83,7 +83,7 @@ def gateway(
 
 
 async def test_an_analyst_asks_and_is_told_her_history(gateway: Reached) -> None:
-    """Her certificate says who pays; the gateway lists what she was told, and the second time is free."""
+    """Her certificate says who pays; the gateway lists what she was shown, and the second time is free."""
     question = structured_question(TABLE, "article_id", k=8)
     async with gateway.asking(gateway.gina) as gina:
         first, second = await gina.ask(question), await gina.ask(question)

@@ -57,7 +57,7 @@ async def test_nothing_is_lost_when_pinot_goes_away(
 
 @asynccontextmanager
 async def questions(services: Services, budget: Placed, engine: Engine) -> AsyncIterator[None]:
-    """Have questions asked all along; in the end, hold what the askers were told against the ledger."""
+    """Have questions asked all along; in the end, compare what the askers were charged with the ledger."""
     application = Application(services.dp.address(), budget.address(), engine)
     before, stop, totals = await application.settled(), asyncio.Event(), Totals()
     asking = asyncio.create_task(application.ask_until(stop, totals, ASKERS))

@@ -62,7 +62,7 @@ TREE = {
 
 
 def test_no_error_of_the_connector_is_forgotten() -> None:
-    """Whoever adds one decides here what it means."""
+    """Anyone who adds one decides here what it means."""
     known = {
         each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.GrisError)
     }
@@ -129,7 +129,7 @@ def test_the_tree_is_that_of_pep_249(each: type[Exception]) -> None:
 def test_a_question_that_may_not_be_asked(
     connection: Connection, sql: str, expected: type[dbapi.Error], words: str
 ) -> None:
-    """What is wrong with the question, and what the policy forbids, are told apart."""
+    """A question that is wrong and one that the policy forbids raise different errors."""
     with pytest.raises(expected, match=words) as raised:
         connection.execute(sql)
     assert type(raised.value) is expected

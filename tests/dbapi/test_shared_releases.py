@@ -81,7 +81,7 @@ async def test_clients_in_other_loops_share_it_too(world: World, table: Path, pi
 def test_a_file_is_shared_by_connections_of_several_programs(
     world: World, table: Path, pinned: DuckDBEngine, tmp_path: Path, stores_of_this_test: None
 ) -> None:
-    """What is kept in a file is given to whoever opens it; a store of another kind makes its own release."""
+    """What is kept in a file is given to everybody who opens it; a store of another kind makes its own release."""
     key = tmp_path / "releases.key"
     key.write_bytes(os.urandom(32))
     key.chmod(0o600)

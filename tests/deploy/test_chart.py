@@ -91,7 +91,7 @@ def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) ->
     wanted = {key: made for key, made in wanted.items() if key[1] not in _NOT_OF_THE_CHART}
     made = charted(values)
     if overlay == "local":
-        # There they are made by whoever tries it, of the same files (docs/deploying.md).
+        # There the user makes them, of the same files (docs/deploying.md).
         for name in ("gris-policy", "gris-budget", "gris-gateway"):
             del made["ConfigMap", name]
     assert set(made) == set(wanted)

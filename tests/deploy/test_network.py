@@ -97,7 +97,7 @@ def manifests() -> dict[str, list[Manifest]]:
 
 
 def pods(manifests: list[Manifest]) -> Iterator[Party]:
-    """Yield the pods that run: those of the overlay, and those that whoever tries it adds."""
+    """Yield the pods that run: those of the overlay, and those that a user adds to try it."""
     for each in manifests:
         if each.content["kind"] == "Deployment":
             made = each.content["spec"]["template"]["metadata"]["labels"]

@@ -1,4 +1,4 @@
-"""The overlay for production: whoever starts from it starts from something sound, which trusts nobody yet."""
+"""The overlay for production is a sound starting point, which trusts nobody yet."""
 
 from __future__ import annotations
 

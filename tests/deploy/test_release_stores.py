@@ -74,7 +74,7 @@ def deployed(name: str) -> Deployed:
     (container,) = pod["containers"]
     mounts = {each["mountPath"]: held(volumes[each["name"]]) for each in container["volumeMounts"]}
     example = (ROOT / "examples" / "gateway.yaml").read_text()
-    # For the overlay `local` whoever tries it makes the ConfigMap of that file.
+    # For the overlay `local` the user makes the ConfigMap of that file.
     configured = made.get(("ConfigMap", "gris-gateway"), {"data": {"gateway.yaml": example}})
     return Deployed(configured["data"]["gateway.yaml"], mounts, made)
 
@@ -209,7 +209,7 @@ def test_the_secret_is_made_as_documented() -> None:
 
 
 def test_the_application_of_compose_shares_the_gateways_store() -> None:
-    """Whoever asks by the one is given what was paid for at the other."""
+    """A question that was paid for at the one is answered by the other for nothing."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     gateway, application = services["gateway"], services["gris"]
     own = composed().own

@@ -92,7 +92,7 @@ def test_a_reference_tells_the_defaults_that_there_are(reference: Reference) -> 
 
 
 def default_of(reported: FieldInfo, as_documented: str) -> str:
-    """Return how a table tells a key's default; a default that is a mapping is told by its own keys."""
+    """Return how a table writes a key's default; a default that is a mapping is described by its own keys."""
     if reported.is_required():
         return "required"
     default = reported.get_default(call_default_factory=True)

@@ -19,25 +19,32 @@ FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 NAME = re.compile(r"\b[^\W\d]\w*")
 CODE = re.compile(r"`[^`\n]*`")
 
-# Parts of names, as told is part of as_told and told_of.
+# Parts of names, as told is part of as_told and told_of; several words are refused only together.
 RETIRED_IN_NAMES = frozenset(
     (
+        "dice",
+        "entrance",
+        "foreseen",
         "gathering",
         "keeper",
         "moment",
         "patience",
         "patient",
+        "peer lines",
         "pulse",
         "reception",
+        "saboteur",
         "seal",
         "sealed",
         "sealing",
         "sight",
+        "starter",
         "told",
         "tour",
         "touring",
         "unforeseen",
         "unseal",
+        "upkeep",
         "wording",
     )
 )
@@ -47,6 +54,15 @@ RETIRED_IN_PROSE = re.compile(
     r"\b(?:(?:un)?seal(?:s|ed|ing)?|signs? of life|pulse|sight|patient(?:ly)?|patience|unforeseen|at hand|told|"
     r"whoever|comes? away|touring|reception)\b",
     re.IGNORECASE,
+)
+# What tests send, or expect to be sent: two request ids, an account and a key that no configuration has.
+SENT_BY_TESTS = frozenset(
+    (
+        """tests/budget/test_postgres.py: sealed: "DELETE FROM gris.journal WHERE request_id = 'sealed'\"""",
+        'tests/budget/test_refunds.py: sealed: "of a sealed one"',
+        'tests/cli/test_guarantee.py: told: "nothing bounds what t/told is shown: delta reaches 1 for"',
+        'tests/gateway/test_process.py: patience: "timeouts.patience: there is no such key"',
+    )
 )
 
 
@@ -67,6 +83,12 @@ def code_and_texts(path: Path) -> tuple[str, tuple[str, ...]]:
     return code, tuple(each[0] for each in found)
 
 
+def is_retired(name: str) -> bool:
+    """Return whether a name has a retired word among its parts."""
+    made_of = parts(name)
+    return any(made_of.issuperset(words.split()) for words in RETIRED_IN_NAMES)
+
+
 def names_in(path: Path) -> set[str]:
     """Return the names in a file of Python; a test's own name is a sentence, and is left out."""
     names = NAME.findall(code_and_texts(path)[0])
@@ -79,24 +101,24 @@ def test_no_name_is_made_of_a_retired_word() -> None:
         f"{path.relative_to(ROOT)}: {name}"
         for path in python_files()
         for name in (*names_in(path), *path.relative_to(ROOT).with_suffix("").parts)
-        if parts(name) & RETIRED_IN_NAMES and not SENT.fullmatch(name) and not name.startswith("test_")
+        if is_retired(name) and not SENT.fullmatch(name) and not name.startswith("test_")
     }
     # The client's example of the RPC is called as the RPC is.
     assert sorted(found - {"examples/rpc/seal_journal.py: seal_journal"}) == []
 
 
-@pytest.mark.parametrize("package", [*PACKAGES, "bench", "deploy", "examples", "protos"])
+@pytest.mark.parametrize("package", [*PACKAGES, "tests", "bench", "deploy", "examples", "protos"])
 def test_nothing_that_people_read_uses_a_retired_word(package: str) -> None:
     """Comments, docstrings, help texts, logs and errors, wherever they are written in the code; code in it is not."""
     found = {
         f"{path.relative_to(ROOT)}: {match[0]}: {text.strip()[:60]}"
         for path in python_files()
-        if path.relative_to(ROOT).parts[0] == package
+        if path.relative_to(ROOT).parts[0] == package and path != Path(__file__)
         for text in code_and_texts(path)[1]
         if " " in text
         for match in RETIRED_IN_PROSE.finditer(CODE.sub("", text))
     }
-    assert sorted(found) == []
+    assert sorted(found) == sorted(each for each in SENT_BY_TESTS if each.startswith(f"{package}/"))
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,6 @@ def test_the_page_states_the_ports_that_serve_takes() -> None:
 
 
 def test_the_readme_links_it_first() -> None:
-    """Whoever has seen the demo wants to know how to ask about data of their own."""
+    """A reader who has seen the demo wants to know how to ask about data of their own."""
     text = (ROOT / "README.md").read_text()
     assert text.index("](docs/your-own-data.md)") == text.index("](docs/")

@@ -169,7 +169,7 @@ def test_of_a_known_domain_the_cheapest_is_chosen() -> None:
 
 
 def test_a_release_is_that_of_a_policy_that_states_the_choice() -> None:
-    """Nothing of the choice itself enters plan, price or ids: whoever states the chosen way gets the same release."""
+    """Nothing of the choice itself enters plan, price or ids: a policy that states it gives the same release."""
     policy = parse_policy(POLICY)
     found = chosen(asked(50), policy, now=0).resolution
     block = POLICY[POLICY.index("      names:") : POLICY.index("    measures")]

@@ -21,7 +21,7 @@ from tests.support.dp_server import serving
 
 
 class HeldClock:
-    """A clock that keeps whoever asks waiting while it is held."""
+    """A clock that keeps other threads waiting while it is held."""
 
     def __init__(self) -> None:
         self.held = False

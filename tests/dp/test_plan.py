@@ -1,4 +1,4 @@
-"""Plans: complete, sealed, and good for ten minutes."""
+"""Plans: complete, signed, and valid for ten minutes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_plan_of_a_replica_before_statements_is_read() -> None:
 
 @pytest.mark.parametrize("key", [OTHER_KEY, NoiseKey(bytes(32))])
 def test_a_plan_of_another_key_is_refused(key: NoiseKey) -> None:
-    """Only the key that sealed a plan opens it."""
+    """Only the key that signed a plan verifies it."""
     with pytest.raises(PlanError):
         verify_plan(sign_plan(PLAN, KEY), key, now=1000)
 

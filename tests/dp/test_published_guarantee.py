@@ -71,7 +71,7 @@ async def test_nothing_that_is_published_leaves_every_bound(tmp_path: Path) -> N
 
 
 async def test_earlier_refreshes_count_once_each(tmp_path: Path) -> None:
-    """Statements of the window's charges add what they list and the served policy has not, whoever lists it."""
+    """Statements of the window's charges add what they list and the served policy does not, whichever lists it."""
     before = domain_file("one", "3", "1e-9", refresh=0)
     served, earlier = policy_of(tmp_path, *DOMAINS), policy_statement([parsed(before), parsed(DOMAINS[1])])
     found = await described(
@@ -274,7 +274,7 @@ def unary(plan: dp_pb2.TranslateQueryResponse) -> dp_pb2.AddNoiseUnaryRequest:
 
 
 def ticket_of(release: dp_pb2.Release, label: str, *stated: str) -> bytes:
-    """Return the ticket as a ledger makes it from what it is told: each part with its length before it."""
+    """Return the ticket as a ledger makes it from what a charge states: each part with its length before it."""
     secret = KEY.subkey(KeyUse.TICKET)
     cost = release.cost
     units = [number.to_bytes(8, "big") for number in (cost.information, cost.calls)]

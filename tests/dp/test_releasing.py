@@ -230,7 +230,7 @@ def _needed(whole: Released, element: tuple[Any, ...], shown: int) -> int:
 
 
 def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
-    """There is more above bottom than is shown, and whoever reads the list should not think otherwise."""
+    """There is more above bottom than is shown, and a reader of the list should not think otherwise."""
     whole = release(plan_of(MechanismName.UNK_LAP), histogram(), KEY, confidence=CONFIDENCE)
     cut = release(plan_of(MechanismName.UNK_LAP, k=1), histogram(), KEY, confidence=CONFIDENCE)
     assert len(whole.elements) > 1

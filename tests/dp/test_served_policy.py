@@ -173,7 +173,7 @@ def test_a_policy_without_drawable_noise_leaves_the_policy_before_it(
 def test_a_file_that_is_gone_leaves_the_policy_before_it(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Somebody who replaces a file by removing it first is not punished, and it is told if it stays away."""
+    """Replacing a file by removing it first does no harm, and a file that stays away is reported."""
     watched.path.unlink()
     assert watched.polls(1) == [False]
     assert watched.watch.is_served

@@ -144,7 +144,7 @@ def seed_without_fresh_bytes(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_key_for_query_ids(patch: pytest.MonkeyPatch) -> None:
-    """The query id survives a rotation: the new key's noise is free for whoever paid the old key's."""
+    """The query id survives a rotation: the new key's noise is free for an account that paid for the old key's."""
     patch.setattr(translation, "query_id", lambda _, *parts: release_ids.query_id(OLD, *parts))
 
 

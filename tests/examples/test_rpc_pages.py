@@ -65,7 +65,7 @@ def test_every_rpc_has_a_program_and_every_program_an_rpc() -> None:
 def test_the_program_of_a_page_runs(
     rpc: str, addresses: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever copies the program has an answer from the services that the demo starts."""
+    """A reader who copies the program gets an answer from the services that the demo starts."""
     for name, address in addresses.items():
         monkeypatch.setenv(name, address)
     called = runpy.run_path(str(program(rpc)))

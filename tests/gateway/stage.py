@@ -126,7 +126,7 @@ mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {folder}/server.pem, key: {folde
         return Credentials(self.app.ca_file, self.app.certificate_file, self.app.key_file, path)
 
     def outputs(self) -> dict[str, str]:
-        """Return all that servers have written, and all that callers were told of errors."""
+        """Return all that servers have written, and all that errors said to callers."""
         paths = [*self.folder.glob("*.log"), *self.folder.glob("*.out")]
         return {path.name: path.read_text(errors="replace") for path in paths} | {
             "errors": "\n".join(self.said)

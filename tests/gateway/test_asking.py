@@ -215,7 +215,7 @@ async def test_the_id_of_a_large_result_is_not_taken_for_another_question(gatewa
 
 
 async def test_a_request_id_means_nothing_to_another_account(gateway: GatewayWorld) -> None:
-    """Whoever guesses an id of somebody else asks and pays as if there were none."""
+    """A caller that guesses another account's id asks and pays as if that id did not exist."""
     async with asking(gateway, gateway.analyst()) as one, asking(gateway, gateway.analyst()) as other:
         await one.ask(TOP, request_id="shared")
         result = await other.ask(sql_question(SQL), request_id="shared")
@@ -224,7 +224,7 @@ async def test_a_request_id_means_nothing_to_another_account(gateway: GatewayWor
 
 
 async def test_only_one_request_of_an_id_is_answered_at_a_time(gateway: GatewayWorld) -> None:
-    """Of many at once one asks; the others get its result or are told to come back; one charge stands."""
+    """Of many at once one asks; the others get its result or an error that asks for a retry; one charge stands."""
     request = app_pb2.AskRequest(question=TOP, request_id="race")
     async with gateway.channel(gateway.analyst("racer")) as channel:
         stub = stub_of(channel)
@@ -275,7 +275,7 @@ async def test_a_lowered_limit_is_told_by_the_gateway_too(gateway: GatewayWorld)
 
 
 async def test_the_policy_refuses_by_name(gateway: GatewayWorld) -> None:
-    """The rule is told, and nothing is spent."""
+    """The error names the rule, and nothing is spent."""
     async with asking(gateway, gateway.analyst()) as client:
         with pytest.raises(RefusedByPolicy):
             await client.top_k("feedback", "member_id", 3)

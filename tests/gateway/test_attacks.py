@@ -172,7 +172,7 @@ async def test_only_exact_names_of_certificates_count(gateway: GatewayWorld) -> 
 async def test_nobody_reaches_another_account(
     gateway: GatewayWorld, ana: Credentials, path: tuple[str, ...], expected: str
 ) -> None:
-    """Ana's own account alone; whether others exist is never told."""
+    """Ana reaches only her own account; no answer says whether others exist."""
     assert expected == await reason_of(gateway, ana, naming(*path))
 
 
@@ -274,7 +274,7 @@ async def test_no_engine_and_no_service_can_be_reached_through_the_gateway(gatew
 
 
 async def test_the_limit_holds_for_calls_that_come_at_once(gateway: GatewayWorld) -> None:
-    """Of 600 calls at once no more than the burst and what comes back meanwhile is let in; the rest is told when."""
+    """Of 600 calls at once, only the burst and what is refilled meanwhile are let in; the rest learn when to retry."""
     hasty = gateway.authority.client(email("hasty@example.org"), file="hasty")
     async with gateway.channel(hasty) as channel:
         stub = stub_of(channel)

@@ -1,4 +1,4 @@
-"""An account that is closed or was moved is told nothing any more, its own history included."""
+"""An account that is closed or was moved is shown nothing any more, not even its own history."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OK, REFUSED = grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION
 
 @dataclass(frozen=True)
 class Served:
-    """A gateway in this process, to be asked by whoever has a token."""
+    """A gateway in this process, for callers with a token."""
 
     stub: Any
     issuer: Issuer
@@ -154,7 +154,7 @@ async def test_a_history_is_told_for_a_minute_at_most_and_again_once_it_is_reope
 async def test_while_the_ledger_is_silent_no_history_is_told(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the account is closed is not known; whoever has no history is told that."""
+    """It is not known whether the account is closed; an account without a history is shown an empty one."""
     async with relayed(world) as relay, served(world.dp, relay.address, tmp_path) as gateway:
         assert await gateway.asked("silent") is OK
         assert await gateway.listed("silent") == 1

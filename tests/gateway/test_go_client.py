@@ -88,7 +88,7 @@ def test_a_refusal_names_its_reason(program: Path, stage: Stage) -> None:
 
 
 def test_the_table_that_is_asked_by_default_is_one_of_the_example_policy(program: Path) -> None:
-    """Whoever follows the guide and names no table is answered."""
+    """A reader who follows the guide and names no table gets an answer."""
     usage = subprocess.run([str(program), "-h"], capture_output=True, text=True, check=False).stderr
     (table,) = re.findall(r'a table of the policy \(default "(\w+)"\)', usage)
     policy = read_policy(

@@ -145,7 +145,7 @@ async def test_calls_and_questions_are_counted_and_nobody_is_named(
 async def test_a_callers_request_id_goes_through_to_the_services(
     gateway: GatewayWorld, tmp_path: Path
 ) -> None:
-    """It is in the gateway's log and in budget_service's; whoever gives none has one all the same."""
+    """It is in the gateway's log and in budget_service's; a call without one is given one."""
     with watched(tmp_path, gateway, gateway.dp) as seen:
         with telemetry.request_id(REQUEST_ID):
             await refusal(seen.caller("poor"))

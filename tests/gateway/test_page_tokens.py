@@ -29,7 +29,7 @@ def test_every_rpc_has_a_program_and_every_program_an_rpc() -> None:
 def test_the_program_of_a_page_runs(
     rpc: str, gateway: GatewayWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever copies the program has an answer, with a certificate that the gateway knows."""
+    """A reader who copies the program gets an answer, with a certificate that the gateway knows."""
     ana = gateway.authority.client(uri("spiffe://example.org/ana"), file="ana-pages")
     monkeypatch.setenv("GRIS_GATEWAY", gateway.address)
     for name, path in (("CA", ana.ca_file), ("CERTIFICATE", ana.certificate_file), ("KEY", ana.key_file)):

@@ -26,7 +26,7 @@ from tests.support.world import free_port, write_small
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Return whoever signs certificates."""
+    """Return the authority that signs certificates."""
     return Authority.new(tmp_path_factory.mktemp("authority"))
 
 

@@ -54,7 +54,7 @@ async def entered(limits: Limiter, name: str = "ana") -> str:
 
 
 async def test_beyond_what_the_gateway_can_hold_everybody_is_told_to_come_back() -> None:
-    """Whoever it is, and nothing is taken from those who are refused."""
+    """This holds for every caller, and a refused call counts against nobody's limit."""
     limits = limiter(own=of_a_caller(concurrent=3), running_calls=2)
     async with turn(limits, "ana"), turn(limits, "bob"):
         assert "OVERLOADED 1000" == await entered(limits, "ana")
@@ -63,7 +63,7 @@ async def test_beyond_what_the_gateway_can_hold_everybody_is_told_to_come_back()
 
 
 async def test_a_burst_is_let_in_and_then_so_many_a_second() -> None:
-    """The wait that is told is when the next call is let in."""
+    """The reported wait is the time until the next call is let in."""
     clock = Clock()
     limits = limiter(clock)
     assert ["in", "in", "in", "RATE_LIMITED 500"] == [await entered(limits) for _ in range(4)]
@@ -75,7 +75,7 @@ async def test_a_burst_is_let_in_and_then_so_many_a_second() -> None:
 
 
 async def test_refused_calls_are_told_one_moment_each() -> None:
-    """Told the same moment they would come together again, and one of them would be let in; a line has an end."""
+    """After equal waits they would all come back together, and one would be let in; waits have an upper limit."""
     clock = Clock()
     limits = limiter(clock)
     for _ in range(3):
@@ -196,7 +196,7 @@ async def test_a_large_request_is_not_held_while_it_waits() -> None:
 
 
 async def test_all_callers_together_may_wait_so_many() -> None:
-    """Beyond that the gateway is at its limit, whoever calls."""
+    """Beyond that the gateway is at its limit, no matter who calls."""
     limits = limiter(own=of_a_caller(concurrent=1, waiting=5), waiting_calls=1)
     async with turn(limits, "ana"), turn(limits, "bob"):
         waiting = asyncio.create_task(entered(limits, "ana"))
@@ -206,7 +206,7 @@ async def test_all_callers_together_may_wait_so_many() -> None:
 
 
 async def test_what_waits_leaves_its_place_among_all_callers() -> None:
-    """One caller's line keeps nobody out, and whoever leaves it has a place again before it goes on."""
+    """Calls that wait for one caller's turn keep nobody out, and have a place again before they go on."""
     limits = limiter(own=of_a_caller(concurrent=1, waiting=5), running_calls=2)
     async with AsyncExitStack() as first:
         await first.enter_async_context(turn(limits, "ana"))

@@ -61,7 +61,7 @@ async def everything_happens(stage: Stage) -> int:
 
 
 async def reported(stage: Stage, client: AsyncGatewayClient, question: Any) -> int:
-    """Ask, and note what is told of a failure; 1 for a result."""
+    """Ask, and note what the error says if it fails; returns 1 for a result, else 0."""
     try:
         await client.explain(question)
         await client.ask(question, request_id=f"{REQUEST}-{next(_numbers)}")
@@ -123,7 +123,7 @@ async def services_fail(stage: Stage) -> None:
 
 
 async def noted(stage: Stage, call: Any) -> None:
-    """Note what is told of a failed call, with all that came beside it."""
+    """Note what the error of a failed call says, with all that came beside it."""
     try:
         await call
     except grpc.aio.AioRpcError as error:
@@ -168,13 +168,13 @@ async def test_no_secret_is_ever_written_or_told(tmp_path: Path) -> None:
         await services_fail(stage)
         await engine_fails(stage)
     outputs = stage.outputs()
-    # The search means something: every process logged, and failures of every kind were told.
+    # The search means something: every process logged, and failures of every kind were reported.
     assert all(outputs[f"{name}.log"].strip() for name in ("dp", "budget", "gateway", "broken"))
     kinds = ("InvalidQuestion", "ServiceUnavailable", "ServiceRefused", "BudgetExhausted", "RefusedByPolicy")
     assert [] == [kind for kind in kinds if kind not in outputs["errors"]], sorted(set(stage.said))
     words = [ELEMENT, LITERAL, ALIAS, REQUEST, OTHER, KEY, "SELECT", *stage.tokens]
     secret = [*map(re.escape, words), *map(number_pattern, COUNTS.values())]
-    # An analyst is told of their own account which level lacks what; no log is.
+    # An error says which level of an analyst's own account lacks what; no log does.
     for name, text in outputs.items():
         for marker in secret if name == "errors" else [*secret, ACCOUNT]:
             found = re.search(marker, text)

@@ -127,7 +127,7 @@ async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_p
 
 
 async def test_a_request_that_is_never_finished_ends_and_gives_its_place_back(tmp_path: Path) -> None:
-    """INVALID_ARGUMENT once the patience is over; the caller's next call is let in."""
+    """INVALID_ARGUMENT after the time-out; the caller's next call is let in."""
     async with impatient(tmp_path, most=1) as server:
 
         def ends() -> str:
@@ -139,7 +139,7 @@ async def test_a_request_that_is_never_finished_ends_and_gives_its_place_back(tm
 
 
 async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_path: Path) -> None:
-    """There is one place for all: others get it when the patience is over, the one who does not read when it leaves."""
+    """There is one place for all: others get it after the time-out, the caller that does not read when it leaves."""
     async with impatient(tmp_path, most=1) as server:
         with ExitStack() as opened:
 
@@ -301,7 +301,7 @@ def watching(connection: RawConnection, many: int) -> list[int]:
 
 @pytest.mark.usefixtures("starts_processes")
 async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path) -> None:
-    """Each call that cannot be answered on it takes memory, whoever began it."""
+    """Each call that cannot be answered on it takes memory, no matter who began it."""
     with open_to_tokens(tmp_path) as running:
 
         def reported() -> int:

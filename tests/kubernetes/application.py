@@ -4,9 +4,9 @@
 
 Each asker has an account of its own below one root and never asks the same twice, so that no question is free and the
 root's level shows what all of them cost. With several ledgers, regions of one budget, each asker keeps to one of them.
-A line of JSON a second says what became of the questions. SIGTERM ends it; then it holds what it was told against the
-ledger, and its last line says what the ledger says. It needs the connector alone: in a cluster this file runs in a pod
-of the tools' image.
+A line of JSON a second says what became of the questions. SIGTERM ends it; then it compares what it was charged with
+the ledger, and its last line says what the ledger says. It needs the connector alone: in a cluster this file runs in a
+pod of the tools' image.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ K = 3
 WORST = 2 * K + 1
 """The most that one such question costs, in units of information."""
 FIRST_DAY, DAYS = date(2017, 1, 1), 1000
-# What budget.yaml says of whoever asks here: nobody is refused.
+# What budget.yaml says of the accounts that ask here: nobody is refused.
 BUDGETS = """\
   - path: [load]
     limit: {information: 1000000000, calls: 100000000}
@@ -57,7 +57,7 @@ SETTLED_SECONDS = 240.0
 class Totals:
     """What became of the questions so far; `information` and `calls` are what the answered ones cost.
 
-    `failed` counts those without an answer by what they were told, `unknown` those among them that may be charged.
+    `failed` counts those without an answer by their errors, `unknown` those among them that may be charged.
     """
 
     answered: int = 0

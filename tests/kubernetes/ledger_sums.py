@@ -38,7 +38,7 @@ class RegionSums:
 
 @dataclass(frozen=True)
 class HomeSums:
-    """What a home was told of such charges, what counts as spent because a lease was lost, and all together."""
+    """What a home has recorded of such charges, what counts as spent because a lease was lost, and all together."""
 
     information: int
     calls: int

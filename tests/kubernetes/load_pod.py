@@ -48,7 +48,7 @@ class LoadPod:
 
 @contextmanager
 def load_pod(gris: Namespace, deployment: Deployment, *ledgers: str) -> Iterator[LoadPod]:
-    """Have questions asked in a pod; in the end it has held what it was told against the ledger.
+    """Have questions asked in a pod; in the end it has compared what it was charged with the ledger.
 
     `ledgers` are regions of one budget, whose accounts are spread over them; without one the single ledger is asked.
     """

@@ -1,4 +1,4 @@
-"""An analyst who asks the gateway from a pod, is told what she has asked, and somebody who is told nothing."""
+"""An analyst asks the gateway from a pod and reads her history; somebody without an account gets nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def main():
         print(json.dumps([each.result.release_id async for each in client.releases()]))
 asyncio.run(main())
 """
-# Asks one question, which is free from the second time on, until it is told to stop, and says what became of it.
+# Asks one question, which is free from the second time on, until a file stops it, and says what became of it.
 _ASKING = f"""
 import asyncio, collections, json, pathlib
 from pinot_connector import AsyncGatewayClient, Credentials, gateway_address
@@ -73,7 +73,7 @@ def counted(shown: list[str], metric: str) -> float:
 def test_an_analyst_asks_the_gateway_and_is_told_her_history(
     gris: Namespace, application: str, analyst: str
 ) -> None:
-    """Her certificate says who pays; what she was told is in her history, and asking again is free."""
+    """Her certificate says who pays; what she was shown is in her history, and asking again is free."""
     loaded(gris, application)
     first, second = ask(gris, analyst, "ana", 9), ask(gris, analyst, "ana", 9)
     assert len(first["rows"]) == 9  # type: ignore[arg-type]

@@ -240,7 +240,7 @@ LEVELS: list[Callable[[Fraction], object]] = [
 def test_a_level_lies_strictly_between_0_and_1(
     interval: Callable[[Fraction], object], alpha: Fraction
 ) -> None:
-    """Whoever asks for certainty gets an error and not an endless search."""
+    """A caller that asks for certainty gets an error and not an endless search."""
     with pytest.raises(ValueError, match="alpha must lie strictly between 0 and 1"):
         interval(alpha)
 

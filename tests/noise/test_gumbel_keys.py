@@ -51,7 +51,7 @@ def test_the_bound_encloses_gumbel_noise_near_the_ends(second: int) -> None:
 
 
 def test_bounds_are_narrow_for_ordinary_words() -> None:
-    """Keys that differ by a hundred billionth are told apart without further bits, near the ends as well."""
+    """Keys that differ by a hundred billionth are distinguished without further bits, near the ends as well."""
     assert standard_gumbel(UNIFORMS, 0, WORDS)[1] < 1e-13
     assert standard_gumbel(ScriptedUniforms(ENDS), 0, np.array(ENDS, dtype=np.uint64))[1] < 2e-13
 

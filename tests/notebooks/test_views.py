@@ -243,7 +243,7 @@ def test_a_ranking_without_counts_has_no_picture() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{"clipped": True}, {"tau": 3}])
 def test_an_axis_of_rows_says_rows_and_how_many_bars_there_are_not(more: dict[str, Any]) -> None:
-    """Members are another number; and whoever sees 50 bars alone would take them for all."""
+    """Members are another number; and a reader who sees only 50 bars would take them for all."""
     unnamed = replace(result_of(tuple(map(str, range(60)))), count_alias=None)
     counted = replace(unnamed, parameters=replace(PARAMETERS, **more))
     assert [result.plot().get_xlabel() for result in (unnamed, counted)] == [

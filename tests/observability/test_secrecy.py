@@ -1,4 +1,4 @@
-"""Whoever sees metrics, spans and logs sees how the services do, and nothing of who asks, what, or what was counted."""
+"""Metrics, spans and logs show how the services do, and nothing of who asks, what is asked, or what was counted."""
 
 from __future__ import annotations
 

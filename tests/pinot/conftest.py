@@ -26,7 +26,7 @@ def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotClu
     """A running Apache Pinot with two servers, on ports that nothing else uses."""
     if shutil.which("java") is None or shutil.which("mvn") is None:
         pytest.skip("a real Pinot needs Java 17 and Maven (Debian: openjdk-17-jre-headless and maven)")
-    # A test run that is told to end by a time limit stops the cluster as one that is interrupted does.
+    # A test run that a time limit ends stops the cluster as one that is interrupted does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     version = wanted_version()
     folder, ports = tmp_path_factory.mktemp("pinot"), Ports.free(servers=2)

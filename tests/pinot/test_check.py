@@ -54,7 +54,7 @@ def test_a_row_that_does_not_hold_is_told_and_its_table_removed(
     rows: tuple[Row, ...],
     code: int,
 ) -> None:
-    """The exit code says so; what could not be tried is told, and no failure."""
+    """The exit code says so; what could not be tried is reported, and is no failure."""
     monkeypatch.setattr(check, "ROWS", rows)
     before = _tables(pinot_cluster)
     urls = ("--controller", pinot_cluster.controller_url, "--broker", f"{pinot_cluster.broker_url}/")

@@ -156,7 +156,7 @@ def test_the_last_day_of_the_offline_part_is_counted(hybrid: Hybrid, engine: Pin
 
 @pytest.mark.parametrize("name", [TABLE, f"{TABLE}_REALTIME"])
 def test_any_other_name_is_refused(hybrid: Hybrid, engine: PinotEngine, name: str) -> None:
-    """A policy that names the table as a whole without its stream, or its real-time part, is told what to name."""
+    """If a policy names the real-time part, or the whole table without its stream, the error says what to name."""
     with pytest.raises(EngineRefused, match=OFFLINE):
         confirmed(engine, count_members(name, ("article_id", ColumnType.STRING)))
 

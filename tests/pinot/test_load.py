@@ -157,6 +157,6 @@ def test_a_table_that_does_not_become_whole_is_reset(
 
 
 def test_a_pinot_that_does_not_come_is_named() -> None:
-    """Whoever waits is told for what, after the time that was allowed."""
+    """After the time that was allowed, the error says what the caller waits for."""
     with pytest.raises(LoadError, match=r"waited 0\.5 seconds in vain for servers at http://127\.0\.0\.1:1 "):
         wait_for_pinot("http://127.0.0.1:1", "http://127.0.0.1:1", 0.5)

@@ -1,4 +1,4 @@
-"""A table whose top-k every Pinot server trims away unless it is told not to."""
+"""A table whose top-k every Pinot server trims away unless the query forbids it."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -114,7 +114,7 @@ def test_brokers_that_take_turns_are_each_counted(pinot: FakePinot, engine: Pino
 
 
 def test_the_counts_of_one_broker_say_nothing_of_another(pinot: FakePinot, engine: PinotEngine) -> None:
-    """What is confirmed was answered by the broker that counts all, whoever answers beside it."""
+    """What is confirmed was answered by the broker that counts all, whichever broker answers beside it."""
     pinot.replies |= {"/tables/t": {"OFFLINE": BY_TIME}, "/query/sql": NOTHING}
     pinot.brokers = itertools.cycle(["Broker_whole", "Broker_partial"])
     pinot.counts_of["Broker_partial"] = PARTIAL

@@ -170,7 +170,7 @@ def test_anything_less_is_refused(change: Change) -> None:
     ],
 )
 def test_an_exception_of_pinot_becomes_our_own(code: int, error: type[EngineError]) -> None:
-    """A refused query is told apart from one that may succeed the next time, in our own words."""
+    """A refused query and one that may succeed the next time raise different errors, in our own words."""
     with pytest.raises(error) as caught:
         judged({"exceptions": [{"errorCode": code, "message": "secret"}]}, QUERY)
     assert "secret" not in str(caught.value)

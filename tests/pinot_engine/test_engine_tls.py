@@ -18,7 +18,7 @@ CREDENTIALS = "Bearer token"
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Whoever signs everybody's certificates."""
+    """The authority that signs everybody's certificates."""
     return trustme.CA()
 
 
@@ -89,7 +89,7 @@ def test_an_unknown_authority_is_not_trusted(pinot: FakePinot) -> None:
 
 
 def test_a_certificate_for_another_name_is_not_trusted(authority: trustme.CA) -> None:
-    """Whoever has some certificate of the authority is not yet Pinot."""
+    """A server is not Pinot just because it has some certificate of the authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("elsewhere.example").configure_cert(context)
     trusting = ssl.create_default_context()
@@ -112,7 +112,7 @@ def test_a_pinot_that_wants_a_certificate_is_unavailable_without_one(
 
 
 def test_certificates_are_not_taken_for_addresses_in_the_clear() -> None:
-    """Whoever gives a TLS context means TLS."""
+    """A caller that gives a TLS context means TLS."""
     with pytest.raises(ValueError, match="https"):
         PinotEngine(controller="http://a", broker="http://b", tls=ssl.create_default_context())
 

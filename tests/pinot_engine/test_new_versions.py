@@ -34,9 +34,9 @@ def test_a_segment_that_no_server_tells_of_is_not_loaded(
 
 
 def on_two_servers(checksums: dict[str, str], *reported_of: dict[str, str]) -> dict[str, Any]:
-    """Return what is told of a table whose segments `s` and `r` are on two servers: of one server at a time, in turn.
+    """Return replies about a table whose segments `s` and `r` are on two servers: of one server at a time, in turn.
 
-    So does Pinot 1.5.
+    Pinot 1.5 replies in this way.
     """
     answers = itertools.cycle([loaded(server)[METADATA] for server in reported_of])
     on_servers = {"OFFLINE": {"s": {"server": "ONLINE"}, "r": {"other": "ONLINE"}}, "REALTIME": None}
@@ -62,7 +62,7 @@ def test_what_a_controller_tells_of_one_server_at_a_time_is_added_up(
 def test_what_one_server_has_says_nothing_of_another(
     pinot: FakePinot, opened: Callable[..., PinotEngine], reported_of: list[dict[str, str]], problem: str
 ) -> None:
-    """A segment is loaded once that was told of it."""
+    """A segment counts as loaded only once a server has reported that very segment."""
     pinot.replies |= on_two_servers({"s": "1", "r": "1"}, *reported_of)
     with pytest.raises(DataChanged, match=problem):
         opened().data_version("t")
@@ -71,7 +71,7 @@ def test_what_one_server_has_says_nothing_of_another(
 def test_what_was_told_of_a_version_says_nothing_of_the_next(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
-    """Not even of a segment that is in both: whoever serves it may be another server by then."""
+    """Not even of a segment that is in both: another server may serve it by then."""
     engine = opened()
     pinot.replies |= on_two_servers({"s": "1", "r": "1"}, {"s": "1"}, {"r": "1"})
     engine.data_version("t")
@@ -94,7 +94,7 @@ def test_a_controller_that_cannot_ask_all_servers_is_told_of(
 def test_a_version_that_was_found_loaded_costs_nothing_more(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
-    """Whoever loads is asked while a version is new, and not for the next hundred questions."""
+    """Servers are asked what they have loaded while a version is new, and not for the next hundred questions."""
     engine = opened()
     confirmed(engine, QUERY)
     pinot.paths.clear()
@@ -138,7 +138,7 @@ def test_a_version_that_came_back_unseen_is_asked_for_again(
 
 
 def test_a_segment_in_error_is_told_of(pinot: FakePinot, opened: Callable[..., PinotEngine]) -> None:
-    """Nobody waits for ever without being told why."""
+    """The error says why, so that nobody waits without end and without a reason."""
     pinot.replies["/tables/t/externalview"] = {"OFFLINE": {"s": {"server": "ERROR"}}, "REALTIME": None}
     with pytest.raises(DataChanged, match="could not load a segment"):
         opened().data_version("t")

@@ -80,7 +80,7 @@ def test_true_and_false_together_say_nothing() -> None:
     ],
 )
 def test_conditions_that_no_row_can_meet_are_an_error(condition: str) -> None:
-    """A contradiction is told rather than paid for."""
+    """A contradiction is reported rather than paid for."""
     with pytest.raises(QuestionError, match="contradict") as refusal:
         resolved(f"{HEAD} WHERE {condition} {TAIL}")
     assert refusal.value.field == "filters"
@@ -95,7 +95,7 @@ def test_conditions_that_no_row_can_meet_are_an_error(condition: str) -> None:
     ],
 )
 def test_a_time_range_in_which_nothing_can_be_is_told_as_one(start: str, end: str) -> None:
-    """Whoever has set no filter need not guess which condition is meant."""
+    """A caller that has set no filter need not guess which condition is meant."""
     timestamps = TimeRange(datetime.datetime.fromisoformat(start), datetime.datetime.fromisoformat(end))
     query = HistogramQuery("engagement", ("article_id",), Measure.EVENTS, time_range=timestamps, k=3)
     with pytest.raises(QuestionError, match=r"including a time range\) contradict"):

@@ -194,7 +194,7 @@ def test_an_end_within_a_period_that_is_still_open_waits_for_it() -> None:
 
 @pytest.mark.parametrize("condition", ["day >= '2026-11-20'", "day = '2026-11-20'", "day > '2026-11-19'"])
 def test_a_question_about_the_current_period_alone_is_refused(condition: str) -> None:
-    """It is told when the data are answered, rather than answered with nothing and charged."""
+    """The error says that later data cannot be queried yet; an empty answer would be charged for."""
     with pytest.raises(QuestionError, match="begins in a closed period") as refusal:
         asked(OPEN.replace("GROUP", f"WHERE {condition} GROUP"), "2026-11-20T12:00:00Z")
     assert refusal.value.field == "time_range"
@@ -246,7 +246,7 @@ def test_the_boundary_reaches_every_engine() -> None:
 
 
 def test_a_declared_version_and_the_boundary_both_enter_the_version() -> None:
-    """Whoever corrects closed periods declares another version, and every question is another release."""
+    """After closed periods are corrected, another version is declared, and every question is another release."""
     declared = parse_policy(
         POLICY_TEXT.replace("    member: m", "    member: m\n    data_version: corrected", 1)
     )

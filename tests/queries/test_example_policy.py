@@ -58,7 +58,7 @@ def test_the_declared_data_version_changes_with_the_file(policy: Policy, name: s
 
 
 def test_the_policy_holds_no_hash_of_the_data(policy: Policy) -> None:
-    """Whoever guesses the data could verify the guess."""
+    """Anyone who guesses the data could verify the guess."""
     assert not any(is_plain_hash(table.data_version or "") for table in policy.tables)
 
 

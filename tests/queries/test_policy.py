@@ -1,4 +1,4 @@
-"""Policy files: what is read, and how each fault is told."""
+"""Policy files: what is read, and how each fault is reported."""
 
 import datetime
 from fractions import Fraction
@@ -190,7 +190,7 @@ FAULTS = {
         TABLE + "      m: {type: string, filter: [in]}\n",
         "may be neither grouped by nor",
     ),
-    "members told apart by yes and no": (
+    "members distinguished by yes and no": (
         TABLE + "      m: {type: bool}\n",
         "policy:8: tables.t.columns.m.type: expected string, int64 or date",
     ),
@@ -366,7 +366,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 def test_a_file_is_named_in_its_faults() -> None:
-    """Several policies can be told apart by the path in the message."""
+    """The path in the message says which of several policies is meant."""
     with pytest.raises(PolicyError, match=r"broken\.yaml:1: epsilon_per: expected this key"):
         read_policy(b"delta: 1e-10\n", "broken.yaml")
 

@@ -1,4 +1,4 @@
-"""What is told of a sound policy: promises that nothing checks, choices with a price, and defaults."""
+"""What is reported of a sound policy: promises that nothing checks, choices with a price, and defaults."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_column_with_a_published_domain_is_known(tmp_path: Path) -> None:
 
 
 def test_what_stands_for_null_is_no_element_where_nulls_are_dropped(tmp_path: Path) -> None:
-    """Whoever published may not have known the policy's null value."""
+    """The person who published the domain may not have known the policy's null value."""
     assert ("a", "ä", "😀") == policy_of(tmp_path, DOMAIN).domain
     assert DOMAIN.elements == policy_of(tmp_path, DOMAIN, column="nulls: keep,").domain
 

@@ -1,4 +1,4 @@
-"""What an engine is told of the columns that a query names: all of them, and what the query takes for granted."""
+"""What an engine learns of the columns that a query names: all of them, and what the query takes for granted."""
 
 import datetime
 

@@ -222,7 +222,7 @@ def with_max_k(header: str = "", table: str = "") -> Policy:
     ],
 )
 def test_a_limit_above_max_k_is_the_question_for_max_k(policy: Policy, shown: int) -> None:
-    """LIMIT is an upper bound: whatever a BI tool sends is one question, and who asks it is told."""
+    """LIMIT is an upper bound: whatever a BI tool sends is one question, and the service reports what was requested."""
     text = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement GROUP BY article_id LIMIT {}"
     within, above, far_above = (resolved(text.format(limit), policy) for limit in (shown, shown + 1, 50_000))
     assert shown == within.parameters.k

@@ -18,7 +18,7 @@ def test_a_text_outside_the_subset_is_refused_with_its_reason(text: str, reason:
 
 @pytest.mark.parametrize(("text", "rule"), BY_POLICY.values(), ids=BY_POLICY.keys())
 def test_a_question_that_the_policy_forbids_is_refused_by_rule(text: str, rule: Rule) -> None:
-    """The rule is told, and nothing of what the engine might hold beyond the policy."""
+    """The error names the rule, and nothing of what the engine might hold beyond the policy."""
     with pytest.raises(RefusedByPolicyError) as refusal:
         resolve(parse_sql(text, POLICY), POLICY, now=0)
     assert refusal.value.rule is rule

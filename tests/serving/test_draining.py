@@ -1,4 +1,4 @@
-"""A server that ends: it says so, serves for as long as it was told, and has no connections left in the end."""
+"""A server that ends: it says so, serves for the time that it was given, and has no connections left in the end."""
 
 from __future__ import annotations
 

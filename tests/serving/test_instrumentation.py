@@ -1,4 +1,4 @@
-"""Calls under observation: counted by how they end, logged by name, unchanged for whoever makes them."""
+"""Instrumented calls: counted by how they end, logged by name, unchanged for their callers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def registry() -> CollectorRegistry:
 
 @pytest.fixture
 def instrumentation(registry: CollectorRegistry) -> Instrumentation:
-    """A sight that counts."""
+    """Instrumentation that counts."""
     return Instrumentation(CallMetrics(registry))
 
 

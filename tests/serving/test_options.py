@@ -63,7 +63,7 @@ def test_a_wrong_option_is_named(argument: str, expected: str, capsys: pytest.Ca
 
 
 def test_a_connection_is_gone_before_the_drain_is_over() -> None:
-    """gRPC lets it live up to a tenth longer than it is told; without a drain it lives for ever."""
+    """gRPC lets it live up to a tenth longer than its maximum age; without a drain it has no such limit."""
     ((name, milliseconds),) = connection_options(10)
     assert (name, milliseconds * 1.1 < 10_000) == ("grpc.max_connection_age_ms", True)
     assert connection_options(0) == ()

@@ -210,7 +210,7 @@ def connected(address: str, authority: Authority, until: float) -> int:
 
 
 async def test_a_new_authority_of_clients_counts_from_the_next_handshake(tmp_path: Path) -> None:
-    """Whoever has a certificate of the authority before is a stranger then."""
+    """From then on, a client with a certificate of the previous authority is refused."""
     authority = Authority.new(tmp_path)
     (tmp_path / "next").mkdir()
     following = Authority.new(tmp_path / "next")

@@ -34,7 +34,7 @@ def exporter() -> InMemorySpanExporter:
 
 @pytest.fixture
 def instrumentation(exporter: InMemorySpanExporter) -> Iterator[Instrumentation]:
-    """A sight that traces."""
+    """Instrumentation that traces."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     yield Instrumentation(traces=ServerTraces(provider))

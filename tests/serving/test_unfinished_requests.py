@@ -130,7 +130,7 @@ async def test_a_call_that_waits_too_long_for_its_request_is_refused_by_name() -
 
 @pytest.mark.slow
 async def test_calls_that_were_taken_back_wait_no_more() -> None:
-    """Whether the call is reset or its connection lost; whoever comes then may take their places."""
+    """Whether the call is reset or its connection is lost; calls that come then may take their places."""
     async with echo(seconds=30) as server:
 
         def attack() -> set[int]:

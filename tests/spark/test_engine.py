@@ -144,7 +144,7 @@ def test_data_that_are_not_there_are_unavailable(spark: SparkSession, place: str
 
 @pytest.mark.parametrize("place", ["", " ", "catalog:"])
 def test_a_table_that_names_nothing_is_refused_at_once(spark: SparkSession, place: str) -> None:
-    """A wrong configuration is told before the first question."""
+    """A wrong configuration is reported before the first question."""
     with pytest.raises(EngineRefused, match="a path to Parquet"):
         SparkEngine(spark, {"small": place})
 

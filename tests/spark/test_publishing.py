@@ -197,7 +197,7 @@ def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder
 def test_where_spark_cannot_run_there_is_no_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str, message: str
 ) -> None:
-    """Without Java, or where Spark would be told the seed: the error says what to do."""
+    """Without Java, or where Spark would get to know the seed, the error says what to do."""
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     before = sorted(folder.iterdir())
     assert 0 != main(_arguments(folder, "--spark", url))

@@ -63,7 +63,7 @@ def test_a_url_says_gateway_account_intervals_and_files(folder: Path) -> None:
     ],
 )
 def test_a_file_elsewhere_is_refused_in_the_same_words_as_none(folder: Path, name: str) -> None:
-    """So whoever may add a database learns nothing about the files of the machine."""
+    """Nobody who may add a database learns anything about the files of the machine."""
     with pytest.raises(ArgumentError) as refused:
         parsed_url(make_url("gris://h:1/").set(query={"key_file": name}), {CREDENTIALS_DIR: str(folder)})
     said = f"expected key_file to be the name of a file in the folder {CREDENTIALS_DIR}"
@@ -123,7 +123,7 @@ def test_anything_else_is_refused_and_not_repeated(folder: Path, text: str, said
     ],
 )
 def test_a_gateway_that_is_not_listed_is_refused(folder: Path, text: str, listed: str) -> None:
-    """So whoever may add a database cannot have a token sent to a host of their own."""
+    """Nobody who may add a database can have a token sent to a host of their own."""
     with pytest.raises(ArgumentError) as refused:
         parsed_url(make_url(text + "?token_file=ana.jwt"), {CREDENTIALS_DIR: str(folder), GATEWAYS: listed})
     assert "example.org" not in str(refused.value)

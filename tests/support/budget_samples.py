@@ -23,7 +23,7 @@ COLLEAGUE = Account(("acme", "bob"))
 
 
 def statement(*numbers: int) -> str:
-    """Return what a policy says that has published so many domains, told apart by these numbers."""
+    """Return the statement of a policy with one published domain for each number, which is the domain's id."""
     return ",".join(f"{number:016x}:1/10:1/1000000000" for number in sorted(numbers))
 
 
@@ -72,7 +72,7 @@ class Asked(NamedTuple, Generic[RequestT_co]):
 
 @dataclass
 class SteppedClock:
-    """A clock that stands still until it is told otherwise."""
+    """A clock that stands still until a test moves it."""
 
     now: Microseconds = NOON
 

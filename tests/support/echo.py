@@ -1,4 +1,4 @@
-"""A small service under observation, in the test's own process: it answers, refuses, fails or waits as it is told."""
+"""A small instrumented service in the test's own process: it answers, refuses, fails or waits, as a request asks."""
 
 from __future__ import annotations
 

@@ -58,13 +58,13 @@ def loaded(segments: Mapping[str, str]) -> dict[str, Any]:
 
 
 def renamed(replies: Mapping[str, Any], table: str) -> dict[str, Any]:
-    """Return what is told of the table `t` as what is told of another one."""
+    """Return the replies about the table `t` as replies about another one."""
     return {re.sub(r"/t\b|/t(?=_)", f"/{table}", path): reply for path, reply in replies.items()}
 
 
 @contextmanager
 def refusing_server(fake: "FakePinot") -> Iterator[int]:
-    """Gives the admin port of a table's only server, which refuses whoever asks what it has loaded.
+    """Gives the admin port of a table's only server, which refuses to say what it has loaded.
 
     The controller does not report the port, so only an engine that was given it gets the refusal.
     """

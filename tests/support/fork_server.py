@@ -151,7 +151,7 @@ def _import(service: str) -> None:
 
 def _say_how_it_ended(descriptor: int, ended: _Running) -> None:
     _, how = os.waitpid(ended.pid, 0)
-    # Whoever has started it may have forgotten it.
+    # The process that had it started may no longer read from the pipe.
     with suppress(BrokenPipeError):
         os.write(ended.status, str(how).encode())
     os.close(ended.status)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have SIGINT raise KeyboardInterrupt in the main thread, whoever started the tests."""
+    """Have SIGINT raise KeyboardInterrupt in the main thread, however the tests were started."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

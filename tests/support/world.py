@@ -130,7 +130,7 @@ def new_account(prefix: str = "t") -> str:
 
 
 def write_small(path: Path, members: int) -> None:
-    """Writes a table in which so many members have the element "a"; whoever reads sees the old file or the new."""
+    """Writes a table in which so many members have the element "a"; a reader sees the old file or the new."""
     _write_anew(path, f"SELECT range AS member_id, 'a' AS element FROM range({members})")
 
 

@@ -125,6 +125,6 @@ async def test_the_first_share_fixes_the_currency_of_its_root(tmp_path: Path) ->
 
 
 def test_what_regions_ask_needs_a_role_of_its_own() -> None:
-    """Whoever only spends may neither report charges nor give back what others hold."""
+    """A caller that may only spend can neither report charges nor return what others hold."""
     asked = {method for method, role in METHODS.roles.items() if role is Role.REGION}
     assert asked == {f"/{SERVICE_NAME}/{each}" for each in ("BorrowBudget", "ReportCharges", "ReturnBudget")}

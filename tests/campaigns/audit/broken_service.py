@@ -80,7 +80,7 @@ def threshold_without_min_count() -> None:
 
 
 def no_threshold_for_names() -> None:
-    """Looks show whoever comes, so that a member's own element is named, and then counted."""
+    """Looks show every element, so that one of a single member is named, and then counted."""
 
     def lowered(look: BoundGauss) -> int | None:
         return None if look.min_count is None else _BELOW_ALL_COUNTS

@@ -78,7 +78,7 @@ def test_a_condition_that_changes_its_meaning_is_noticed(monkeypatch: pytest.Mon
 
 
 def test_a_refusal_that_repeats_a_literal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks can fail: here the canary of a text is told."""
+    """The checks can fail: here the error repeats the canary of a text."""
 
     def talkative(text: str) -> str:
         raise QuestionError("sql", f"cannot read {text}")

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     chosen = _parser().parse_args(arguments)
     access = PinotAccess(*(_file(name) for name in ("AUTHORIZATION", "CA", "CERTIFICATE")))
-    # As `gris` and the gateway are told it.
+    # The variable that `gris` reads, for the option that the gateway has too.
     asks_servers = os.environ.get("PINOT_SERVER_ADMIN", "").lower() in ("1", "true")
     options = {"server_admin": True} if asks_servers else {}
     failed = 0
@@ -81,6 +81,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    # Who is told to end removes the tables first.
+    # On SIGTERM too, the tables are removed first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

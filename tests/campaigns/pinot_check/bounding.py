@@ -166,4 +166,4 @@ def a_window_that_overflows(cluster: CheckedCluster) -> str:
             require_equal(False, sql == query.sql, "the query does not set the limit")
             with refused(EngineError, "a question about some of the members' elements"):
                 answered(engine, replace(query, sql=sql))
-    return "also where it is told to answer in part"
+    return "also where the query asks for an answer in part"

@@ -36,7 +36,7 @@ def loaded_checksums(cluster: CheckedCluster) -> str:
     while kept != reported:
         if time.monotonic() - started > _REPORT_SECONDS:
             raise AssertionError(
-                f"{len(reported)} segments told of {len(kept)}, or others: set PINOT_SERVER_ADMIN"
+                f"{len(reported)} segments reported of {len(kept)}, or others: set PINOT_SERVER_ADMIN"
             )
         time.sleep(0.2)
         reported, requests = reported | _checksums(cluster, path, "crc"), requests + 1
@@ -118,7 +118,7 @@ def broker_answers(cluster: CheckedCluster) -> str:
 
 @row
 def empty_answers(cluster: CheckedCluster) -> str:
-    """Answers without rows, and tables that are not there, are told as this version is on record to."""
+    """Answers without rows, and missing tables, look as they do on record for this version."""
     facts = facts_of(cluster.version)
     table = filled(cluster, "no_match", {"a": 3})
     types = column_types(cluster.ask(f"SELECT day, COUNT(*) FROM {table} WHERE day > 18000 GROUP BY day"))  # noqa: S608

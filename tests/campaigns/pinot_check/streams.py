@@ -42,7 +42,7 @@ Row = Mapping[str, object]
 
 @row
 def own_table(cluster: CheckedCluster) -> str:
-    """What is told of your table that takes in a stream (PINOT_TABLE) is what the connector reads."""
+    """What Pinot reports of your table that takes in a stream (PINOT_TABLE) is what the connector reads."""
     table = cluster.own_table
     if table is None:
         raise CannotTryError("PINOT_TABLE names none; its rows are not asked for")
@@ -188,7 +188,7 @@ def _require_truth(
     """
     began = time.monotonic()
     if not facts_of(cluster.version).ends_are_reported:
-        # By the delay alone, whoever asks has to have waited for as long as Pinot takes.
+        # With the delay alone, a caller has to wait first, for as long as Pinot takes.
         sql = f"SELECT COUNT(*) FROM {table}_REALTIME"  # noqa: S608
         wait_until(lambda: cluster.ask(sql).get("totalDocs") == sent)
     seconds = 0.0

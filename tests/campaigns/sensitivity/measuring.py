@@ -95,9 +95,9 @@ class Totals:
 def faults(
     world: World, folder: Path, totals: Totals, *, translate: Translate = lambda resolution: resolution
 ) -> list[str]:
-    """Return what one member changes beyond Delta, tau or the charge; empty: the promises of all releases hold.
+    """Return what one member changes beyond Delta, tau or the charge; nothing if the promises of all releases hold.
 
-    `translate` stands between resolution and SQL; whoever tests the test breaks the query there.
+    `translate` stands between resolution and SQL; a test of this test breaks the query there.
     """
     policy = _policy(world, folder)
     resolutions = list(_resolutions(world, policy))

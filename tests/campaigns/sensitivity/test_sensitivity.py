@@ -234,7 +234,7 @@ def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
 def test_a_total_that_counts_other_members_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: Measure
 ) -> None:
-    """n has to count whoever some x counts; without the members of the last element it does not."""
+    """n has to count every member that some x counts; without the members of the last element it does not."""
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{i}", f"t{j}", 1, True, day) for i in range(6) for j in range(4) if (i + j) % 2 or i < 2]
     rows = [*rows, *rows]

@@ -87,7 +87,7 @@ def test_a_check_that_is_taken_out_is_found(
 
 @pytest.mark.slow
 def test_a_promise_that_is_not_true_is_found(pinot: FakePinot) -> None:
-    """Why the promises are asked for: the same worlds without them are refused, whoever is in them."""
+    """Why the promises are required: the same worlds without them are refused, whichever members they have."""
     shared = StreamWorld(_ONE_KEY, Kept(key=("order", "day")), REPLACED + SAME_MEMBER)
     moved = StreamWorld(_MOVED, Kept(pushed=-1, lacks=1), WHOLE_DAYS)
     for world, without in ((shared, REPLACED), (moved, "")):

@@ -17,10 +17,10 @@ SEGMENT = "s0"
 
 
 class HeldSegment:
-    """A place that Pinot downloads one segment from; the controller gets it at once, the servers when they are let.
+    """A place that Pinot downloads one segment from: the controller gets it at once, servers once they are allowed to.
 
     A segment may be slow to load for many reasons: its size, indexes that are built on the server, a queue of others.
-    To whoever asks, all of them look as this one does.
+    To a caller, all of them look like this one.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -108,7 +108,7 @@ def test_each_broker_behind_one_address_is_explained_before_its_answers_count(
 
 
 def test_a_broker_that_is_not_met_again_is_not_trusted(pinot: FakePinot, fake_engine: PinotEngine) -> None:
-    """Nobody knows what it does to a LIMIT. It has told which segments it asks for, and has answered."""
+    """Nobody knows what it does to a LIMIT. It has reported which segments it asks for, and has answered."""
     pinot.brokers = itertools.chain(["Broker_gone"] * 2, itertools.repeat("Broker_here"))
     with pytest.raises(EngineUnavailable, match="cannot be found again"):
         confirmed(fake_engine, QUERY)

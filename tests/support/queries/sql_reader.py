@@ -1,4 +1,4 @@
-"""Reads a rendered query back into a question: what an engine is asked, told by a parser and not by the renderer.
+"""Reads a rendered query back into a question: what an engine is asked, according to a parser and not the renderer.
 
 It knows the three dialects' literals and the policy's column types, and refuses whatever it does not expect.
 """
