@@ -76,16 +76,19 @@ async def test_a_window_with_more_than_can_be_counted_is_exhausted(
         clock.step(days=1)
 
 
-async def test_a_tracked_level_refuses_what_it_could_not_add_up(any_store: Store) -> None:
+@pytest.mark.parametrize("unit", ["information", "calls"])
+async def test_a_tracked_level_refuses_what_it_could_not_add_up(any_store: Store, unit: str) -> None:
     """A level that only tracks lacks nothing, and still keeps a sum of 64 bits."""
+
+    def cost(amount: int) -> Cost:
+        return Cost(amount, 1) if unit == "information" else Cost(1, amount)
+
     tracked = limit(5, 5, mode=Mode.TRACK)
     on = levels(own=HUGE, above=tracked)
-    await any_store.apply(*charge("a", Cost(MAX_AMOUNT - 9, 1), on=on))
+    await any_store.apply(*charge("a", cost(MAX_AMOUNT - 9), on=on))
     theirs = levels(COLLEAGUE, own=HUGE, above=tracked)
-    assert (
-        OVERFLOW == (await any_store.apply(*charge("b", Cost(10, 1), account=COLLEAGUE, on=theirs))).outcome
-    )
-    fits = await any_store.apply(*charge("c", Cost(9, 1), account=COLLEAGUE, on=theirs))
+    assert OVERFLOW == (await any_store.apply(*charge("b", cost(10), account=COLLEAGUE, on=theirs))).outcome
+    fits = await any_store.apply(*charge("c", cost(9), account=COLLEAGUE, on=theirs))
     assert isinstance(fits.outcome, Charged)
     await assert_verified(any_store)
 
