@@ -196,6 +196,26 @@ async def test_what_was_paid_for_in_the_last_currency_is_not_free_in_the_new_one
     assert await any_store.apply(*paid) == Answer(first.outcome, replayed=True)
 
 
+@pytest.mark.parametrize("mode", [Mode.ENFORCE, Mode.TRACK])
+async def test_the_first_day_of_a_currency_counts_where_a_window_has_become_longer(
+    any_store: Store, clock: SteppedClock, mode: Mode
+) -> None:
+    """The longer window is added up from past days, of which that one begins when its currency does."""
+    day, days = (
+        levels(own=limit(10, 5, mode=mode, **each)) for each in ({"period": Period.DAY}, {"days": 3})
+    )
+    await any_store.apply(*charge("old", Cost(4, 1), on=day))
+    clock.step(days=3)
+    planned = await reported(any_store, change("c", on=day))
+    assert isinstance(planned, CurrencyChanged)
+    clock.now = planned.begins_at
+    await any_store.apply(*charge("first", Cost(6, 2), on=day, unit_id=OTHER_UNIT))
+    clock.step(days=1)
+    await any_store.apply(*charge("second", Cost(1, 1), on=days, unit_id=OTHER_UNIT))
+    assert (await any_store.read(ANALYST, days)).levels[-1].spent == Cost(7, 3)
+    await assert_verified(any_store)
+
+
 async def test_a_level_that_only_records_begins_anew_at_once(any_store: Store, clock: SteppedClock) -> None:
     """It never refuses, and its sum is of one currency."""
     on = levels(own=limit(1, 1, mode=Mode.TRACK, days=7))
