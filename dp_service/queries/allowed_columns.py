@@ -28,7 +28,7 @@ def groupable(table: Table, name: str) -> Column:
     return column
 
 
-def in_one_order(filters: Iterable[Filter]) -> list[Filter]:
+def in_canonical_order(filters: Iterable[Filter]) -> list[Filter]:
     """Return conditions in an order that does not depend on how they were written: it decides which fault is named."""
     return sorted(
         filters, key=lambda each: (each.column, _operator(each).value, sorted({*map(repr, _values(each))}))

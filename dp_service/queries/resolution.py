@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dp_service.parameters.release import Listing, ReleaseParameters
-from dp_service.queries.allowed_columns import check_filter, check_shown, groupable, in_one_order
+from dp_service.queries.allowed_columns import check_filter, check_shown, groupable, in_canonical_order
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
 from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
@@ -148,7 +148,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         for name in query.dimensions
     ]
     restricted = restricted_values(dimensions)
-    for condition in in_one_order(query.filters):
+    for condition in in_canonical_order(query.filters):
         check_filter(table, condition)
         check_shown(condition, restricted)
     if query.time_range is not None:
@@ -206,7 +206,7 @@ def _buckets(
     if bucket is None:
         return None
     # Which buckets there are follows from the conditions, so these come first.
-    for condition in in_one_order(query.filters):
+    for condition in in_canonical_order(query.filters):
         check_filter(table, condition)
     return bucket, bucket_column(bucket, query, table, closed_before)
 

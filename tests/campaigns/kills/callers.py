@@ -113,8 +113,8 @@ class Load:
                     break
                 await asyncio.sleep(LONGEST_PAUSE_SECONDS * self.rng.random())
 
-    async def look(self, stop: asyncio.Event) -> None:
-        """Look at the budgets of random accounts."""
+    async def poll_budgets(self, stop: asyncio.Event) -> None:
+        """Read the budgets of random accounts again and again."""
         async with grpc.aio.insecure_channel(self.gateways.stage.budget.address, options=_OPTIONS) as channel:
             while not stop.is_set():
                 await asyncio.sleep(POLL_SECONDS)

@@ -51,7 +51,7 @@ async def run(plan: Plan, folder: Path, callers: int = CALLERS) -> Outcome:
         async with asyncio.TaskGroup() as group:
             for _ in range(callers):
                 group.create_task(load.call(stop))
-            group.create_task(load.look(stop))
+            group.create_task(load.poll_budgets(stop))
             group.create_task(injector.replace_rows(stop))
             while time.monotonic() < began + plan.seconds or injector.kills < plan.kills:
                 await injector.kill()
