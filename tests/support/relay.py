@@ -1,4 +1,4 @@
-"""Lines between the client and the services that write down, change or lose what is said."""
+"""Proxies between the client and the services that record, change or lose messages."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def relayed(world: World) -> AsyncIterator[Relay]:
 
 
 class Swallower:
-    """A TCP proxy that can swallow a reply: the other side has answered, and the line breaks before it arrives."""
+    """A TCP proxy that can lose a reply: the other side has answered, and the connection breaks before the answer arrives."""
 
     # Whatever is smaller is HTTP/2 talking to itself.
     REPLY_BYTES = 150
