@@ -110,7 +110,7 @@ async def relayed(world: World) -> AsyncIterator[Relay]:
 
 
 class Swallower:
-    """A TCP proxy that can lose a reply: the other side has answered, and the connection breaks before the answer arrives."""
+    """A TCP proxy that can lose a reply: the other side has answered, and the connection breaks before it arrives."""
 
     # Whatever is smaller is HTTP/2 talking to itself.
     REPLY_BYTES = 150
