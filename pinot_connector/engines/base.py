@@ -129,8 +129,8 @@ class ReadColumn:
 class ReadValue:
     """A column that a query sums, or that quantiles are of, and what the query was written for.
 
-    `null_value` is what an engine that stores no NULL stores where a value is missing; None: an infinity, or nothing
-    that is a number.
+    Some engines store no NULL but another value in its place. `null_value` is the number that must be stored there;
+    None: it must be an infinity, or no number.
     """
 
     name: str
@@ -294,13 +294,15 @@ class Engine(Protocol):
     is below `Timeouts.engine`: the client can only stop waiting for a thread, which then still runs.
 
     Engines promise that an answer that they confirm is whole, and they raise rather than answer on part of the data.
-    No error repeats SQL, literals, counts or statistics. Nor does an error of the engine's library hang on it as its
-    cause or context: it is raised outside of the `except` block that met the library's error.
+    No error repeats SQL, literals, counts or statistics. It is raised outside of the `except` block that met the
+    library's error; otherwise Python attaches that error, with its SQL, as cause or context.
 
     A query's `FROM` names the table as the policy does, in the quotes of the dialect. The engine decides what the name
     stands for: a view over a file, a name in a session of its own, or the database's own table.
 
-    `tests/support/engine_conformance.py` tests these promises for every engine.
+    `tests/support/engine_conformance.py` tries answers, versions, errors, `check` and eight threads on every engine.
+    An engine's own tests have to try the rest: its time-out, answers on part of the data, summed columns of another
+    type, `confirm` while noise is drawn, and 32 threads.
     """
 
     dialect: str
@@ -313,8 +315,10 @@ class Engine(Protocol):
             table: the engine's name of the table.
 
         Returns:
-            1 to 256 characters that change whenever the data do, and only then: they go into noise and ids, so another
-            version makes every question another one, which is paid for again.
+            1 to 256 characters that must change whenever the data do: they go into noise and ids, so old answers would
+            pass for new ones, and other counts would get the same noise. They should stay while the data stay: another
+            version makes every question another one, which is paid for again, and one under way may end in
+            `DataChanged`.
 
         Raises:
             EngineUnavailable: the engine cannot be reached, or took too long.

@@ -164,12 +164,13 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
 
 
 def test_the_reference_tells_the_default_of_d_bar_as_the_code_has_it() -> None:
-    """The formula is written out on the page, with the same numbers."""
+    """It is written out on the page, with the same numbers."""
     (row,) = [
         cells for cells in rows(section("policy.md", "## Reference"), "key") if cells[0] == "`tables.T.d_bar`"
     ]
-    formula = f"`min(max({D_BAR_PER_K} k, {DEFAULT_D_BAR}), {MAXIMUM_ELEMENTS:,})`"
-    assert f"Without it {formula}, or {DEFAULT_D_BAR} where" in row[3]
+    assert D_BAR_PER_K == 10
+    assert f"Without it: {DEFAULT_D_BAR} for UnkLap; for UnkGumb ten times the" in row[3]
+    assert f"but at least {DEFAULT_D_BAR} and at most {MAXIMUM_ELEMENTS:,}" in row[3]
 
 
 def test_the_time_columns_defaults_are_listed() -> None:

@@ -76,9 +76,9 @@ class Dialect:
         nested_feature: What the engine needs for a query inside another one.
         day: Writes a day.
         days: Writes how many days a column of days is after 1970-01-01.
-        timestamp: Writes the first timestamp that the engine's own type can hold and that is not before one.
-        timestamp_key: Writes a column of that type in a query with another one inside, for comparisons with what
-            `timestamp` writes.
+        timestamp: Writes a timestamp as a value of the engine's own type. If the type is coarser, it is rounded up.
+        timestamp_key: Writes a column of that type so that it can be compared with what `timestamp` writes, in a query
+            with another one inside.
         total: Writes a sum as a 64-bit integer.
         finite: Writes the condition that a double is neither NaN nor infinite.
         stores_nulls: Whether NULL is a value of its own. Otherwise the engine stores the column's null value instead.
@@ -87,13 +87,15 @@ class Dialect:
         canonical_text: Writes an expression of a column type, or of a member that the policy does not list, as the
             text that `dp_service.bounding.order` hashes.
         needs_limit: Whether a query without a limit gets one of the engine's own.
-        tells_copies: Whether the engine sees what a bounded copy says of itself; into others its operator loads one.
+        tells_copies: Whether questions of a prepared bounded copy require `Feature.BOUNDED_COPY`. Set True for a new
+            engine: its `check` then compares what the copy says of itself (DuckDB) or, if it cannot read that, refuses
+            (Spark). False leaves such a copy unchecked, on the word of the operator who loaded it (Pinot).
         takes_in_streams: Whether a table of the engine may go on taking in a stream while it is asked.
         together: Writes several columns as one value, different ones for different values.
         order_hash: Writes the hash by which a member's elements are ordered (`dp_service.bounding.order`), from the
             salt and expressions that are texts.
-        whole_timestamp: Writes a column of the engine's own type for timestamps as what `bucket` takes, in a query
-            without another one inside; in one with, `timestamp_key` does.
+        whole_timestamp: Writes a column of the engine's own type for timestamps as `bucket` needs it, in a query
+            without another one inside. In a query with another one inside, `timestamp_key` does so.
         joins_lookups: Whether what is looked up is joined to the table, for an engine that goes through a long list of
             keys for every row. Otherwise it is a CASE over the keys.
         case_text: Writes a text that a CASE may answer with, beside texts of other lengths.
