@@ -136,7 +136,7 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
         results = await asyncio.gather(*asking)
     engine.close()
     assert len({each.release_id for each in results}) == 1
-    assert engine.asked.count("run") == before if others else before + 1
+    assert engine.asked.count("run") == (before if others else before + 1)
 
 
 @dataclass(frozen=True)

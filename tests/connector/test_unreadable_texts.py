@@ -426,3 +426,22 @@ def test_no_timestamp_in_a_finer_unit_fails_a_question(tmp_path: Path, unit: str
     engine = DuckDBEngine({"visits": path})
     assert [1] == _in_2026(engine)
     engine.close()
+
+
+@pytest.mark.parametrize("units", [("us", "ms", "us"), ("ms", "us", "ms")])
+def test_each_version_of_a_file_has_its_own_columns_that_one_row_can_break(
+    tmp_path: Path, units: Sequence[str]
+) -> None:
+    """An engine refuses timestamps in milliseconds where a version has them, and answers of those before and after."""
+    path = tmp_path / "visits.parquet"
+    _write_timestamps(path, units[0], ENDS[1], with_statistics=True)
+    engine = DuckDBEngine({"visits": path})
+    for unit in units:
+        _write_timestamps(path, unit, ENDS[1], with_statistics=True)
+        assert _pages(engine) == ["a"]
+        if unit == "ms":
+            with pytest.raises(EngineRefused, match="at of the table holds a type that one row can break"):
+                _in_2026(engine)
+        else:
+            assert [1] == _in_2026(engine)
+    engine.close()

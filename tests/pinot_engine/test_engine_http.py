@@ -10,7 +10,7 @@ import pytest
 
 from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
@@ -284,13 +284,45 @@ def test_no_controller_means_no_answer(pinot: FakePinot, engine: PinotEngine) ->
     engine.close()
 
 
-def test_no_broker_is_said_at_once(pinot: FakePinot) -> None:
-    """Nobody waits for a time-out where nobody listens."""
-    with closing(PinotEngine(controller=pinot.url, broker="http://127.0.0.1:1")) as engine:
+def test_no_broker_is_said_at_once(pinot: FakePinot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a time-out, here of a minute, where nobody listens."""
+    monkeypatch.setattr("pinot_connector.engines.pinot.broker.CONNECT_SECONDS", 60.0)
+    nowhere = "http://127.0.0.1:1"
+    with closing(PinotEngine(controller=pinot.url, broker=nowhere, timeout_seconds=60)) as engine:
         started = time.monotonic()
-        with pytest.raises(EngineUnavailable):
+        with pytest.raises(EngineGone, match="broker cannot be reached"):
             ask(engine)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 30
+
+
+def test_a_connection_that_a_broker_ended_after_an_answer_is_not_used_again(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """The question after it is answered over a new one."""
+    pinot.keeps_connections = True
+    assert ask(engine) == [5]
+    pinot.ends = "after an answer"
+    assert ask(engine) == [5]
+    assert pinot.ended.wait(30)
+    assert len(set(pinot.asked_by)) == 1
+    assert ask(engine) == [5]
+    assert len(set(pinot.asked_by)) == 2
+
+
+def test_a_connection_that_breaks_at_a_question_fails_that_question_alone(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """It is one that answered before; the error is that of a broker who is gone, and the next question has another."""
+    pinot.keeps_connections = True
+    assert ask(engine) == [5]
+    pinot.ends = "instead of an answer"
+    with pytest.raises(EngineGone, match="broker cannot be reached") as raised:
+        ask(engine)
+    assert raised.value.__context__ is None
+    assert len(set(pinot.asked_by)) == 1
+    pinot.ends = ""
+    assert ask(engine) == [5]
+    assert len(set(pinot.asked_by)) == 2
 
 
 def test_counts_are_not_written_to_the_log(engine: PinotEngine, caplog: pytest.LogCaptureFixture) -> None:

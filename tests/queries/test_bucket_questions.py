@@ -229,6 +229,16 @@ def test_what_has_no_buckets_is_refused_by_name(text: str, under: Policy, reason
         resolved(text, under)
 
 
+def test_two_conditions_beside_buckets_are_refused_alike_in_either_order() -> None:
+    """Which buckets there are follows from the conditions, so these are looked at before all else."""
+    messages = set()
+    for conditions in ("member = 'x' AND text <> 'a'", "text <> 'a' AND member = 'x'"):
+        with pytest.raises(RefusedByPolicyError, match="member: ") as refusal:
+            resolved(MONTHS.format(f"{YEAR} AND {conditions}"))
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
+
+
 @pytest.mark.parametrize(
     ("time", "more", "column", "reason"),
     [

@@ -128,7 +128,7 @@ class EtcdCluster:
         for each in members:
             while not self._is_healthy(each):
                 assert time.monotonic() < end, (
-                    f"etcd did not start: {(each.folder / 'log').read_text()[-2000:]}"
+                    f"etcd does not answer: {(each.folder / 'log').read_text()[-2000:]}"
                 )
                 time.sleep(0.05)
 
@@ -142,14 +142,15 @@ class EtcdCluster:
             each.kill()
 
     def stop_all(self) -> None:
-        """Let no member answer or beat; none misses another one then, as no time passes for them."""
+        """Let no member answer or beat; their clocks run on, so that leases age and a leader may be missed."""
         for each in self.members:
             each.stop()
 
     def go_on_all(self) -> None:
-        """Let all members go on."""
+        """Let all members go on, and wait until all answer for the majority: they may have to elect a leader."""
         for each in self.members:
             each.go_on()
+        self.wait(self.members)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:

@@ -3,13 +3,14 @@
 import itertools
 import json
 import re
+import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any, Self
+from threading import Event, Thread
+from typing import Any, Literal, Self
 
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 
@@ -103,6 +104,13 @@ class FakePinot:
         self.status = 200
         # Whether it accepts anybody's credentials.
         self.admits = True
+        # Whether it keeps connections for further requests, as a real one does.
+        self.keeps_connections = False
+        # Whether it ends a connection when a broker is asked over it, and that it has ended one after an answer.
+        self.ends: Literal["", "instead of an answer", "after an answer"] = ""
+        self.ended = Event()
+        # The client's end of the connection of each request to a broker.
+        self.asked_by: list[tuple[str, int]] = []
         self.before_answer: Callable[[], object] = lambda: None
         self.replies: dict[str, Any] = {
             "/query/sql": ANSWER,
@@ -199,14 +207,29 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    # An answer is written in two parts, and the second would wait for the client over a connection that is kept.
+    disable_nagle_algorithm = True
     pinot: FakePinot
+
+    def setup(self) -> None:
+        super().setup()
+        self.protocol_version = "HTTP/1.1" if self.pinot.keeps_connections else "HTTP/1.0"
 
     def do_GET(self) -> None:
         self._reply(self.path.partition("?")[0])
 
     def do_POST(self) -> None:
+        self.pinot.asked_by.append(self.client_address)
         time.sleep(self.pinot.delay_seconds)
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.pinot.ends != "instead of an answer":
+            self._answer(asked)
+        if self.pinot.ends:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.pinot.ended.set()
+
+    def _answer(self, asked: dict[str, Any]) -> None:
         pinot, sql, broker = self.pinot, asked["sql"], next(self.pinot.brokers)
         pinot.options.append(asked.get("queryOptions"))
         if sql.startswith("EXPLAIN PLAN FOR "):

@@ -44,6 +44,9 @@ _COLUMNS = """
       article: {type: string, group_by: true}
 """
 POLICY = f"epsilon_per: {EPSILON_PER}\ndelta: {DELTA}\ntables:\n  {WITH}:{_COLUMNS}  {WITHOUT}:{_COLUMNS}"
+SMALL_EPSILON_PER = 0.25
+"""Of choices, whose promises have no delta, some 100 answers can prove as much here as 50 000 at EPSILON_PER."""
+SMALL_POLICY = POLICY.replace(f"epsilon_per: {EPSILON_PER}", f"epsilon_per: {SMALL_EPSILON_PER}")
 # Only with the fourth member do as many use the web as are looked at over an unknown domain.
 _BOUNDED_COLUMNS = """
     member: member_id
@@ -191,6 +194,10 @@ KNOWN_GUMB_ORDER = Question(
     epsilon=EPSILON_PER,
     delta=0.0,
     events=(first_is("high"), first_is("low")),
+)
+SMALL_KNOWN_GUMB, SMALL_KNOWN_GUMB_ORDER = (
+    replace(each, epsilon=each.epsilon * SMALL_EPSILON_PER / EPSILON_PER)
+    for each in (KNOWN_GUMB, KNOWN_GUMB_ORDER)
 )
 UNK_LAP = Question(
     "UnkLap",
