@@ -66,7 +66,13 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
     """Limit, spent and left in both units, for people and for programs."""
     arguments = ["show", "--account", "acme/ann", "--budget", ledger.address]
     shown = reported(capsys, *arguments)
-    facts: dict[str, Any] = {"currency": UNIT, "next_currency": None, "closed": None, "held_by": [], "lost_by": []}
+    facts: dict[str, Any] = {
+        "currency": UNIT,
+        "next_currency": None,
+        "closed": None,
+        "held_by": [],
+        "lost_by": [],
+    }
     assert facts | {"levels": shown["levels"], "seconds_ahead": 0.0} == shown
     *_, information, calls = shown["levels"]
     assert ("acme/ann", "information", 1_000_000, 12, 0, 999_988) == tuple(
