@@ -60,9 +60,14 @@ def show(
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
     from gris_cli.budget.ledger_client import BUDGET_SETTING, on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import currency_notes, history_sheet, levels_sheet  # noqa: PLC0415
+    from gris_cli.budget.reports import (  # noqa: PLC0415
+        currency_facts,
+        currency_notes,
+        history_sheet,
+        levels_sheet,
+        print_report,
+    )
     from gris_cli.budget.requests import history_request, path_of  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     found = on_ledger(budget, lambda ledger: ledger.budget(path_of(account)), setting=BUDGET_SETTING)
     levels = found.levels
@@ -71,7 +76,7 @@ def show(
         request = history_request(account, levels[-1])
         charges = on_ledger(admin, lambda ledger: ledger.listed(request, MAX_HISTORY))
         sheets["history"] = history_sheet(levels, charges)
-    print_sheets(sheets, as_json=as_json)
+    print_report(sheets, currency_facts(found), as_json=as_json)
 
 
 @app.command("set-limit")
@@ -95,7 +100,10 @@ def set_limit(
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Set the limit of one level in the ledger. It overrides the configuration and holds at once."""
+    """Set the limit of one level in the ledger. It overrides the configuration and holds at once.
+
+    It replaces the whole limit: what you leave out becomes enforce, month and UTC, whatever it was before.
+    """
     from gris_api.budget.v1 import admin_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
@@ -291,22 +299,27 @@ def charges(
     *,
     account: AccountFlag,
     since: Annotated[
-        str, typer.Option("--from", metavar="DAY", help="The first day or time of the period.")
+        str,
+        typer.Option(
+            "--from", metavar="DAY", help="The first day or time of the period; UTC without an offset."
+        ),
     ] = "",
     until: Annotated[
-        str, typer.Option("--to", metavar="DAY", help="The first day or time after the period.")
+        str,
+        typer.Option(
+            "--to", metavar="DAY", help="The first day or time after the period; UTC without an offset."
+        ),
     ] = "",
     most: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most charges to list.")] = 100,
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the charges of an account and of every account below it."""
+    """List the charges of an account and of every account below it, oldest first."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
-    from gris_cli.budget.reports import charges_sheet  # noqa: PLC0415
+    from gris_cli.budget.reports import charges_sheet, print_report  # noqa: PLC0415
     from gris_cli.budget.requests import path_of, timestamp_of  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     request = admin_pb2.ListChargesRequest(
         account=budget_pb2.Account(path=path_of(account)),
@@ -316,8 +329,9 @@ def charges(
 
     # One more than is shown, to know whether there are more.
     found = on_ledger(admin, lambda ledger: ledger.listed(request, most + 1))
-    sheet = charges_sheet(found[:most], is_whole=len(found) <= most)
-    print_sheets({"charges": sheet}, as_json=as_json)
+    is_whole = len(found) <= most
+    sheet = charges_sheet(found[:most], is_whole=is_whole)
+    print_report({"charges": sheet}, {"has_more": not is_whole}, as_json=as_json)
 
 
 @app.command()
@@ -335,15 +349,14 @@ def usage(
 ) -> None:
     """Show how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import draw_report, usage_sheet  # noqa: PLC0415
+    from gris_cli.budget.reports import draw_report, print_report, usage_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import usage_request  # noqa: PLC0415
     from gris_cli.plan.plots import check_plot  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     check_plot(out, curves=max(len(information), len(calls)))
     request = usage_request(account, depth, since, days, (information, calls))
     report = on_ledger(admin, lambda ledger: ledger.usage(request))
-    print_sheets({"usage": usage_sheet(report)}, as_json=as_json)
+    print_report({"usage": usage_sheet(report)}, {"accounts": report.accounts}, as_json=as_json)
     if out is not None:
         draw_report(report, out, account=account)
 
@@ -363,20 +376,24 @@ def verify(
     as_json: JsonFlag = False,
 ) -> None:
     """Add up the journal again and compare every balance with it. Exit code 1 if any differs."""
-    from gris_cli.budget.reports import archives_sheet, verification_sheet  # noqa: PLC0415 - imports gRPC
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.budget.reports import (  # noqa: PLC0415 - imports gRPC
+        archives_sheet,
+        print_report,
+        verification_facts,
+        verification_sheet,
+    )
 
     if archive:
         from budget_service.server.archives import check_archives  # noqa: PLC0415
 
         checked = check_archives(archive)
-        print_sheets({"archives": archives_sheet(checked)}, as_json=as_json)
+        print_report({"archives": archives_sheet(checked)}, {}, as_json=as_json)
         raise typer.Exit(UNSOUND if any(each.problem for each in checked) else 0)
 
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
 
     found = on_ledger(admin, lambda ledger: ledger.verification(root))
-    print_sheets({"differences": verification_sheet(found)}, as_json=as_json)
+    print_report({"differences": verification_sheet(found)}, verification_facts(found), as_json=as_json)
     if found.different:
         raise typer.Exit(UNSOUND)
 
@@ -389,10 +406,9 @@ def status(
 ) -> None:
     """Show whether the configuration in the file is in force, and if not, since when and why (exit code 1)."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import status_sheet  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.budget.reports import print_report, status_facts, status_sheet  # noqa: PLC0415
 
     found = on_ledger(admin, lambda ledger: ledger.status())
-    print_sheets({"faults": status_sheet(found)}, as_json=as_json)
+    print_report({"faults": status_sheet(found)}, status_facts(found), as_json=as_json)
     if found.HasField("refused_since"):
         raise typer.Exit(UNSOUND)

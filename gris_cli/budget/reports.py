@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gris_api.budget.v1 import admin_pb2, budget_pb2
@@ -12,8 +14,9 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger_client import Budget, format_timestamp
 from gris_cli.plan.plots import draw_usage
-from gris_cli.plan.sheets import Column, Sheet, percent
+from gris_cli.plan.sheets import Column, Sheet, percent, print_sheets, sheet_rows
 from gris_cli.plan.usage import Exhausted
+from gris_cli.printing import print_json
 from pinot_connector.budgets import Cost, Level, questions_left
 
 _KINDS = {
@@ -44,6 +47,27 @@ NO_CHARGES = (
 
 def _text(key: str, heading: str) -> Column:
     return Column(key, heading, is_text=True)
+
+
+def print_report(sheets: dict[str, Sheet], facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print tables with their notes, or one JSON object with their rows and `facts`, which the notes say to people."""
+    if as_json:
+        print_json({**{name: sheet_rows(sheet) for name, sheet in sheets.items()}, **facts})
+    else:
+        print_sheets(sheets, as_json=False)
+
+
+def currency_facts(found: Budget) -> dict[str, Any]:
+    """Return for JSON what `currency_notes` says to people."""
+    planned = {"unit_id": found.next_unit_id, "begins_at": found.next_unit_begins_at}
+    return {
+        "currency": found.unit_id or None,
+        "next_currency": planned if found.next_unit_id else None,
+        "closed": "/".join(found.closed) or None,
+        "held_by": [asdict(each) for each in found.held_by],
+        "lost_by": [asdict(each) for each in found.lost_by],
+        "seconds_ahead": found.seconds_ahead,
+    }
 
 
 def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
@@ -179,6 +203,12 @@ def draw_report(report: admin_pb2.GetUsageReportResponse, path: Path, *, account
     draw_usage(found, path, title=title, share="accounts that used it up")
 
 
+def status_facts(found: admin_pb2.GetStatusResponse) -> dict[str, Any]:
+    """Return since when the configuration is in force, and another one refused, for JSON."""
+    refused = format_timestamp(found.refused_since) if found.HasField("refused_since") else None
+    return {"configuration_since": format_timestamp(found.configuration_since), "refused_since": refused}
+
+
 def status_sheet(found: admin_pb2.GetStatusResponse) -> Sheet:
     """Return what is wrong with a configuration that is refused, one row for each fault."""
     rows = [(each.field, each.expected) for each in found.faults]
@@ -187,6 +217,11 @@ def status_sheet(found: admin_pb2.GetStatusResponse) -> Sheet:
     if found.HasField("refused_since"):
         since += f"; another one is refused since {format_timestamp(found.refused_since)}"
     return Sheet(columns, rows, (("configuration", since),))
+
+
+def verification_facts(found: admin_pb2.VerifyLedgerResponse) -> dict[str, Any]:
+    """Return how much was compared, and how much of it differs, for JSON."""
+    return {"entries": found.entries, "balances": found.balances, "different": found.different}
 
 
 def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:

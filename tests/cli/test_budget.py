@@ -18,6 +18,8 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.__main__ import main
+from gris_cli.budget.ledger_client import Budget, RegionShare
+from gris_cli.budget.reports import currency_facts
 from tests.support.budget_client import connected
 from tests.support.budget_process import Service, service
 from tests.support.budget_samples import UNIT
@@ -63,7 +65,16 @@ def reported(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0)
 def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Limit, spent and left in both units, for people and for programs."""
     arguments = ["show", "--account", "acme/ann", "--budget", ledger.address]
-    *_, information, calls = reported(capsys, *arguments)["levels"]
+    shown = reported(capsys, *arguments)
+    facts: dict[str, Any] = {
+        "currency": UNIT,
+        "next_currency": None,
+        "closed": None,
+        "held_by": [],
+        "lost_by": [],
+    }
+    assert facts | {"levels": shown["levels"], "seconds_ahead": 0.0} == shown
+    *_, information, calls = shown["levels"]
     assert ("acme/ann", "information", 1_000_000, 12, 0, 999_988) == tuple(
         information[key] for key in ("account", "unit", "limit", "spent", "reserved", "remaining")
     )
@@ -85,10 +96,14 @@ def test_another_currency_is_planned_shown_and_withdrawn(
         assert planned["begins_at"][8:] == "01 00:00:00"
         assert planned == reported(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
         show = ["budget", "show", "--account", "acme/ann", "--budget", running.address]
+        shown = reported(capsys, *show[1:])
+        following = {"unit_id": "e" * 32, "begins_at": planned["begins_at"]}
+        assert (UNIT, following) == (shown["currency"], shown["next_currency"])
         assert main(show) == 0
         assert f"{'e' * 32} from {planned['begins_at']}" in capsys.readouterr().out
         assert main(["budget", *arguments, "--withdraw"]) == 0
         assert "keeps its currency" in capsys.readouterr().out
+        assert reported(capsys, *show[1:])["next_currency"] is None
         assert main(show) == 0
         shown = capsys.readouterr().out
         assert UNIT in shown
@@ -112,17 +127,25 @@ def test_a_refused_configuration_is_told_without_what_stands_in_it(
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
         assert running.admin_address is not None
         arguments = ("status", "--admin", running.admin_address)
-        assert reported(capsys, *arguments) == {"faults": []}
+        first = reported(capsys, *arguments)
+        assert {
+            "faults": [],
+            "configuration_since": first["configuration_since"],
+            "refused_since": None,
+        } == first
         good = (tmp_path / "budget.yaml").read_text()
         (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -471100004711"))
         (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
-        (fault,) = _status_with_code(capsys, arguments, 1)["faults"]
+        refused = _status_with_code(capsys, arguments, 1)
+        assert first["configuration_since"] == refused["configuration_since"] <= refused["refused_since"]
+        (fault,) = refused["faults"]
         assert fault["field"] == "accounts.1.limit.calls"
         assert "greater than or equal to 0" in fault["expected"]
         assert "471100004711" not in json.dumps(fault)
         (tmp_path / "next.yaml").write_text(good)
         (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
-        assert _status_with_code(capsys, arguments, 0) == {"faults": []}
+        good_again = _status_with_code(capsys, arguments, 0)
+        assert ([], None) == (good_again["faults"], good_again["refused_since"])
 
 
 def _status_with_code(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int) -> Any:
@@ -153,7 +176,9 @@ def test_charges_are_listed_page_by_page_and_by_time(
     """A company's charges are its analysts'; what was cut off is said; a time without charges has none."""
     assert ledger.admin_address is not None
     arguments = ("charges", "--account", "acme", "--admin", ledger.admin_address)
-    found = reported(capsys, *arguments)["charges"]
+    listed = reported(capsys, *arguments)
+    found = listed["charges"]
+    assert not listed["has_more"]
     assert [(f"acme/{name}", information, calls) for name, information, calls in COSTS] == [
         (each["account"], each["information"], each["calls"]) for each in found
     ]
@@ -161,7 +186,7 @@ def test_charges_are_listed_page_by_page_and_by_time(
     assert 1 == len(
         reported(capsys, "charges", "--account", "acme/bob", "--admin", ledger.admin_address)["charges"]
     )
-    assert found[:2] == reported(capsys, *arguments, "--most", "2")["charges"]
+    assert {"charges": found[:2], "has_more": True} == reported(capsys, *arguments, "--most", "2")
     assert main(["budget", *arguments, "--most", "2"]) == 0
     assert "there are more" in capsys.readouterr().out
     assert [] == reported(capsys, *arguments, "--to", "2020-01-01")["charges"]
@@ -172,10 +197,12 @@ def test_usage_is_told_by_day_and_limit(ledger: Service, capsys: pytest.CaptureF
     assert ledger.admin_address is not None
     today = datetime.now(UTC)
     since = (today - timedelta(hours=1)).isoformat()
-    rows = reported(
+    report = reported(
         capsys, "usage", "--account", "acme", "--since", since, "--days", "2", "--information", "10",
         "--information", "100", "--calls", "1", "--admin", ledger.admin_address,
-    )["usage"]  # fmt: skip
+    )  # fmt: skip
+    rows = report["usage"]
+    assert 2 == report["accounts"]
     assert [
         ("information", 10, 1, 1, 0.5), ("information", 10, 2, 1, 0.5), ("information", 100, 1, 0, 0.0),
         ("information", 100, 2, 0, 0.0), ("calls", 1, 1, 1, 0.5), ("calls", 1, 2, 1, 0.5),
@@ -209,6 +236,28 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     removed = reported(capsys, *change, "--remove")
     assert (True, True) == (removed["removed"], 0 < version < removed["version"])
     assert [1_000_000] * 2 == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
+
+
+def test_what_regions_hold_or_lost_and_how_far_the_clock_is_ahead_is_told_to_programs_too() -> None:
+    """What `show` says below its table, as data."""
+    facts = currency_facts(
+        Budget(
+            levels=(),
+            unit_id="",
+            next_unit_id="",
+            next_unit_begins_at="",
+            seconds_ahead=90.0,
+            held_by=(RegionShare("eu", 4, 1, "2026-11-24 12:00:00"),),
+            lost_by=(RegionShare("us", 2, 0, "2026-11-23 12:00:00"),),
+        )
+    )
+    assert facts["held_by"] == [
+        {"region": "eu", "information": 4, "calls": 1, "until": "2026-11-24 12:00:00"}
+    ]
+    assert facts["lost_by"] == [
+        {"region": "us", "information": 2, "calls": 0, "until": "2026-11-23 12:00:00"}
+    ]
+    assert (None, 90.0) == (facts["currency"], facts["seconds_ahead"])
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
@@ -305,8 +354,9 @@ def test_a_ledger_that_was_tampered_with_is_found_out(
         _lower_a_balance(connection)
     with service(tmp_path, store, "--admin-listen", "127.0.0.1:0") as running:
         assert running.admin_address is not None
-        found = reported(capsys, "verify", "--admin", running.admin_address, code=1)["differences"]
-    assert any((1, 12) == (each["kept"], each["rebuilt"]) for each in found)
+        found = reported(capsys, "verify", "--admin", running.admin_address, code=1)
+    assert any((1, 12) == (each["kept"], each["rebuilt"]) for each in found["differences"])
+    assert (3, len(found["differences"])) == (found["entries"], found["different"])
 
 
 @pytest.mark.usefixtures("starts_processes")
@@ -366,11 +416,13 @@ def test_an_account_is_closed_opened_and_moved(ledger: Service, capsys: pytest.C
     mia = ("--account", "acme/mia", *admin)
     assert {"account": "acme/mia", "closed": True} == reported(capsys, "close", *mia, "--reason", "left")
     show = ["budget", "show", "--account", "acme/mia", "--budget", ledger.address]
+    assert "acme/mia" == reported(capsys, *show[1:])["closed"]
     assert main(show) == 0
     assert "acme/mia: nothing can be asked" in " ".join(capsys.readouterr().out.split())
     assert main(["budget", "close", *mia, "--reason", "left"]) == 2
     assert "is closed" in " ".join(capsys.readouterr().err.split())
     assert {"account": "acme/mia", "closed": False} == reported(capsys, "reopen", *mia, "--reason", "is back")
+    assert reported(capsys, *show[1:])["closed"] is None
     assert main(show) == 0
     assert "nothing can be asked" not in capsys.readouterr().out
     moved = reported(capsys, "move", *mia, "--to", "acme/u-1", "--reason", "new ids")
