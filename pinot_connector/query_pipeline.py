@@ -123,7 +123,7 @@ class QueryPipeline:
         self._shown = ShownReleases(noise, confidence)
         self._new = NewReleases(noise, self._engine, confidence=confidence, reserve_first=reserve_first)
         self._translator = Translator(noise, engine, self._engine.version, timeouts.data_version)
-        self._questions = SharpenedQuestions(self._translator, noise, releases, engine.dialect)
+        self._questions = SharpenedQuestions(self._translator, noise, releases, self._engine)
         # One task at a time pays for an account's question, and one has the engine asked for a question.
         self._paying: SingleFlight[tuple[tuple[str, ...], str]] = SingleFlight(_is_everyones)
         self._drawing: SingleFlight[str] = SingleFlight(_is_everyones)

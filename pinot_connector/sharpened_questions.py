@@ -11,6 +11,7 @@ from typing import NoReturn
 from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.engine_calls import EngineCalls
 from pinot_connector.errors import IntegrityError, NotSharpenable
 from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
 from pinot_connector.translations import Translated, Translator
@@ -62,16 +63,16 @@ class SharpenedQuestions:
         translator: translates any question, with the looks before it.
         noise: dp_service, which says why a question cannot be sharpened.
         releases: what is kept, and who has paid for it.
-        dialect: that of the engine.
+        engine: the engine, for whose dialect they are translated.
     """
 
     def __init__(
-        self, translator: Translator, noise: DpServiceClient, releases: ReleaseStore, dialect: str
+        self, translator: Translator, noise: DpServiceClient, releases: ReleaseStore, engine: EngineCalls
     ) -> None:
         self._translator = translator
         self._noise = noise
         self._releases = releases
-        self._dialect = dialect
+        self._engine = engine
         self._known_looks = _KnownLooks()
 
     async def translated(self, question: question_pb2.Question, account: tuple[str, ...]) -> Translated:
@@ -113,5 +114,5 @@ class SharpenedQuestions:
 
     async def _refused(self, question: question_pb2.Question, data_version: str) -> NoReturn:
         """Has dp_service say why: it knows what the policy allows, and whether the data have the version of before."""
-        await self._noise.translate(question, data_version, self._dialect)
+        await self._noise.translate(question, data_version, self._engine.engine.dialect)
         raise IntegrityError("dp_service is older than this connector: it knows no sharpening")

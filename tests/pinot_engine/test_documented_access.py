@@ -18,6 +18,7 @@ from tests.support.fake_streams import asked as asked_stream
 from tests.support.pages import quoted, rows, section
 
 PAGE = "pinot.md"
+TABLES = {"tables": ["t"]}
 # In the order of their lengths: a table's name stands in the other paths too.
 _PATTERNS = {
     r"/segments/t(_OFFLINE)?/s/metadata": "/segments/{table}/{segment}/metadata",
@@ -64,7 +65,7 @@ def listed(version: str, *, server_admin: bool, of_stream: bool = False) -> set[
 
 
 def asked(version: str, options: Mapping[str, Any]) -> set[str]:
-    """Return the paths that a question asks of a Pinot of this version, as the page writes them."""
+    """Return the paths that a catalogue and a question ask of a Pinot of this version, as the page writes them."""
     with FakePinot().serving() as pinot:
         pinot.replies["/version"] = {"pinot-controller": version}
         pinot.replies["/instances/server"] = {
@@ -73,15 +74,19 @@ def asked(version: str, options: Mapping[str, Any]) -> set[str]:
         }
         pinot.replies["/tables/t_OFFLINE/segments/crc"] = {"s": "1"}
         engine = PinotEngine(controller=pinot.url, broker=pinot.url, **options)
+        pinot.replies["/tables"] = TABLES
+        engine.tables()
         confirmed(engine, QUERY)
         engine.close()
         return _requests(pinot)
 
 
 def asked_of_a_stream() -> set[str]:
-    """Return the paths that a question about a stream with an offline part asks."""
+    """Return the paths that a catalogue and a question about a stream with an offline part ask."""
     with divided() as pinot:
         engine = PinotEngine(controller=pinot.url, broker=pinot.url)
+        pinot.replies["/tables"] = TABLES
+        engine.tables()
         confirmed(engine, asked_stream(replace(BY_OFFSETS, offline_days_are_whole=True)))
         engine.close()
         return _requests(pinot)
