@@ -158,6 +158,28 @@ def test_the_range_of_a_bucket_has_the_times_of_the_calendar(zone: str, start: s
         assert all(before.end <= after.start for before, after in pairwise(sorted(found)))
 
 
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("extreme", ["least", "greatest"])
+def test_a_row_at_the_end_of_its_type_decides_nothing_about_a_series(
+    database: duckdb.DuckDBPyConnection, kind: str, extreme: str
+) -> None:
+    """DuckDB plans with the least and the greatest value of a column, and no bucket begins before its first day."""
+    ends = {
+        "days": ("5877642-06-25 (BC)", "5881580-07-10"),
+        "timestamps": ("290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54.775806"),
+    }.get(kind, (-(2**63), 2**63 - 1))
+    first, last = at("2024-02-01"), at("2024-03-01")
+    under = policy(kind, "UTC", contributions="")
+    with database.cursor() as own:
+        own.register("held", arrow_table([Row("ann", at("2024-02-03"), "a")], kind))
+        own.execute("CREATE TEMP TABLE t AS SELECT * FROM held")
+        own.execute("INSERT INTO t VALUES ('mallory', ?, 'a', 1)", [ends[extreme == "greatest"]])
+        for length in BucketLength:
+            resolution = resolve(asked(length, first, last), under, now=NOW)
+            answer = own.execute(render(resolution, "duckdb")).fetchall()
+            assert answer == [(bucket_of(length, at("2024-02-03"), "UTC"), 1)]
+
+
 def named(kind: str, first: datetime.datetime, last: datetime.datetime) -> Resolution:
     """Return the second look of a question by months and texts of an unknown domain, at two months and three texts."""
     block = "{bound: in_query, delta_0: 9, units: 10, names: {delta_1: 9, share: 0.5, max_names: 50}}"

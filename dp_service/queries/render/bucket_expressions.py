@@ -111,6 +111,10 @@ def duckdb_bucket(key: str, times: BucketedTimes) -> str:
     """Write the bucket of a column; DuckDB's weeks begin on Monday."""
     day_of_number = "(DATE '1970-01-01' + CAST({} AS INTEGER))"
     local = _local(key, times, day_of_number, "epoch_us(CAST({} AS TIMESTAMP))", "make_timestamp({})")
+    if times.bucket.column.type is ColumnType.DATE:
+        # To plan, DuckDB truncates the column's least value, whatever the conditions leave of it, and its first day has
+        # no Monday before it. It expects nothing of a GREATEST, and questions see no day before this one.
+        local = f"GREATEST({local}, DATE '0001-01-01')"
     return f"CAST(date_trunc('{times.bucket.length}', {local}) AS DATE)"
 
 
