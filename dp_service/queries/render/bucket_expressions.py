@@ -4,8 +4,9 @@ A time is moved by how far the clocks of the policy's zone are ahead of UTC, whi
 (`zone_offsets`), and what they show then falls into a bucket of a calendar without zones. So no zone of an engine takes
 part, and a row is in the bucket of Python's calendar on every engine.
 
-Only rows whose time is in the question's range are met by these functions, which fail on some others. A condition has
-none of them: engines may try conditions in any order. In the WHERE of a second look a bucket is the range of its times.
+Only rows whose time is in the question's range are given to these functions, which fail on some others; DuckDB also
+tries them on the least value of a column while it plans (`duckdb_bucket`). A condition has none of them: engines may
+try conditions in any order. In the WHERE of a second look a bucket is the range of its times.
 """
 
 from __future__ import annotations
