@@ -29,6 +29,8 @@ from pinot_connector.questions import (
 )
 
 MAX_BYTES = 512 * 1024
+# Of who has no log-in and had none: room for a token.
+STRANGER_BYTES = 32 * 1024
 MAX_FIELDS = 2000
 READ_SECONDS = 30.0
 _TRUTH = {"true": True, "false": False}
@@ -70,8 +72,12 @@ class Form:
         return not self.pairs
 
 
-async def read_form(request: Request) -> Form:
+async def read_form(request: Request, *, max_bytes: int) -> Form:
     """Return the form of a request.
+
+    Args:
+        request: The request.
+        max_bytes: How large the form may be: what arrives beyond it is not kept in memory.
 
     Raises:
         FormError: It is too large, too slow, or no form.
@@ -86,8 +92,8 @@ async def read_form(request: Request) -> Form:
         async with asyncio.timeout(READ_SECONDS):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > MAX_BYTES:
-                    raise FormError(f"expected at most {MAX_BYTES // 1024} KiB")
+                if len(body) > max_bytes:
+                    raise FormError(f"expected at most {max_bytes // 1024} KiB")
     except (TimeoutError, ClientDisconnect):
         raise FormError("the form did not arrive in time") from None
     try:

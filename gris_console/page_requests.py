@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from gris_console import formatting
 from gris_console.answers import QuestionsInFlight, RecentAnswers, is_cancelled
 from gris_console.authentication import AuthenticationError, Authenticator
-from gris_console.forms import Form, FormError, read_form
+from gris_console.forms import MAX_BYTES, STRANGER_BYTES, Form, FormError, read_form
 from gris_console.problems import Problem, ends_log_in, problem_of
 from gris_console.services import OwnerClient
 from gris_console.sessions import Session, Sessions
@@ -75,6 +75,14 @@ class Console:
     def rendered(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
         return HTMLResponse(self.templates.get_template(template).render(**values), status)
+
+    def key(self, request: Request) -> str:
+        """Return the key of a log-in that a browser presents; empty: none. It may be over."""
+        return request.cookies.get(self.cookie, "")
+
+    def had_log_in(self, request: Request) -> bool:
+        """Return whether a request comes from a browser that has or had a log-in here: from no stranger."""
+        return self.sessions.has_issued(self.key(request))
 
     def log_in(self, response: Response, session: Session) -> None:
         """Give the browser the cookie of a log-in; no script can read it, and no other site's form sends it."""
@@ -164,17 +172,19 @@ def guarded(endpoint: Endpoint) -> Endpoint:
 
 
 async def _signed_in(console: Console, request: Request, page: Page, *, of_owner: bool) -> Response:
-    try:
-        form = await read_form(request) if request.method == "POST" else Form()
-    except FormError as error:
-        return console.rendered("failed.html", status=400, path="", problem=str(error))
-    key = request.cookies.get(console.cookie, "")
+    key = console.key(request)
+    problem = ""
     try:
         session = await _session(console, request, key)
     except AuthenticationError as error:
-        return sign_in_page(console, request, form, problem=str(error))
+        session, problem = None, str(error)
+    is_known = session is not None or console.had_log_in(request)
+    try:
+        form = await sent_form(request, is_known=is_known) if request.method == "POST" else Form()
+    except FormError as error:
+        return console.rendered("failed.html", status=400, path="", problem=str(error))
     if session is None:
-        return sign_in_page(console, request, form)
+        return sign_in_page(console, request, form, problem=problem)
     if console.turns.locked():
         return console.rendered("failed.html", status=503, path="", problem=_BUSY)
     page_request = PageRequest(console, request, session, form)
@@ -183,6 +193,15 @@ async def _signed_in(console: Console, request: Request, page: Page, *, of_owner
     if session.key != key:
         console.log_in(response, session)
     return response
+
+
+async def sent_form(request: Request, *, is_known: bool) -> Form:
+    """Return the form of a request; one of a stranger must be small.
+
+    Raises:
+        FormError: It is too large, too slow, or no form.
+    """
+    return await read_form(request, max_bytes=MAX_BYTES if is_known else STRANGER_BYTES)
 
 
 async def _session(console: Console, request: Request, key: str) -> Session | None:
@@ -233,7 +252,10 @@ _NO_OWNER = Problem(403, "This page is for owners", "Your log-in does not have t
 def sign_in_page(
     console: Console, request: Request, form: Form, *, path: str = "", problem: str = "", status: int = 401
 ) -> Response:
-    """Return the page that asks who is there; what a form had is kept on it, and sent nowhere.
+    """Return the page that asks who is there.
+
+    What the form of somebody whose log-in is over had is kept on it, and sent nowhere. Of a stranger's form nothing is
+    kept: the page of who sends a large one would be several times as large.
 
     Args:
         console: The console.
@@ -243,7 +265,8 @@ def sign_in_page(
         problem: Why a log-in was refused.
         status: The page's status.
     """
-    kept_path = RESUME_PATHS.get(path or request.url.path, "") if not form.is_empty else ""
+    is_kept = not form.is_empty and console.had_log_in(request)
+    kept_path = RESUME_PATHS.get(path or request.url.path, "") if is_kept else ""
     is_page = request.method == "GET" and request.url.path.startswith(PAGES)
     return console.rendered(
         "sign_in.html",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 import time
@@ -92,12 +93,14 @@ class Sessions:
         self._clock = clock
         self._most = most
         self._held: OrderedDict[str, Session] = OrderedDict()
+        # Tells keys of log-ins that are over from made-up ones, without a list of them.
+        self._secret = secrets.token_bytes(_RANDOM_BYTES)
         # Log-ins that are over, whose last calls still run.
         self._ending: list[Session] = []
 
     async def begin(self, person: Person) -> Session:
         """Begin a log-in."""
-        key = secrets.token_urlsafe(_RANDOM_BYTES)
+        key = self._signed(secrets.token_urlsafe(_RANDOM_BYTES))
 
         # It is asked for at every call, for the person may have come again with a newer token.
         def token() -> str:
@@ -111,6 +114,13 @@ class Sessions:
         await self._make_room(person.subject)
         self._held[key] = held[0]
         return held[0]
+
+    def has_issued(self, key: str) -> bool:
+        """Return whether a key is of a log-in that was begun here, over or not."""
+        return hmac.compare_digest(self._signed(key.partition(".")[0]).encode(), key.encode())
+
+    def _signed(self, random: str) -> str:
+        return f"{random}.{hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()}"
 
     async def _make_room(self, subject: str) -> None:
         alike = [key for key, each in self._held.items() if each.person.subject == subject]

@@ -1,4 +1,4 @@
-"""Connections of HTTP servers that say nothing: uvicorn would wait for their headers without end."""
+"""Connections of HTTP servers that say nothing or read nothing: uvicorn would wait for them without end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 def timed_protocol(seconds: float) -> type[H11Protocol]:
-    """Return uvicorn's protocol with a time for the headers of each request, for which it waits without end."""
+    """Return uvicorn's protocol with a time for the headers of each request, and for a peer to read what it is sent.
+
+    Args:
+        seconds: A connection is closed when the headers of a request take longer, and aborted when the peer has read
+            nothing for so long: to close it would wait until the peer reads.
+    """
 
     class TimedProtocol(H11Protocol):
         _closing: asyncio.TimerHandle | None = None
+        _watching: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._wait_for_headers()
+            self._watch(unread=0)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -24,6 +31,8 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
+            if self._watching is not None:
+                self._watching.cancel()
             super().connection_lost(exc)
 
         def on_response_complete(self) -> None:
@@ -37,6 +46,16 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
                 self._stop_waiting()
             elif self._closing is None:
                 self._closing = self.loop.call_later(seconds, self.transport.close)
+
+        def _watch(self, *, unread: int) -> None:
+            self._watching = self.loop.call_later(seconds, self._abort_if_unread, unread)
+
+        def _abort_if_unread(self, before: int) -> None:
+            unread = self.transport.get_write_buffer_size()
+            if 0 < before <= unread:
+                self.transport.abort()
+            else:
+                self._watch(unread=unread)
 
         def _stop_waiting(self) -> None:
             if self._closing is not None:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from gris_console.authentication import AuthenticationError
-from gris_console.forms import Form, FormError, read_form
+from gris_console.forms import Form, FormError
 from gris_console.page_requests import (
     KEPT_PATH,
     KEPT_PREFIX,
@@ -14,6 +14,7 @@ from gris_console.page_requests import (
     PageRequest,
     guarded,
     resume_page,
+    sent_form,
     sign_in_page,
 )
 
@@ -29,7 +30,7 @@ async def sign_in(request: Request) -> Response:
     """Let somebody in, and offer to go on with what a form had when the last log-in was over."""
     console: Console = request.app.state.console
     try:
-        form = await read_form(request)
+        form = await sent_form(request, is_known=console.had_log_in(request))
     except FormError as error:
         return console.rendered("failed.html", status=400, path="", problem=str(error))
     try:
@@ -38,7 +39,7 @@ async def sign_in(request: Request) -> Response:
         kept = form.below(KEPT_PREFIX)
         return sign_in_page(console, request, kept, path=form.get(KEPT_PATH), problem=str(error))
     # The log-in that this browser had before, perhaps another person's, is over.
-    await console.sessions.end(request.cookies.get(console.cookie, ""))
+    await console.sessions.end(console.key(request))
     session = await console.sessions.begin(person)
     page_request = PageRequest(console, request, session, form)
     response = resume_page(page_request, form.get(KEPT_PATH), form.below(KEPT_PREFIX))
