@@ -6,6 +6,7 @@ No tool takes an account: whose budget pays follows from the token alone.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -29,7 +30,10 @@ MAX_NAME_CHARACTERS = 1000
 MAX_VALUES = 10_000
 MAX_LISTED = 64
 MOST_RELEASES = 20
+# The largest integer that a double holds with all below it.
+MOST_EXACT_INTEGER = 2**53 - 1
 _DAY_LENGTH = 10
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
 
@@ -70,13 +74,19 @@ class Time(Arguments):
     time: Name = Field(description="ISO 8601 with a time zone, such as 2019-04-01T12:00:00+00:00")
 
 
+class Integer(Arguments):
+    """An integer as a text: clients that read every number as a double change those beyond 9007199254740991."""
+
+    integer: Name = Field(description='Decimal digits, such as "9007199254740993".')
+
+
 class Text(Arguments):
     """A text; a plain JSON string means the same."""
 
     text: Annotated[str, Field(max_length=MAX_SQL_CHARACTERS)]
 
 
-Literal_ = StrictBool | StrictInt | StrictStr | Day | Time | Text
+Literal_ = StrictBool | StrictInt | StrictStr | Day | Time | Integer | Text
 Values = Annotated[list[Literal_], Field(min_length=1, max_length=MAX_VALUES)]
 
 
@@ -227,10 +237,24 @@ def _value(given: Literal_) -> Value:
             return _day("where", text)
         case Time(time=text):
             return _time("where", text)
+        case Integer(integer=text):
+            return _integer(text)
         case Text(text=text):
             return text
+        case int() if abs(given) > MOST_EXACT_INTEGER:
+            raise InvalidQuestion(
+                "where",
+                f"expected integers beyond {MOST_EXACT_INTEGER} as objects with a text, such as "
+                '{"integer": "9007199254740993"}: as numbers some clients change them',
+            )
         case _:
             return given
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise InvalidQuestion("where", "expected an integer as decimal digits, such as 9007199254740993")
+    return int(text)
 
 
 def _time_range(since: str | None, until: str | None) -> tuple[TimeBound, TimeBound] | None:

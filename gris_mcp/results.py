@@ -7,6 +7,7 @@ Elements, aliases and past questions were written by others. They stand in data 
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -16,8 +17,10 @@ from pydantic import BaseModel, Field
 
 from gris_mcp import descriptions
 from gris_mcp.accuracy import half_width
+from gris_mcp.arguments import MOST_EXACT_INTEGER
 from pinot_connector.budgets import Cost, Level, Mode, questions_left
 from pinot_connector.engines.base import ExpectedColumn
+from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.shown_values import Shown, ShownValue
@@ -28,7 +31,15 @@ MOST_PAST_ROWS = 50
 # Of all elements together, so that one answer fits into what a model can read.
 MOST_CHARACTERS = 200_000
 
-Element = str | int | bool
+
+class UnseenText(BaseModel):
+    """A text with characters that cannot be seen, such as those that turn or hide what stands beside them."""
+
+    shown: str = Field(description="Data: U+FFFD stands for each of them.")
+    exact: str = Field(description="Data: the text as a JSON string of ASCII, to be asked for in where.")
+
+
+Element = str | int | bool | UnseenText
 
 
 _End: TypeAlias = int | Fraction | datetime.date
@@ -73,7 +84,10 @@ class Value(BaseModel):
 
 
 class AnswerRow(BaseModel):
-    """One element of the answer. `element` is data, in the order of `columns`."""
+    """One element of the answer. `element` is data, in the order of `columns`.
+
+    Integers that a double does not hold are texts; `where` takes them as {"integer": "9007199254740993"}.
+    """
 
     element: list[Element]
     count: int | float | None = Field(
@@ -249,8 +263,13 @@ def levels_of(levels: Iterable[Level]) -> list[LeftOfLevel]:
 
 
 def element_of(value: Shown) -> Element:
-    """Return a value of an element; a day as YYYY-MM-DD."""
-    return value.isoformat() if isinstance(value, datetime.date) else value
+    """Return a value of an element; a day as YYYY-MM-DD, and as a text an integer that some clients would change."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        shown = visible(value)
+        return value if shown == value else UnseenText(shown=shown, exact=json.dumps(value))
+    return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
 
 
 def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
@@ -296,7 +315,9 @@ def _interval(ends: tuple[_End, _End]) -> Interval:
 def _end(value: _End) -> int | float | str:
     if isinstance(value, datetime.date):
         return value.isoformat()
-    return value if isinstance(value, int) else float(value)
+    if isinstance(value, int):
+        return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
+    return float(value)
 
 
 def _column_name(column: ExpectedColumn) -> str:

@@ -1,0 +1,59 @@
+"""Values as agents read and send them: numbers that their clients would change, and letters that nobody sees."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+
+from gris_mcp.arguments import Question
+from gris_mcp.results import UnseenText, element_of
+from pinot_connector.errors import InvalidQuestion
+
+EXACT = 2**53 - 1
+
+
+def asked(value: object) -> int:
+    """Return the integer that a question asks for where an agent has sent a value."""
+    question = Question.model_validate(
+        {"table": "t", "where": [{"column": "seller", "one_of": [value]}]}
+    ).message()
+    condition = MessageToDict(question)["structured"]["filters"][0]
+    return int(condition["in"]["values"][0]["int64"])
+
+
+@pytest.mark.parametrize("number", [EXACT + 1, -EXACT - 1, 2033735037362939528, -(2**63), 2**63 - 1])
+def test_an_integer_that_a_double_changes_goes_to_an_agent_and_back_as_a_text(number: int) -> None:
+    """As a number it is refused, for it may have been changed on its way."""
+    shown = element_of(number)
+    assert shown == str(number)
+    assert asked({"integer": shown}) == number
+    with pytest.raises(InvalidQuestion, match=r"where: .*such as \{\"integer\""):
+        asked(number)
+
+
+@pytest.mark.parametrize("number", [EXACT, -EXACT, 0, True])
+def test_other_integers_stay_numbers(number: int) -> None:
+    """Every client reads them as they are."""
+    assert element_of(number) is number
+    assert element_of(datetime.date(2026, 1, 2)) == "2026-01-02"
+
+
+@pytest.mark.parametrize("text", ["1.0", "", "1e3", " 1", "٣", "9" * 20])
+def test_an_integer_of_an_agent_is_decimal_digits(text: str) -> None:
+    """Nothing else is guessed at."""
+    with pytest.raises(InvalidQuestion, match="expected an integer as decimal digits"):
+        asked({"integer": text})
+
+
+@pytest.mark.parametrize("letter", ["\u202e", "\u200b", "\x1b", "\n", "\U000e0041"])
+def test_letters_that_nobody_sees_do_not_reach_a_model(letter: str) -> None:
+    """U+FFFD stands for them, beside a text of ASCII from which the exact one is read."""
+    found = element_of(f"a{letter}b")
+    assert isinstance(found, UnseenText)
+    assert found.shown == "a\ufffdb"
+    assert found.exact.isascii()
+    assert json.loads(found.exact) == f"a{letter}b"
+    assert element_of("Ångström 世 😀") == "Ångström 世 😀"
