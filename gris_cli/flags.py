@@ -17,8 +17,19 @@ DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="
 BudgetFlag = Annotated[
     str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="The address of budget_service.")
 ]
+
+
+def _named(context: typer.Context, parameter: typer.CallbackParam, account: str) -> str:
+    """Refuse an empty account that was given: a script's unset variable must not let another account pay."""
+    source = context.get_parameter_source(parameter.name or "")
+    if not account and source is not None and source.name == "COMMANDLINE":
+        raise typer.BadParameter("--account: expected an account such as acme/ana, got an empty text")
+    return account
+
+
 AccountFlag = Annotated[
-    str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account that pays.")
+    str,
+    typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account that pays.", callback=_named),
 ]
 SparkFlag = Annotated[
     str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,8 @@ from pinot_connector.questions import (
     structured_question,
 )
 
+_OPENS_JSON = ("[", "{", '"')
+_DAYS = re.compile(r"\[\s*\d{4}-\d\d-\d\d(\s*,\s*\d{4}-\d\d-\d\d)*\s*\]", re.ASCII)
 _ISO_DAY_LENGTH = 10
 
 
@@ -217,15 +220,23 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
             )
         if column in conditions:
             raise typer.BadParameter(f"--where names the column {column} twice")
-        conditions[column] = (NotIn if negated else In)(_values(value))
+        conditions[column] = (NotIn if negated else In)(_values(column, value))
     return conditions
 
 
-def _values(text: str) -> list[Any]:
-    """Return the values of a condition: JSON; or, where it is none, a day or the text itself."""
+def _values(column: str, text: str) -> list[Any]:
+    """Return the values of a condition: JSON, a list of days, or, where it is neither, a day or the text itself."""
     try:
         value = json.loads(text, parse_constant=_no_constant)
     except ValueError:
+        if _DAYS.fullmatch(text):
+            return [_day_or_text(each.strip()) for each in text[1:-1].split(",")]
+        # As a text it would be another question, which is charged.
+        if text.lstrip()[:1] in _OPENS_JSON:
+            raise typer.BadParameter(
+                f"--where {column} begins as JSON and is none: expected a text in double quotes, or a list such as "
+                '["a", "b"], [1, 2] or [2019-04-01, 2019-04-02]'
+            ) from None
         return [_day_or_text(text)]
     return value if isinstance(value, list) else [value]
 

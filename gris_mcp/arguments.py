@@ -14,6 +14,7 @@ from gris_api.dp.v1 import question_pb2
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.questions import (
     Between,
     Condition,
@@ -30,8 +31,6 @@ MAX_NAME_CHARACTERS = 1000
 MAX_VALUES = 10_000
 MAX_LISTED = 64
 MOST_RELEASES = 20
-# The largest integer that a double holds with all below it.
-MOST_EXACT_INTEGER = 2**53 - 1
 _DAY_LENGTH = 10
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field
 
 from gris_mcp import descriptions
 from gris_mcp.accuracy import half_width
-from gris_mcp.arguments import MOST_EXACT_INTEGER
 from pinot_connector.budgets import Cost, Level, Mode, questions_left
 from pinot_connector.engines.base import ExpectedColumn
+from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
 from pinot_connector.results import Explanation, PrivateResult, Row

@@ -9,11 +9,15 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+# The largest integer that a double holds with all below it.
+MOST_EXACT_INTEGER = 2**53 - 1
+
 
 def to_json(value: object) -> Any:
     """Returns a value in terms of dict, list, str, int, float, bool and None.
 
     Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a field.
+    Integers beyond 2^53 - 1 become texts: many programs read JSON numbers as doubles, which changes such integers.
 
     Raises:
         TypeError: a value of another type.
@@ -21,10 +25,10 @@ def to_json(value: object) -> Any:
     match value:
         case Enum():
             return value.value
-        case None | bool() | int() | float() | str():
+        case None | float() | str():
             return value
-        case Fraction():
-            return str(value)
+        case int() | Fraction():
+            return _number(value)
         case datetime.date():
             return value.isoformat()
         case Sequence():
@@ -33,3 +37,8 @@ def to_json(value: object) -> Any:
             return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def _number(value: int | Fraction) -> int | str:
+    """Return a number that every reader of JSON reads as it is, or its text."""
+    return value if isinstance(value, int) and abs(value) <= MOST_EXACT_INTEGER else str(value)

@@ -76,6 +76,17 @@ def test_flags_and_sql_ask_the_same_question(world: World, capsys: pytest.Captur
     assert again["charged"]["information"] == 0
 
 
+def test_a_list_of_days_is_one_condition(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without quotes, as a single day is written; it means what the same list means in SQL."""
+    account = new_account()
+    sql = "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE day IN ('2019-01-01', '2019-01-02') GROUP BY app"
+    flags = ("--table", "feedback", "--by", "app", "--where", "day=[2019-01-01,2019-01-02]")
+    _, first = _json(capsys, "ask", *flags, *_connection(world, account))
+    _, again = _json(capsys, "ask", "--sql", sql, *_connection(world, account))
+    assert first["rows"] == again["rows"]
+    assert again["charged"]["information"] == 0
+
+
 def test_a_limit_that_the_policy_lowers_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """With the price and with the result, for people and for programs."""
     sql = ARTICLES.replace("LIMIT 5", "LIMIT 50000")
@@ -238,6 +249,11 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
             "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql can compare with < and >",
         ),
         (("--data", "feedback.parquet"), "--data expects TABLE=PATH, such as feedback=feedback.parquet, got"),
+        *(
+            (("--where", f"app={broken}"), "--where app begins as JSON and is none")
+            for broken in ('["WEBSITE"', "['WEBSITE']", '"WEBSITE', "{", " [WEBSITE]", "[2019-04-01, x]")
+        ),
+        (("--account", ""), "--account: expected an account such as acme/ana, got an empty text"),
         (("--dp", "http://localhost:1"), "--dp or GRIS_DP expects HOST:PORT, without http://"),
         (("--table", "wide"), "--data names feedback, and the question is about wide"),
     ],
