@@ -22,6 +22,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from gris_mcp.server import Context, private_server
+from gris_mcp.unreadable import UNREADABLE, is_readable
 from pinot_connector.gateway_client import AsyncGatewayClient
 
 PATH = "/mcp"
@@ -110,6 +111,8 @@ class HttpApplication:
             self._require_right_address(scope)
             async with self._admitting.admitted(Headers(scope=scope).getlist("authorization")) as client:
                 body = await self._body(scope, receive)
+                if not is_readable(body):
+                    raise HttpRefusalError(HTTPStatus.BAD_REQUEST, UNREADABLE)
                 scope = {**scope, _CLIENT: client}
                 await self._answer_unless_left(scope, body, receive, send)
         except HttpRefusalError as refusal:

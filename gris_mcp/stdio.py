@@ -47,11 +47,15 @@ async def _served(gateway: str, credentials: Credentials) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     from gris_mcp.server import private_server  # noqa: PLC0415
+    from gris_mcp.unreadable import answering_unreadable  # noqa: PLC0415
 
     async with AsyncGatewayClient(gateway_address(gateway, credentials)) as client:
         server = private_server(lambda _: client)
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        async with (
+            stdio_server() as (incoming, outgoing),
+            answering_unreadable(incoming, outgoing) as readable,
+        ):
+            await server.run(readable, outgoing, server.create_initialization_options())
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:

@@ -17,6 +17,7 @@ from gris_gateway.agents import AgentAdmission, AgentServer
 from gris_gateway.configuration import GatewayConfiguration, McpSettings
 from gris_gateway.limits import DEFAULT_LIMITS
 from gris_mcp.http import HttpApplication, HttpRules
+from gris_mcp.unreadable import UNREADABLE
 from gris_serving.documents import read_document
 from gris_serving.reloading_files import SecurityError
 from pinot_connector import AsyncGatewayClient, Endpoint
@@ -99,7 +100,8 @@ async def test_what_is_no_request_is_refused(gateway: GatewayWorld, http: httpx2
 
     assert 413 == (await http.post("/mcp", content=unstated(), headers=good)).status_code
     for content in (b"", b"{", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": NaN}'):
-        assert 400 == (await http.post("/mcp", content=content, headers=good)).status_code, content[:30]
+        refused = await http.post("/mcp", content=content, headers=good)
+        assert (400, {"error": UNREADABLE}) == (refused.status_code, refused.json()), content[:30]
     assert 200 == (await http.post("/mcp", json=LIST, headers=good)).status_code
 
 
