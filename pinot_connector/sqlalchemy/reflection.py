@@ -30,11 +30,16 @@ def table_named(catalog: Catalog, name: str) -> TableEntry | None:
 
 
 def reflected_columns(table: TableEntry) -> Iterator[dict[str, Any]]:
-    """Yields the columns of a table: the member column, those that questions may use, and those that may be summed."""
+    """Yields the columns of a table: the member column, those that questions may use, and those that may be summed.
+
+    The policy's time column stands before the others: tools take the first column of days or times for a table's own.
+    """
     # Its type is not in the catalogue, and does not matter: it stands only inside of COUNT(DISTINCT ..).
     yield _column(table.member, types.String(), f"the member: only in COUNT(DISTINCT {table.member})")
     summed = {value.name: _aggregates(value.name) for value in table.values}
-    for column in table.columns:
+    for column in sorted(
+        table.columns, key=lambda each: table.time is None or each.name != table.time.column
+    ):
         # A column may be asked about in both ways.
         aggregates = summed.pop(column.name, ())
         yield _column(column.name, _TYPES[column.type](), "; ".join((*_uses(column), *aggregates)))

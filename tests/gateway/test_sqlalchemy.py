@@ -91,10 +91,10 @@ def test_looking_around_shows_the_policy_and_costs_nothing(gateway: GatewayWorld
 
 
 def test_tables_and_columns_are_those_of_the_policy(gateway: GatewayWorld, opened: Opened) -> None:
-    """The file has more columns; the member column says what it may be used for."""
+    """The file has more columns; the member column says what it may be used for, and the time column is the next."""
     inspector = sa.inspect(opened(gateway.analyst()))
     columns = {column["name"]: column for column in inspector.get_columns("feedback", schema="default")}
-    assert ["member_id", "app", "article_id", "cohort", "day", "score"] == list(columns)
+    assert ["member_id", "day", "app", "article_id", "cohort", "score"] == list(columns)
     assert "only in COUNT(DISTINCT member_id)" in str(columns["member_id"]["comment"])
     assert isinstance(columns["day"]["type"], sa.Date)
     assert isinstance(columns["score"]["type"], sa.BigInteger)
