@@ -215,6 +215,8 @@ def parameters_message(parameters: Parameters) -> dp_pb2.MechanismParameters:
         sums=None if parameters.sums is None else _sums(parameters.sums),
         quantiles=None if parameters.quantiles is None else quantiles_message(parameters.quantiles),
         totals=totals_parameters(parameters.totals),
+        in_element_order=parameters.in_element_order,
+        having=parameters.having,
     )
 
 

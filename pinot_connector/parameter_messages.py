@@ -151,6 +151,8 @@ def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
         sums=_sums_of(message.sums) if message.HasField("sums") else None,
         quantiles=_quantiles_of(message.quantiles) if message.HasField("quantiles") else None,
         totals=_totals_of(message.totals) if message.HasField("totals") else None,
+        in_element_order=message.in_element_order,
+        having=message.having,
     )
 
 

@@ -356,7 +356,8 @@ class Parameters:
     None where they are not. `clipped`: rows are counted, and of a member at most `tau` in each element. `sums` is what
     is summed beside the counts, None if nothing is. `quantiles` is of what quantiles are released instead of counts,
     None if they are of nothing. `totals` are beside the elements, which then have the rest of the units; None: there
-    are none.
+    are none. `in_element_order`: the list is in ascending order of its elements, as a series is, and not ranked.
+    `having` names the conditions on what was released by which elements are left out; empty: there are none.
     """
 
     mechanism: Mechanism
@@ -375,6 +376,8 @@ class Parameters:
     sums: Sums | None = None
     quantiles: Quantiles | None = None
     totals: Totals | None = None
+    in_element_order: bool = False
+    having: str = ""
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -48,8 +48,8 @@ class ReceiptLimits:
 def without_elements(shown: app_pb2.PastRelease) -> app_pb2.PastRelease:
     """Returns what a receipt keeps of a result whose release is kept: of the elements, only the intervals.
 
-    A list in the order of a sum or an average keeps its elements, and so does one of combined looks: they are not the
-    first ones of the release.
+    A list in the order of a sum, an average or its elements keeps its elements, and so does one with conditions on what
+    was released, and one of combined looks: they are not the first ones of the release.
     """
     receipt = app_pb2.PastRelease()
     receipt.CopyFrom(shown)
@@ -82,7 +82,12 @@ def with_elements(receipt: app_pb2.PastRelease, kept: KeptRelease | None) -> app
 
 def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
     parameters = shown.result.parameters
-    return parameters.sums.HasField("ordered_by") or parameters.contributions.HasField("sharpened")
+    return (
+        parameters.sums.HasField("ordered_by")
+        or parameters.contributions.HasField("sharpened")
+        or parameters.in_element_order
+        or bool(parameters.having)
+    )
 
 
 def _first(column: histogram_pb2.ElementColumn, count: int) -> histogram_pb2.ElementColumn:
