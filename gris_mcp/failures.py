@@ -23,6 +23,7 @@ from pinot_connector.errors import (
     InvalidQuestion,
     OutcomeUnknown,
     ReleaseNotRecorded,
+    ReleaseTooLarge,
     RequestInProgress,
     Shortfall,
 )
@@ -86,6 +87,17 @@ _UNREAD = (
 )
 _FIRST_LOOK = (
     "A part of the question was charged. Read the budget before you ask again: that may be charged too."
+)
+_TOO_LARGE = "Ask a smaller question; nothing was charged. Do not ask this one again."
+# Of the kinds that an error is of, the first counts; others say what their code does.
+_OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
+    (BudgetHeld, _HELD),
+    (RequestInProgress, _IN_PROGRESS),
+    (OutcomeUnknown, _UNKNOWN),
+    (ReleaseNotRecorded, _WHAT_TO_DO[ErrorCode.UNEXPECTED]),
+    (IntegrityError, _UNREAD),
+    (EndedBetweenLooks, _FIRST_LOOK),
+    (ReleaseTooLarge, _TOO_LARGE),
 )
 
 # Fields of a question as a message has them, and as the tools do.
@@ -159,17 +171,7 @@ def _field(error: InvalidQuestion) -> str | None:
 
 
 def _what_to_do(error: GrisError) -> str:
-    if isinstance(error, BudgetHeld):
-        return _HELD
-    if isinstance(error, RequestInProgress):
-        return _IN_PROGRESS
-    if isinstance(error, OutcomeUnknown):
-        return _UNKNOWN
-    if isinstance(error, IntegrityError) and not isinstance(error, ReleaseNotRecorded):
-        return _UNREAD
-    if isinstance(error, EndedBetweenLooks):
-        return _FIRST_LOOK
-    return _WHAT_TO_DO[error.code]
+    return next((text for kind, text in _OF_KINDS if isinstance(error, kind)), _WHAT_TO_DO[error.code])
 
 
 def _missing(shortfall: Shortfall) -> Missing:

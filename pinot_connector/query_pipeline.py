@@ -21,7 +21,8 @@ cannot depend on the names (`reservations`).
 A question whose release is kept does not read the data: what changed there since must not show. So the engine is asked
 once for a question on one version of the data, by one task at a time. A task whose budget others hold gives its turn
 back, and an answer of the engine that comes meanwhile is dropped: no account waits for the budget of another one. Once
-the reservation is made, it looks again at what is kept.
+the reservation is made, it looks again at what is kept. Of a release that is too large only the name is kept: the first
+one who asks is shown it, and a repeat is refused without a charge.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.new_releases import BudgetNotFreeError, NewReleases
-from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
+from pinot_connector.release_store.interface import Found, KeptRelease, ReleaseStore
 from pinot_connector.release_store.retention import payment_of
 from pinot_connector.releases import NoisyHistogram
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpened_questions import SharpenedQuestions
-from pinot_connector.shown_releases import ShownRelease, ShownReleases, kept_release
+from pinot_connector.shown_releases import ShownRelease, ShownReleases, kept_release, require_whole
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
 
@@ -226,7 +227,7 @@ class QueryPipeline:
         the account is closed. If it is, there is nothing here, so that the question goes to the ledger and is refused
         there. So it is where nobody can say: a region without its home knows what was paid for there.
         """
-        found = await self._releases.find(asked.query_id, self._budget.account)
+        found = await self._find(asked.query_id)
         if found is None or found.payment is None:
             return None
         try:
@@ -238,6 +239,17 @@ class QueryPipeline:
         completed = await self._shown.completed(columns, asked.translation, found.kept, asked.before)
         unit_id = found.kept.content.release.cost.unit_id
         return completed(Charge(Cost(0, 0, unit_id), ()))
+
+    async def _find(self, query_id: str) -> Found | None:
+        """Returns what is kept for a question.
+
+        Raises:
+            ReleaseTooLarge: that is only the name of a release; no account is charged, and the engine is not asked.
+        """
+        found = await self._releases.find(query_id, self._budget.account)
+        if found is not None:
+            require_whole(found.kept)
+        return found
 
     async def _pay(self, asked: Translated, purchase: _Purchase) -> PrivateResult:
         """Returns the release of a question that the account has yet to pay for, by the ledger's word."""
@@ -269,7 +281,7 @@ class QueryPipeline:
             turn = self._drawing.turn(query_id)
             try:
                 # With the turn: the task that had the last one may have kept it since it was looked up.
-                found = await self._releases.find(query_id, self._budget.account)
+                found = await self._find(query_id)
             except BaseException:
                 if turn is not None:
                     turn.end()
@@ -354,15 +366,16 @@ class QueryPipeline:
             if made is None:
                 raise IntegrityError("dp_service sent a look more that is not whole")
             # What it shows are all looks together.
-            first = await self._releases.keep(translation.query_id, made)
+            first = require_whole(await self._releases.keep(translation.query_id, made))
             return await self._shown.shown(columns, translation, first, asked.before)
         shown = await self._shown.of_noisy(columns, translation, noisy)
         if made is None or not asked.may_be_repeated:
             return shown
         first = await self._releases.keep(translation.query_id, made)
-        if first.release_id == made.release_id:
+        # Of two names the first one that was kept counts, even if they are of the same release.
+        if (first.is_whole and first.release_id == made.release_id) or first == made:
             return shown
-        return await self._shown.shown(columns, translation, first)
+        return await self._shown.shown(columns, translation, require_whole(first))
 
     async def _settled(
         self, reservation: Reservation, shown: ShownRelease, paid: Paid | None
@@ -381,7 +394,7 @@ class QueryPipeline:
 
     async def _raise_if_another_is_kept(self, refused: dp_pb2.Release) -> None:
         """Looks up once more what the ledger refused: others may have kept the release that the account paid for."""
-        found = await self._releases.find(refused.query_id, self._budget.account)
+        found = await self._find(refused.query_id)
         if found is not None and found.kept.release_id != refused.release_id:
             raise _KeptMeanwhileError(found.kept) from None
 

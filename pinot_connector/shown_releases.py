@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import heapq
+import secrets
 import sys
 from array import array
 from collections import OrderedDict
@@ -24,6 +25,7 @@ from pinot_connector.budgets import Charge
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Element, ExpectedColumn
+from pinot_connector.errors import ReleaseTooLarge
 from pinot_connector.histograms import element_columns
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import NoisyHistogram, merged, part_shown, verify, write_counts
@@ -39,6 +41,7 @@ MAX_ROWS_AT_ONCE = 1000
 MAX_SHOWN_BYTES = MAX_MESSAGE_BYTES - 4 * 2**20
 # About what a result takes, and each of its rows besides the values of its element, in bytes of memory.
 RESULT_BYTES = 8192
+MARK_BYTES = 16
 ROW_BYTES = 320
 
 Completed: TypeAlias = Callable[[Charge], PrivateResult]
@@ -239,10 +242,10 @@ class ShownReleases:
 def kept_release(
     columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram, *, version_is_fixed: bool
 ) -> KeptRelease | None:
-    """Returns what is kept of a release.
+    """Returns what is kept of a release; None if it is not whole, as from a dp_service of an older version.
 
-    None if it is not whole, as from a dp_service of an older version, or if its numbers fit into no message in which
-    dp_service could be asked how to show it: then a repeat is drawn again from the same seed, and costs nothing either.
+    If its numbers fit into no message in which dp_service could be asked how to show it, only its name is kept: were
+    it drawn again, a repeat would show whether the rows behind it have changed.
     """
     if not noisy.release.HasField("shown_count"):
         return None
@@ -253,7 +256,7 @@ def kept_release(
     )
     write_counts(elements, noisy.noisy_counts, noisy.denominator)
     if _question_bytes(elements, noisy) > MAX_SHOWN_BYTES:
-        return None
+        return KeptRelease(_name_of(noisy.release), version_is_fixed)
     content = dp_pb2.AddNoiseUnaryResponse(elements=elements, release=noisy.release)
     # What the question that it was drawn for shows of it is no part of it.
     content.release.shown_count = 0
@@ -262,6 +265,30 @@ def kept_release(
     content.release.ClearField("confidence")
     content.release.ClearField("totals")
     return KeptRelease(content, version_is_fixed)
+
+
+def require_whole(kept: KeptRelease) -> KeptRelease:
+    """Returns a release that can be shown.
+
+    Raises:
+        ReleaseTooLarge: only its name is kept.
+    """
+    if not kept.is_whole:
+        raise ReleaseTooLarge
+    return kept
+
+
+def _name_of(release: dp_pb2.Release) -> dp_pb2.AddNoiseUnaryResponse:
+    return dp_pb2.AddNoiseUnaryResponse(
+        release=dp_pb2.Release(
+            release_id=release.release_id,
+            query_id=release.query_id,
+            key_id=release.key_id,
+            # No ticket: it tells this name from the one that another client keeps for the same release at the same
+            # time. Only the first of them shows its release, whether or not both have drawn the same.
+            charge_ticket=secrets.token_bytes(MARK_BYTES),
+        )
+    )
 
 
 def _question_bytes(elements: dp_pb2.ReleasedElements, noisy: NoisyHistogram) -> int:

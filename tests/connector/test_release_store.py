@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.release_store import Found, MemoryReleaseStore, Payment, ReleaseStore
+from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore, Payment, ReleaseStore
 from pinot_connector.release_store.interface import DAY
 from pinot_connector.release_store.postgres import PostgresReleaseStore
 from pinot_connector.release_store.receipts import ReceiptLimits
@@ -76,6 +77,20 @@ async def test_the_first_release_that_is_kept_stays(store: ReleaseStore) -> None
     assert Found(kept("first"), in_month(0)) == await store.find("q", ANA)
     assert Found(kept("first"), None) == await store.find("q", BOB)
     assert None is await store.find("other", ANA)
+
+
+async def test_the_name_of_a_release_stays_a_name(store: ReleaseStore) -> None:
+    """It is found as it was kept, and a whole release that comes later does not replace it; an empty one is whole."""
+    name = KeptRelease(dp_pb2.AddNoiseUnaryResponse(release=dp_pb2.Release(release_id="r", key_id="n")), True)
+    empty = kept("e", elements=0)
+    assert await store.keep("q", name) == name
+    assert await store.keep("q", kept("s")) == name
+    await store.mark_paid("q", ANA, in_month(0))
+    assert await store.find("q", ANA) == Found(name, in_month(0))
+    assert await store.keep("empty", empty) == empty
+    found = await store.find("empty", ANA)
+    assert found is not None
+    assert (name.is_whole, found.kept.is_whole) == (False, True)
 
 
 async def test_what_is_kept_is_there_when_the_store_is_opened_again(

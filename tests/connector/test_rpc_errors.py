@@ -22,6 +22,7 @@ from pinot_connector.errors import (
     PlanExpired,
     RefusedByPolicy,
     ReleaseNotRecorded,
+    ReleaseTooLarge,
     ReservationOver,
     ServiceFailed,
     ServiceRefused,
@@ -68,6 +69,7 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.DP, Code.FAILED_PRECONDITION, "POLICY_UNUSABLE", ServiceRefused),
         (Service.DP, Code.INTERNAL, "INTERNAL", ServiceFailed),
         (Service.BUDGET, Code.INTERNAL, "INTERNAL", ServiceFailed),
+        (Service.GATEWAY, Code.FAILED_PRECONDITION, "RELEASE_TOO_LARGE", ReleaseTooLarge),
         # Nothing was begun, so the outcome is known.
         (Service.GATEWAY, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
         (Service.GATEWAY, Code.UNAVAILABLE, "RATE_LIMITED", ServiceUnavailable),

@@ -29,7 +29,7 @@ from pinot_connector import PrivateClient, Timeouts, dbapi, shown_releases
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
+from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy, ReleaseTooLarge
 from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
@@ -308,10 +308,11 @@ def test_a_first_look_without_names_shows_no_sum(client: PrivateClient) -> None:
     assert (result.rows, result.charged.information) == ((), UNITS)
 
 
-def test_a_release_that_no_message_can_show_again_is_drawn_again(
-    client: PrivateClient, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("table", "looks"), [("t", 1), ("looks", 2)])
+def test_a_release_that_no_message_can_show_again_is_not_drawn_again(
+    client: PrivateClient, monkeypatch: pytest.MonkeyPatch, table: str, looks: int
 ) -> None:
-    """It is not kept; a repeat asks the engine, finds the same release by its seed, and is free."""
+    """Only its name is kept: the first one is shown it and pays, and a repeat asks no engine and costs nothing."""
     monkeypatch.setattr(shown_releases, "MAX_SHOWN_BYTES", 20)
     calls = []
     real = DuckDBEngine.run
@@ -321,9 +322,13 @@ def test_a_release_that_no_message_can_show_again_is_drawn_again(
         return real(self, *arguments)
 
     monkeypatch.setattr(DuckDBEngine, "run", counted)
-    first, again = client.sql(SQL), client.sql(SQL)
-    assert (again.release_id, again.charged.information, len(calls)) == (first.release_id, 0, 2)
-    assert again.rows == first.rows
+    chosen = {"text": ["a", "b", "c"]}
+    first = client.histogram(table, "text", where=chosen, sums=["number", "whole"])
+    spent = client.remaining()[-1].spent.information
+    assert (bool(first.rows), first.charged.information) == (True, spent)
+    with pytest.raises(ReleaseTooLarge):
+        client.histogram(table, "text", where=chosen, sums=["number", "whole"])
+    assert (client.remaining()[-1].spent.information, len(calls)) == (spent, looks)
 
 
 def test_sums_are_streamed_however_few_elements_are_present(

@@ -39,6 +39,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.ServiceRefused: dbapi.OperationalError,
     errors.PlanExpired: dbapi.OperationalError,
     errors.NotSharpenable: dbapi.OperationalError,
+    errors.ReleaseTooLarge: dbapi.OperationalError,
     errors.ReservationOver: dbapi.OperationalError,
     errors.EngineError: dbapi.OperationalError,
     errors.EngineUnavailable: dbapi.OperationalError,

@@ -1,4 +1,4 @@
-"""Every field of what dp_service says of a release is in what a gateway's client is told of it.
+"""Every field of what dp_service says of a release reaches the client of a gateway.
 
 Messages are filled by reflection, so a field that is new is missed here until the gateway sends it too.
 """
