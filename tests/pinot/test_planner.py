@@ -372,6 +372,19 @@ def test_a_query_finds_the_cells_that_the_reference_finds(found: Found) -> None:
         assert quantiles.reference(query, SPREAD[query.table], sums.odd_rows(500)) == answer.rows
 
 
+def test_no_number_becomes_a_filtered_one(found: Found) -> None:
+    """A filtered sum is NULL where no row passes: one value decided whether the answer of its group can be read."""
+    groups = (found.questions, found.bounded, found.second, found.sums, found.quantiles)
+    assert not [each for group in groups for each in group if each.filtered]
+
+
+def test_a_number_that_becomes_a_filtered_one_is_noticed(planner: Planner) -> None:
+    """A sum of CASE .. ELSE 0 END is one, and COALESCE takes no filter away."""
+    number = 'SUM(CASE WHEN "score" > 0 THEN "score" ELSE 0 END)'
+    queries = [f'SELECT {each} FROM "visits" GROUP BY "page"' for each in (number, f"COALESCE({number}, 0)")]  # noqa: S608
+    assert [each.filtered for each in planner.planned({"visits": _table()}, queries)] == [1, 1]
+
+
 def test_what_pinot_does_not_take_is_noticed(planner: Planner) -> None:
     """A misspelt option is found, and so is SQL that is not Pinot's."""
     tables = {"visits": _table()}

@@ -33,7 +33,7 @@ from dp_service.queries.render.lookups import joined, looked_up_columns
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
 from dp_service.queries.render.pairs import pairs_conditions, within_copy
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
-from dp_service.queries.render.sums import measured, measures, row_steps, sums
+from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Measure
 from dp_service.terms import MemberValue
@@ -138,9 +138,8 @@ def _names(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 
 
 def _clipped(tau: int, dialect: Dialect) -> str:
-    """Write the smaller of a member's count and tau: LEAST would return a float on Pinot."""
-    count = identifier(MEMBER_COUNT_COLUMN, dialect)
-    return f"CASE WHEN {count} > {tau} THEN {tau} ELSE {count} END"
+    """Write the smaller of a member's count and tau."""
+    return at_most(tau, MEMBER_COUNT_COLUMN, dialect)
 
 
 def _selected(keys: list[str], names: list[str]) -> list[str]:
@@ -221,9 +220,9 @@ def quantile_statement(resolution: Resolution, dialect: Dialect) -> str:
 def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
     """Write of how many members an element is the first; a count of an expression means other things on Pinot."""
     if bound.counts_firsts:
-        rank = identifier("gris_rank", dialect)
-        # A rank has the type of counts, which a sum of ones would not have to Pinot's planner.
-        is_first = f"CASE WHEN {rank} = 1 THEN {rank} ELSE 0 END"
+        # 1 for a rank of 1, and 0 for those above. A rank has the type of counts, which a sum of ones would not have to
+        # Pinot's planner.
+        is_first = f"2 - {at_most(2, 'gris_rank', dialect)}"
         yield f"{dialect.total(is_first)} AS {identifier(FIRST_COUNT_COLUMN, dialect)}"
 
 

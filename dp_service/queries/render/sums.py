@@ -83,12 +83,23 @@ def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
             centred = _centred_total(value, place, dialect)
             if value.has_own_count:
                 # A member without a usable row adds nothing, and not twice a total of 0 less low + high.
-                centred = f"CASE WHEN {identifier(used_name(place), dialect)} > 0 THEN {centred} ELSE 0 END"
+                centred = f"({centred}) * ({at_most(1, used_name(place), dialect)})"
         yield f"{_over_members(centred, query, dialect)} AS {identifier(sum_name(place), dialect)}"
     for number, place in enumerate(query.own_counts):
-        used, most = identifier(used_name(place), dialect), 1 if tau is None else tau
-        counted = f"CASE WHEN {used} > {most} THEN {most} ELSE {used} END"
+        counted = at_most(1 if tau is None else tau, used_name(place), dialect)
         yield f"{_over_members(counted, query, dialect)} AS {identifier(own_count_name(number), dialect)}"
+
+
+def at_most(most: int, name: str, dialect: Dialect) -> str:
+    """Write the smaller of a number and a bound: LEAST would return a float on Pinot.
+
+    What is 0 for some rows is added up in terms of it, and never as CASE .. ELSE 0 END. From 1.2 on Pinot's planner
+    would turn such a CASE (Calcite's AggregateCaseToFilterRule) into a filter of the sum, and where no row of a group
+    passes that, answer NULL: one row would decide whether the answer can be read. COALESCE would not help: to the
+    planner, whose columns are never NULL, a group's sum is not either, so it may leave the COALESCE out.
+    """
+    number = identifier(name, dialect)
+    return f"CASE WHEN {number} > {most} THEN {most} ELSE {number} END"
 
 
 def _over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:

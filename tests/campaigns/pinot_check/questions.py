@@ -11,7 +11,7 @@ from typing import Any
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import days_of
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.structured import Measure
+from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Policy
 from dp_service.terms import MemberValue
 from pinot_connector.engines.base import EngineAnswer, Feature
@@ -36,21 +36,20 @@ Asked = tuple[Resolution, Sequence[tuple[object, ...]]]
 
 @row
 def sums(cluster: CheckedCluster) -> str:
-    """Sums and averages are those of the reference, of halves, NaN, infinities and numbers beyond 2^53."""
+    """Sums and averages are the reference's, of halves, NaN, 2^53 + 1 and groups in which nobody has a value."""
     _need_multistage(cluster)
     asked: list[Asked] = []
     rows = member_sums.odd_rows(500)
     for place, (whole, number) in enumerate(zip(member_sums.WHOLES, member_sums.NUMBERS, strict=True)):
-        name = cluster.name_of(f"sums_{place}")
-        policy = member_sums.policy(whole=whole, number=number, table=name)
-        _filled_with_numbers(cluster, f"sums_{place}", policy, rows)
+        policy = member_sums.policy(whole=whole, number=number)
+        table = _filled_with_numbers(cluster, f"sums_{place}", policy, rows)
         questions = [
-            member_sums.asked("number", "whole", by=by, table=name, measure=measure)
+            member_sums.asked("number", "whole", by=by, measure=measure)
             for by in ((), ("text",))
             for measure in Measure
         ]
         asked += [
-            (resolve(each, policy, now=0), member_sums.reference(each, policy, rows)) for each in questions
+            (_asked_of(table, each, policy), member_sums.reference(each, policy, rows)) for each in questions
         ]
     return _compared(cluster, asked)
 
@@ -62,16 +61,11 @@ def quantiles_of_members(cluster: CheckedCluster) -> str:
     asked: list[Asked] = []
     rows = member_sums.odd_rows(500)
     for rule in MemberValue:
-        name = cluster.name_of(f"cells_{rule.value}")
-        policy = quantiles.policy(rule, table=name)
-        _filled_with_numbers(cluster, f"cells_{rule.value}", policy, rows)
-        questions = [
-            quantiles.asked(column, by, table=name)
-            for column in ("whole", "number")
-            for by in ((), ("text",))
-        ]
+        policy = quantiles.policy(rule)
+        table = _filled_with_numbers(cluster, f"cells_{rule.value}", policy, rows)
+        questions = [quantiles.asked(column, by) for column in ("whole", "number") for by in ((), ("text",))]
         asked += [
-            (resolve(each, policy, now=0), quantiles.reference(each, policy, rows)) for each in questions
+            (_asked_of(table, each, policy), quantiles.reference(each, policy, rows)) for each in questions
         ]
     return _compared(cluster, asked)
 
@@ -127,13 +121,23 @@ def _named(policy: Policy, name: str) -> Policy:
     return replace(policy, tables=(replace(table, name=name),))
 
 
+def _asked_of(table: str, question: HistogramQuery, policy: Policy) -> Resolution:
+    """Return a question as it is asked of a table whose name is another on each run.
+
+    The salt that orders a member's elements is of the policy's table, so that the same of them count on every run.
+    """
+    resolution = resolve(question, policy, now=0)
+    return replace(resolution, query=replace(resolution.query, table=table))
+
+
 def _filled_with_numbers(
     cluster: CheckedCluster, name: str, policy: Policy, rows: Sequence[member_sums.Row]
-) -> None:
+) -> str:
     kinds = {"member": "STRING", "text": "STRING", "whole": "LONG", "number": "DOUBLE"}
-    nulls = member_sums.nulls_in_pinot(policy, cluster.name_of(name))
-    table = cluster.create(name, kinds, nulls=nulls)
-    _upload(cluster, table, member_sums.Row._fields, member_sums.as_in_pinot(policy, table, rows))
+    (described,) = policy.tables
+    table = cluster.create(name, kinds, nulls=member_sums.nulls_in_pinot(policy, described.name))
+    _upload(cluster, table, member_sums.Row._fields, member_sums.as_in_pinot(policy, described.name, rows))
+    return table
 
 
 def _upload(

@@ -316,11 +316,8 @@ def test_a_total_of_members_without_a_value_is_found(
     real = sums._over_members
 
     def of_everybody(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
-        return real(
-            number.removeprefix('CASE WHEN "gris_used_1" > 0 THEN ').removesuffix(" ELSE 0 END"),
-            query,
-            dialect,
-        )
+        has_value = sums.at_most(1, "gris_used_1", dialect)
+        return real(number.removesuffix(f" * ({has_value})"), query, dialect)
 
     monkeypatch.setattr(sums, "_over_members", of_everybody)
     found = faults(asked_of, asked("whole"), policy(whole=own), HEAVY)

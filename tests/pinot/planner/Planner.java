@@ -26,6 +26,13 @@ import org.apache.calcite.linq4j.Enumerable;
 import org.apache.calcite.linq4j.Linq4j;
 import org.apache.calcite.linq4j.tree.Expression;
 import org.apache.calcite.linq4j.tree.Expressions;
+import org.apache.calcite.plan.hep.HepPlanner;
+import org.apache.calcite.plan.hep.HepProgramBuilder;
+import org.apache.calcite.rel.RelNode;
+import org.apache.calcite.rel.RelVisitor;
+import org.apache.calcite.rel.core.Aggregate;
+import org.apache.calcite.rel.core.AggregateCall;
+import org.apache.calcite.rel.rules.CoreRules;
 import org.apache.calcite.rel.type.RelDataType;
 import org.apache.calcite.rel.type.RelDataTypeFactory;
 import org.apache.calcite.schema.FunctionParameter;
@@ -58,7 +65,8 @@ import org.apache.pinot.sql.parsers.parser.SqlParserImpl;
  *
  * Standard input, in each line: {"tables": {name: {"columns": [[name, type], ..], "rows": [[value, ..], ..]}},
  * "queries": [text, ..]}. Standard output, in one line for each of these: {"answers": [..]}, for each query its options,
- * those among them that this Pinot does not know, columns and rows; or {"refused": text}, why one of them has none.
+ * those among them that this Pinot does not know, columns, rows, and how many of its numbers Pinot's planner would make
+ * filtered ones; or {"refused": text}, why one of them has none.
  */
 public class Planner {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -110,11 +118,33 @@ public class Planner {
       SqlNode node = planner.parse(text.replaceFirst(OPTIONS, ""));
       // Calcite plans exactly what Pinot's own entry point has read.
       node.equalsDeep(parsed.getSqlNode(), Litmus.THROW);
-      try (PreparedStatement statement = RelRunners.run(planner.rel(planner.validate(node)).project())) {
+      RelNode plan = planner.rel(planner.validate(node)).project();
+      answer.put("filtered", filtered(plan));
+      try (PreparedStatement statement = RelRunners.run(plan)) {
         write(statement.executeQuery(), answer);
       }
     }
     return answer;
+  }
+
+  /** Counts the aggregates with a filter after the rules that Pinot's planner applies to aggregates. */
+  private static int filtered(RelNode plan) {
+    HepPlanner rules = new HepPlanner(new HepProgramBuilder()
+        .addRuleInstance(CoreRules.AGGREGATE_REDUCE_FUNCTIONS)
+        .addRuleInstance(CoreRules.AGGREGATE_CASE_TO_FILTER)
+        .build());
+    rules.setRoot(plan);
+    int[] found = {0};
+    new RelVisitor() {
+      @Override
+      public void visit(RelNode node, int place, RelNode parent) {
+        if (node instanceof Aggregate aggregate) {
+          found[0] += (int) aggregate.getAggCallList().stream().filter(AggregateCall::hasFilter).count();
+        }
+        super.visit(node, place, parent);
+      }
+    }.go(rules.findBestExp());
+    return found[0];
   }
 
   private static void addFunctions(SchemaPlus schema) {

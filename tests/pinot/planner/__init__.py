@@ -33,12 +33,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Planned:
-    """What became of a query: the options it sets, those of them that Pinot does not know, and its answer."""
+    """What became of a query: the options it sets, those of them that Pinot does not know, and its answer.
+
+    `filtered` is how many of its sums and counts Pinot's planner would make filtered ones, which are NULL where no row
+    of a group passes the filter.
+    """
 
     options: Mapping[str, str]
     unknown_options: Sequence[str]
     columns: Sequence[tuple[str, str]]
     rows: Sequence[tuple[object, ...]]
+    filtered: int
 
 
 def is_there() -> bool:
@@ -84,6 +89,7 @@ class Planner:
                 answer["unknown"],
                 [(name, kind) for name, kind in answer["columns"]],
                 [tuple(row) for row in answer["rows"]],
+                answer["filtered"],
             )
             for answer in response["answers"]
         ]

@@ -144,7 +144,10 @@ def _numbers(sums: GroupSums) -> tuple[int, ...]:
 
 
 def odd_rows(count: int) -> list[Row]:
-    """Return rows of members with up to six texts, with every value that is hard to sum."""
+    """Return rows of members with up to six texts, with every value that is hard to sum.
+
+    Two more members have a text of their own, and no value.
+    """
     chosen = Random(23)
     wholes = (None, 2**63 - 1, -(2**63) + 1, 2**53 + 1, 3, *range(-9, 9))
     numbers = (
@@ -168,7 +171,7 @@ def odd_rows(count: int) -> list[Row]:
             chosen.choice((*numbers, chosen.uniform(-30, 30))),
         )
         for _ in range(count)
-    ]
+    ] + [Row(f"n{number}", "g", None, None) for number in range(2)]
 
 
 def nulls_in_pinot(policy: Policy, table: str) -> dict[str, int | float]:
