@@ -44,7 +44,15 @@ REFUSED: Mapping[str, tuple[str, Any]] = {
     "upsertConfig": ("/tables/t", {"OFFLINE": {"upsertConfig": {"mode": "FULL"}}}),
     "maxLength": (
         "/tables/t/schema",
-        {"dimensionFieldSpecs": [{"name": "d", "dataType": "STRING", "maxLength": 1025}]},
+        {"dateTimeFieldSpecs": [{"name": "d", "dataType": "STRING", "maxLength": 1025}]},
+    ),
+    "maxLengthExceedStrategy": (
+        "/tables/t/schema",
+        {
+            "dimensionFieldSpecs": [
+                {"name": "d", "dataType": "STRING", "maxLengthExceedStrategy": "NO_ACTION"}
+            ]
+        },
     ),
 }
 

@@ -105,11 +105,32 @@ def test_a_plain_table_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "refused"), [({}, False), ({"maxLength": 1024}, False), ({"maxLength": 1025}, True)]
+    ("length", "refused"),
+    [
+        ({}, False),
+        ({"maxLength": 1024}, False),
+        ({"maxLength": 1025}, True),
+        ({"maxLength": None, "maxLengthExceedStrategy": None}, False),
+        ({"maxLengthExceedStrategy": "NO_ACTION"}, True),
+        ({"maxLength": 100, "maxLengthExceedStrategy": "no_action"}, True),
+        ({"maxLengthExceedStrategy": "ONE_OF_THE_FUTURE"}, True),
+        ({"maxLengthExceedStrategy": "TRIM_LENGTH"}, False),
+        ({"maxLengthExceedStrategy": "ERROR"}, False),
+        ({"maxLengthExceedStrategy": "SUBSTITUTE_DEFAULT_VALUE"}, False),
+    ],
 )
 def test_a_schema_whose_texts_could_be_longer_than_answers_show_is_refused(
-    length: dict[str, int], refused: bool
+    length: dict[str, object], refused: bool
 ) -> None:
-    """By default Pinot cuts texts at 512 characters itself."""
-    fields = [{"name": "n", "dataType": "INT"}, {"name": "d", "dataType": "STRING", **length}]
-    assert refused == is_refused(require_short_texts, {"dimensionFieldSpecs": fields})
+    """By default Pinot cuts texts at 512 characters itself; which list of a schema names a column does not matter."""
+    fields = [{"name": "n", "dataType": "INT", **length}, {"name": "d", "dataType": "STRING", **length}]
+    for kind in ("dimensionFieldSpecs", "dateTimeFieldSpecs", "metricFieldSpecs"):
+        assert not is_refused(require_short_texts, {kind: fields[:1]})
+        assert refused == is_refused(require_short_texts, {kind: fields})
+    of_time = {"timeFieldSpec": {"incomingGranularitySpec": fields[1]}}
+    assert refused == is_refused(require_short_texts, of_time)
+
+
+def test_a_schema_without_any_list_of_columns_has_no_long_texts() -> None:
+    """Pinot leaves out lists that are empty."""
+    assert not is_refused(require_short_texts, {"dimensionFieldSpecs": None, "timeFieldSpec": None})

@@ -79,16 +79,26 @@ def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
     Raises:
         AttributeError, KeyError, TypeError, ValueError: it is no schema.
     """
+    metrics = schema.get("metricFieldSpecs") or ()
+    dimensions = ((field, _NULLS_OF_DIMENSIONS) for field in _fields_but_metrics(schema))
+    fields = (*dimensions, *((field, _NULLS_OF_METRICS) for field in metrics))
+    return {field["name"]: _column(field, nulls) for field, nulls in fields}
+
+
+def fields_of(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yields what a schema says of each of its columns, whatever the list that names it."""
+    yield from _fields_but_metrics(schema)
+    yield from schema.get("metricFieldSpecs") or ()
+
+
+def _fields_but_metrics(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from schema.get("dimensionFieldSpecs") or ()
+    yield from schema.get("dateTimeFieldSpecs") or ()
     times = schema.get("timeFieldSpec") or {}
     # The old way of naming one time column: what is stored is the outgoing form, if there is another.
     time = times.get("outgoingGranularitySpec") or times.get("incomingGranularitySpec")
-    groups = [
-        (schema.get("dimensionFieldSpecs") or (), _NULLS_OF_DIMENSIONS),
-        (schema.get("dateTimeFieldSpecs") or (), _NULLS_OF_DIMENSIONS),
-        ([{**times, **time}] if time else (), _NULLS_OF_DIMENSIONS),
-        (schema.get("metricFieldSpecs") or (), _NULLS_OF_METRICS),
-    ]
-    return {field["name"]: _column(field, nulls) for fields, nulls in groups for field in fields}
+    if time:
+        yield {**times, **time}
 
 
 def key_of(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -102,7 +112,8 @@ def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColu
     format_ = field.get("format")
     is_single = field.get("singleValueField", True) is True
     number = _null_number(kind, stated, is_metric=nulls is _NULLS_OF_METRICS)
-    length = int(field.get("maxLength", _DEFAULT_LENGTH))
+    stated_length = field.get("maxLength")
+    length = _DEFAULT_LENGTH if stated_length is None else int(stated_length)
     return PinotColumn(kind, is_single, null_value, None if format_ is None else str(format_), number, length)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pinot_connector.engines.pinot.columns import fields_of
 from pinot_connector.errors import EngineRefused
 
 OLDEST_VERSION = (0, 11)
@@ -26,6 +27,8 @@ OLDEST_SEGMENT_LIST = (1, 0)
 
 LONGEST_TEXT = 1024
 """No answer holds longer texts: one member's long text must not decide whether there is an answer."""
+
+_BOUNDING_STRATEGIES = ("TRIM_LENGTH", "SUBSTITUTE_DEFAULT_VALUE", "ERROR")
 
 _UNSAFE_CLUSTER_SETTINGS = (
     "enable.distinct.count.bitmap.override",
@@ -158,11 +161,27 @@ def _require_exact_part(config: Mapping[str, Any]) -> None:
 
 
 def require_short_texts(schema: Mapping[str, Any]) -> None:
-    """Refuses a schema in which texts can be longer than `LONGEST_TEXT`; Pinot cuts longer ones off."""
-    for field in schema.get("dimensionFieldSpecs") or ():
-        if field.get("dataType") == "STRING" and field.get("maxLength", 0) > LONGEST_TEXT:
+    """Refuses a schema in which texts can be longer than `LONGEST_TEXT`, in a column of any kind.
+
+    Pinot cuts longer ones at `maxLength`. From 1.2 on it does with them what `maxLengthExceedStrategy` says: keeps them
+    (NO_ACTION), puts the default in their place, or leaves out the row. No condition of a query bounds them: it would
+    be evaluated for every row, and Pinot could answer from no star-tree.
+    """
+    for field in fields_of(schema):
+        if field.get("dataType") != "STRING":
+            continue
+        name, length = field.get("name"), field.get("maxLength")
+        if length is not None and int(length) > LONGEST_TEXT:
             raise EngineRefused(
-                f"the schema lets a text be longer than {LONGEST_TEXT} characters (maxLength)"
+                f"column {name}: expected a maxLength of at most {LONGEST_TEXT} in Pinot's schema, got {length}: one "
+                "long text would decide whether there is an answer"
+            )
+        strategy = field.get("maxLengthExceedStrategy")
+        if strategy is not None and str(strategy).upper() not in _BOUNDING_STRATEGIES:
+            raise EngineRefused(
+                f"column {name}: expected a maxLengthExceedStrategy of {', '.join(_BOUNDING_STRATEGIES)} in Pinot's "
+                f"schema, got {strategy}, which keeps texts of any length: one of them would decide whether there is "
+                "an answer"
             )
 
 
