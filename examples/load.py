@@ -67,7 +67,7 @@ def load(parquet: Path, table: str, *, controller: str, broker: str, segments: i
     all rows can be queried. Columns keep their names; types are string, integer of up to 64 bits, Boolean and date.
     """
     version = data_version(parquet)
-    with httpx.Client(timeout=60.0) as http:
+    with _client(60.0) as http:
         pinot = _Pinot(http, controller.rstrip("/"), broker.rstrip("/"))
         with duckdb.connect() as connection:
             rows = _Rows.of(connection, parquet)
@@ -93,7 +93,7 @@ def load_pairs(
     """
     periods = json.loads((folder / "manifest.json").read_bytes())["periods"]
     wanted = segments_of_pairs(folder, table, periods, segments)
-    with httpx.Client(timeout=60.0) as http:
+    with _client(60.0) as http:
         pinot = _Pinot(http, controller.rstrip("/"), broker.rstrip("/"))
         present = set(pinot.segments(table))
         if not present or not present <= wanted.keys():
@@ -137,10 +137,15 @@ def wait_for_pinot(controller: str, broker: str, seconds: float) -> None:
     """Return as soon as tables can be made and asked; raises LoadError if that takes longer than `seconds`."""
     tenant = f"{controller.rstrip('/')}/tenants/DefaultTenant"
     # One client: each reads all certificates of this machine when it is made.
-    with httpx.Client(timeout=2.0) as http:
+    with _client(2.0) as http:
         is_up = _comes_true(partial(_has_servers, http, tenant, f"{broker.rstrip('/')}/health"), seconds)
     if not is_up:
         raise LoadError(f"waited {seconds:g} seconds in vain for servers at {controller} and for {broker}")
+
+
+def _client(seconds: float) -> httpx.Client:
+    # Rows go only to the Pinot that was named: no proxy of the environment is used.
+    return httpx.Client(timeout=seconds, trust_env=False)
 
 
 def _has_servers(http: httpx.Client, tenant: str, broker_health: str) -> bool:

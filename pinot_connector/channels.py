@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 
+from pinot_connector import proxies
 from pinot_connector.endpoints import Address
 
 MAX_MESSAGE_BYTES = 16 * 2**20
@@ -64,7 +65,7 @@ def open_channel(
 
     An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", stands for replicas. They
     are used in turn, except those whose health check reports that they do not serve, as one does before it stops. A
-    plain "host:port" is one server.
+    plain "host:port" is one server. This machine is never asked through a proxy.
 
     Args:
         address: the address, with credentials if it is behind TLS.
@@ -80,7 +81,7 @@ def open_channel(
         config["methodConfig"] = _waiting(config["methodConfig"], waiting)
         config["loadBalancingConfig"] = [{"round_robin": {}}]
         config["healthCheckConfig"] = {"serviceName": ""}
-    options = (*_OPTIONS, ("grpc.service_config", json.dumps(config)))
+    options = (*_OPTIONS, *proxies.channel_options(target), ("grpc.service_config", json.dumps(config)))
     if isinstance(address, str):
         return grpc.aio.insecure_channel(target, options=options)
     return grpc.aio.secure_channel(target, address.credentials.for_channel(), options=options)

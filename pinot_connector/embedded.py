@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from pinot_connector import proxies
 from pinot_connector.errors import ServiceUnavailable
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import ReleaseFile, Services, close_store, register_store
@@ -237,7 +238,7 @@ class _Process:
 
 
 def _serving(address: str) -> bool:
-    with grpc.insecure_channel(address) as channel:
+    with grpc.insecure_channel(address, proxies.channel_options(address)) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
             response = stub.Check(health_pb2.HealthCheckRequest(), timeout=1)

@@ -16,6 +16,7 @@ from google.rpc import error_details_pb2, status_pb2
 from gris_api.budget.v1 import budget_pb2
 from grpc_status import rpc_status
 
+from pinot_connector import proxies
 from pinot_connector.budgets import shortfall_of
 from pinot_connector.errors import (
     AccountUnknown,
@@ -128,8 +129,19 @@ def no_answer(error: grpc.RpcError) -> str:
     said = error.details() or ""
     if not said.startswith(_NEVER_MADE):
         return "no answer"
-    why = next((meaning for part, meaning in _OF_CONNECTIONS.items() if part in said), "")
+    meaning = next((meaning for part, meaning in _OF_CONNECTIONS.items() if part in said), "")
+    # Through a proxy, what is said can be about the proxy.
+    why = "; ".join(filter(None, (meaning, _through_a_proxy())))
     return f"no answer ({why})" if why else "no answer"
+
+
+def _through_a_proxy() -> str:
+    # Only the name of the variable: its value may hold a password.
+    variable = proxies.proxy_variable()
+    return (
+        variable
+        and f"{variable} is set: other machines that no_proxy does not list are asked through a proxy"
+    )
 
 
 def _by_reason(service: Service, failure: _Failure) -> GrisError | None:

@@ -9,3 +9,7 @@ import grpc
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 grpc.insecure_channel("127.0.0.1:1").close()
 del os.environ["GRPC_ENABLE_FORK_SUPPORT"]
+
+# Whatever tests start is on this machine, and some of their own clients would ask even that through a proxy.
+for _name in ("no_proxy", "NO_PROXY"):
+    os.environ[_name] = ",".join(filter(None, (os.environ.get(_name), "localhost,127.0.0.1,::1")))

@@ -16,6 +16,7 @@ from budget_service.regions.messages import HomeUnavailableError
 from budget_service.server.home_client import LENT_BY, Answered, HomeStatusError
 from budget_service.server.lending_service import SERVICE_NAME as LENDING
 from budget_service.server.service import SERVICE_NAME as BUDGET
+from gris_serving.tls import is_loopback
 
 # Clients give one attempt two seconds.
 TIMEOUT_SECONDS = 1.8
@@ -80,15 +81,17 @@ _SILENCE = (
 def open_channel(region: RegionConfiguration) -> HomeChannel:
     """Return a connection to the home. Raises ConfigurationError if a file it needs cannot be read."""
     token = "" if region.token_file is None else _read("token_file", region.token_file).decode().strip()
+    # This machine is never asked through a proxy of the environment.
+    options = (*OPTIONS, *(("grpc.enable_http_proxy", 0),) * is_loopback(region.home))
     if region.tls is None:
-        return HomeChannel(grpc.aio.insecure_channel(region.home, OPTIONS))
+        return HomeChannel(grpc.aio.insecure_channel(region.home, options))
     tls = region.tls
     credentials = grpc.ssl_channel_credentials(
         _read("tls.ca_file", tls.ca_file),
         None if tls.key_file is None else _read("tls.key_file", tls.key_file),
         None if tls.certificate_file is None else _read("tls.certificate_file", tls.certificate_file),
     )
-    return HomeChannel(grpc.aio.secure_channel(region.home, credentials, OPTIONS), token)
+    return HomeChannel(grpc.aio.secure_channel(region.home, credentials, options), token)
 
 
 def _read(field: str, path: str) -> bytes:
