@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import secrets
@@ -11,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -30,6 +31,20 @@ KEY_FILE = "noise.key"
 LEDGER_FILE = "ledger.sqlite"
 RELEASES_FILE = "releases.sqlite"
 RELEASES_KEY_FILE = "releases.key"
+
+_pipes: set[IO[bytes]] = set()
+"""The services' standard inputs: at its end, which comes when this process is gone, a service ends."""
+
+
+def _close_pipes() -> None:
+    for pipe in _pipes:
+        pipe.close()
+    _pipes.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    # A fork that outlives this process would keep the services running.
+    os.register_at_fork(after_in_child=_close_pipes)
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,7 @@ class EmbeddedServices:
         self._ports = ports
         self._processes: list[_Process] = []
         self._services: Services | None = None
+        self._started_by = 0
         self.dp_address = ""
         self.budget_address = ""
         self.admin_address = ""
@@ -88,6 +104,9 @@ class EmbeddedServices:
     def __enter__(self) -> EmbeddedServices:
         self._directory.mkdir(parents=True, exist_ok=True)
         key = noise_key(self._directory)
+        self._started_by = os.getpid()
+        # Services that are stopped now are not in the way of the next program; otherwise they end a moment later.
+        atexit.register(self._stop_at_exit)
         try:
             policy = ("--policy", str(self._policy), "--key-file", str(key))
             dp = self._start(Service.DP, *policy, *self._tables, *_listen(self._ports.dp))
@@ -126,7 +145,11 @@ class EmbeddedServices:
                 raise ServiceUnavailable(process.service, f"ended: {process.last_log_line()}")
 
     def stop(self) -> None:
-        """Stops both services: with SIGTERM, and after five seconds with SIGKILL."""
+        """Stops both services: with SIGTERM, and after five seconds with SIGKILL.
+
+        They also end with this process, in whatever way it ends.
+        """
+        atexit.unregister(self._stop_at_exit)
         for process in self._processes:
             process.popen.terminate()
         for process in self._processes:
@@ -135,6 +158,11 @@ class EmbeddedServices:
         if self._services is not None:
             close_store(self._services)
             self._services = None
+
+    def _stop_at_exit(self) -> None:
+        # A fork runs this as well, and the services are not its own.
+        if os.getpid() == self._started_by:
+            self.stop()
 
     def _releases(self) -> ReleaseStore:
         key = secret_key(self._directory / RELEASES_KEY_FILE)
@@ -186,6 +214,7 @@ class _Announced:
 class _Process:
     service: Service
     popen: subprocess.Popen[bytes]
+    pipe: IO[bytes]
     announced: Path
     log: Path
     log_begins: int
@@ -198,14 +227,16 @@ class _Process:
             log_begins = stderr.tell()
             popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
                 # -P: nothing in the current directory is imported as a module.
-                [sys.executable, "-P", "-m", service, *arguments],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-P", "-m", service, *arguments, "--stop-with-stdin"],
+                stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,
                 # Ctrl-C in a terminal reaches this program, which then stops the services in order.
                 start_new_session=True,
             )
-        return cls(service, popen, announced, log, log_begins)
+        assert popen.stdin is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
+        _pipes.add(popen.stdin)
+        return cls(service, popen, popen.stdin, announced, log, log_begins)
 
     def wait_until_healthy(self) -> _Announced:
         deadline = time.monotonic() + START_SECONDS
@@ -222,6 +253,8 @@ class _Process:
         except subprocess.TimeoutExpired:
             self.popen.kill()
             self.popen.wait()
+        _pipes.discard(self.pipe)
+        self.pipe.close()
 
     def _announced(self) -> _Announced | None:
         line, newline, _ = self.announced.read_text().partition("\n")

@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
         "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
     )
     options.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     options.add_argument(
         "--admin-listen",
         type=address_option,

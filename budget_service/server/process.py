@@ -46,7 +46,7 @@ from budget_service.server.regional_process import RegionParts, require_possible
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
-from budget_service.server.workers import stop_with_supervisor, supervise
+from budget_service.server.workers import supervise
 from budget_service.stores.interface import (
     Store,
     StoreError,
@@ -59,6 +59,7 @@ from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health, logs
 from gris_serving.garbage_collection import spared_collector
 from gris_serving.options import OperatingError, operating_of
+from gris_serving.parents import stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
 from gris_serving.telemetry import Telemetry, start_telemetry, start_worker_telemetry
@@ -169,8 +170,8 @@ async def _run(
     options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
     stop = _stop_event()
-    if options.worker:
-        stop_with_supervisor(stop)
+    if options.worker or options.stop_with_stdin:
+        stop_with_parent(stop)
     metrics = ledger_metrics(seen.registry)
     program = _Program(options, settings, security, seen, metrics)
     if seen.registry is not None:

@@ -56,18 +56,6 @@ async def supervise(
             return await _end(workers, stop, lambda: ready(addresses))
 
 
-def stop_with_supervisor(stop: asyncio.Event) -> None:
-    """Set `stop` when the supervisor has ended, for whatever reason: stdin is a pipe that breaks only then."""
-    stdin = sys.stdin.fileno()
-
-    def readable() -> None:
-        if not os.read(stdin, 1):
-            asyncio.get_running_loop().remove_reader(stdin)
-            stop.set()
-
-    asyncio.get_running_loop().add_reader(stdin, readable)
-
-
 @contextmanager
 def _reserved(listen: str) -> Iterator[str]:
     """Reserve a free address for the workers."""

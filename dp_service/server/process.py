@@ -42,6 +42,7 @@ from gris_serving.options import (
     address_option,
     operating_of,
 )
+from gris_serving.parents import stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions, add_security_options
 from gris_serving.slow_callers import handshake_options
@@ -92,6 +93,7 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
+    stop_with_stdin: bool
     operating: OperatingOptions
     security: SecurityOptions
 
@@ -131,6 +133,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
     parser.add_argument("--validate", action="store_true", help="check all files and exit")
+    parser.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     add_operating_options(parser)
     add_security_options(parser)
     options = parser.parse_args(arguments)
@@ -142,6 +145,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         listen=options.listen,
         reflection=options.reflection,
         validate=options.validate,
+        stop_with_stdin=options.stop_with_stdin,
         operating=operating_of(options),
         security=SecurityOptions.of(options),
     )
@@ -208,7 +212,7 @@ async def serve(
             addresses["health_address"] = await others.enter_async_context(alone)
         others.enter_context(spared_collector())
         _announce(options.listen, port, keys, policy_id, addresses)
-        await _stop_signal()
+        await _stop_signal(with_stdin=options.stop_with_stdin)
         telemetry.instrumentation.report("server", serving=False)
         await drain_and_stop(
             server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
@@ -291,8 +295,10 @@ def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: M
     print(json.dumps(ready), flush=True)
 
 
-async def _stop_signal() -> None:
+async def _stop_signal(*, with_stdin: bool) -> None:
     stopped = asyncio.Event()
+    if with_stdin:
+        stop_with_parent(stopped)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
