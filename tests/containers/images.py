@@ -18,13 +18,14 @@ from pathlib import Path
 import pytest
 
 from deploy.pinot.cluster import DEFAULT_VERSION, collect_jars
+from tests.support.programs import found
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def docker_answers() -> bool:
     """Tell whether a Docker daemon can be used."""
-    if shutil.which("docker") is None:
+    if found("docker") is None:
         return False
     return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
 
@@ -48,7 +49,7 @@ def build_service(target: str) -> str:
 
 def build_pinot(context: Path) -> str:
     """Build an image of Pinot in the empty folder `context`, with jars that this machine has."""
-    if shutil.which("mvn") is None:
+    if found("mvn") is None:
         pytest.skip("the image takes jars that Maven collects here (Debian: apt-get install maven)")
     shutil.copytree(ROOT / "deploy" / "pinot", context, dirs_exist_ok=True)
     shutil.copytree(collect_jars(DEFAULT_VERSION), context / "lib", copy_function=_link_or_copy)

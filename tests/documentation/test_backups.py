@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +19,7 @@ from tests.support.budget_process import refused, service
 from tests.support.etcd_cluster import etcd_cluster
 from tests.support.pages import blocks, section
 from tests.support.postgres_server import postgres_server
+from tests.support.programs import found
 from tests.support.redis_server import redis_server
 from tests.support.rings import needs
 
@@ -100,9 +100,9 @@ def etcd(folder: Path) -> Iterator[Stored]:
 @needs("redis", "postgres", "etcd")
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
-    if request.param is redis and shutil.which("redis-cli") is None:
+    if request.param is redis and found("redis-cli") is None:
         pytest.skip("redis-cli is missing: apt-get install redis-tools")
-    if request.param is etcd and shutil.which("etcdctl") is None:
+    if request.param is etcd and found("etcdctl") is None:
         pytest.skip("etcdctl is missing: apt-get install etcd-client")
     with request.param(tmp_path) as made:
         yield made

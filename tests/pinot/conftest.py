@@ -1,6 +1,5 @@
 """One Apache Pinot with two servers for all tests here, with real data and with one whose groups servers trim."""
 
-import shutil
 import signal
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from tests.pinot.planner import Planner, running_planner
 from tests.pinot.trimmed_table import TrimmedTable, create_trimmed_table
 from tests.support.fake_pinot_fixtures import opened, pinot, servers
 from tests.support.java_options import UNVERIFIED_BYTECODE
+from tests.support.programs import found
 from tests.support.rings import needs
 
 __all__ = ("opened", "pinot", "servers")
@@ -24,7 +24,7 @@ __all__ = ("opened", "pinot", "servers")
 @needs("pinot")
 def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotCluster]:
     """A running Apache Pinot with two servers, on ports that nothing else uses."""
-    if shutil.which("java") is None or shutil.which("mvn") is None:
+    if found("java") is None or found("mvn") is None:
         pytest.skip("a real Pinot needs Java 17 and Maven (Debian: openjdk-17-jre-headless and maven)")
     # A test run that a time limit ends stops the cluster as one that is interrupted does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

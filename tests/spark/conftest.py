@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.java_options import QUICK_JAVA
+from tests.support.programs import found, is_hidden
 from tests.support.rings import needs
 
 # What an operator may have set for every session of a cluster: none of it is what we need.
@@ -57,7 +57,7 @@ def scala_context(spark: SparkSession) -> Any:
 @needs("spark")
 def spark(event_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    if found("java") is None and (is_hidden("java") or "JAVA_HOME" not in os.environ):
         pytest.skip("Apache Spark needs Java 17 (Debian: openjdk-17-jre-headless)")
     # When Python ends, py4j still writes of closed connections, into streams that are closed too.
     logging.getLogger("py4j").setLevel(logging.WARNING)

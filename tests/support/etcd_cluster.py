@@ -6,7 +6,6 @@ import http.client
 import itertools
 import json
 import secrets
-import shutil
 import signal
 import ssl
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import found
 from tests.support.redis_server import free_port
 from tests.support.rings import require
 
@@ -203,7 +203,7 @@ def etcd_cluster(
         query: The parameters of the store's address, with their question mark.
     """
     require("etcd")
-    if shutil.which("etcd") is None:
+    if found("etcd") is None:
         pytest.skip("etcd is missing: apt-get install etcd-server")
     members = []
     for number in range(MEMBERS):

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.support.programs import is_hidden
 from tests.support.redis_server import free_port
 from tests.support.rings import require
 
@@ -233,8 +234,14 @@ def _user() -> str | None:
 
 def _program(name: str) -> Path:
     """Return a program of PostgreSQL, which Debian keeps out of PATH."""
-    found = [Path(each) for each in [shutil.which(name)] if each]
-    found += sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda each: int(each.parts[4]))
+    found = [] if is_hidden("postgres") else _programs(name)
     if not found:
         pytest.skip("PostgreSQL is missing: apt-get install postgresql")
     return found[-1]
+
+
+def _programs(name: str) -> list[Path]:
+    found = [Path(each) for each in [shutil.which(name)] if each]
+    return found + sorted(
+        Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda each: int(each.parts[4])
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import found
 from tests.support.rings import require
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
@@ -69,12 +69,17 @@ class RedisServer:
             return False
 
 
+def skip_without_redis() -> None:
+    """Skip the test where there is no Redis to run; a test whose own processes run one has to ask before."""
+    if found("redis-server") is None:
+        pytest.skip("redis-server is missing: apt-get install redis-server")
+
+
 @contextmanager
 def redis_server(folder: Path, options: tuple[str, ...] = DURABLE) -> Iterator[RedisServer]:
     """Run a private server, or skip the test where there is none to run."""
     require("redis")
-    if shutil.which("redis-server") is None:
-        pytest.skip("redis-server is missing: apt-get install redis-server")
+    skip_without_redis()
     server = RedisServer(folder, free_port(), options)
     server.start()
     try:

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.redis_server import skip_without_redis
+
 ROOT = Path(__file__).parents[3]
 KINDS = {"question", "EstimateCost", "UpdateBudget", "GetBudget"}
 
 
-@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.usefixtures("starts_redis")
 def test_a_rolling_restart_under_load_loses_no_call() -> None:
     """Four processes are replaced one after the other; `make rolling` does it again and again.
 
     The callers run in a process of their own, so that one that crashes is seen.
     """
+    skip_without_redis()
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.campaigns.rolling", "--rounds", "1"]
     done = subprocess.run(
         [*command, "--drain-seconds", "1"],

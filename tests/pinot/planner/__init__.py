@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.support.java_options import QUICK_JAVA
+from tests.support.programs import found
 
 VERSION = "1.5.1"
 _FOLDER = Path(__file__).resolve().parent
@@ -48,7 +48,7 @@ class Planned:
 
 def is_there() -> bool:
     """Whether this machine has what it needs."""
-    return all(shutil.which(program) for program in ("javac", "java", "mvn"))
+    return all(found(program) for program in ("javac", "java", "mvn"))
 
 
 class Planner:
