@@ -70,7 +70,8 @@ class Resolution:
         parameters: The parameters of its release.
         unit_id: The currency that it is paid in.
         fixed_data_version: The version of the data that the policy fixes: the one that it declares, the end of the
-            closed periods that the question sees, or both; None: the engine's own.
+            closed periods that the question sees, or both; where it fixes none, that of the pairs copy that answers;
+            None: the engine's own.
         row_limit: The most rows that a whole answer has.
         window: The closed periods, as text; None: all rows count.
         reserve_first: Whether the engine is asked only after the budget has been reserved.
@@ -182,6 +183,8 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     """Return the same question, asked of the table's pairs copy if that can answer it.
 
     The release is the same but for the table that it names: the copy has the same counts, and the same sensitivity.
+    Where the policy fixes the version of the data, that stays the version: the checksums of the copy follow its rows, and
+    the id of a question must not. They only say what the engine has to hold.
     """
     pairs = pairs_range(table, resolution.query)
     if pairs is None or table.prepared is None:
@@ -190,7 +193,7 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     return replace(
         resolution,
         query=query,
-        fixed_data_version=pairs.version,
+        fixed_data_version=resolution.fixed_data_version or pairs.version,
         reads=columns_read_of_pairs(query, table),
         pairs=pairs,
         # The copy takes in none.

@@ -17,7 +17,9 @@ from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
+from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.explanations import explanation
+from tests.dp.identities import KEY
 from tests.support.pairs_copies import policy_text
 from tests.support.queries.lookups import FILE, content, said
 
@@ -242,3 +244,60 @@ def test_an_edited_manifest_is_none(tmp_path: Path, edit: dict[str, Any]) -> Non
     assert read_manifest(json.dumps(written).encode())
     with pytest.raises(ManifestError, match="it was changed or cut since"):
         read_manifest(json.dumps(written | edit).encode())
+
+
+BOUNDED = """
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  visits:
+    member: who
+    time: {column: day, type: date}
+    contributions: {bound: in_query, delta_0: 4, units: 12, totals: {share: 1/4}}
+    measures: {distinct_members: true}
+    columns:
+      who: {type: string}
+      what: {type: string, group_by: true}
+      country: {type: string, group_by: true, domain: [DE, FR]}
+      day: {type: date, filter: [in, range]}
+"""
+OTHER_ROWS = [each | {"checksum": f"sha256:{9:064}"} for each in MANIFEST["periods"]]
+
+
+@pytest.mark.parametrize("fixed", ["declared", "refresh", "both", "no"])
+@pytest.mark.parametrize(
+    ("text", "sql", "way"),
+    [
+        ("", BY.format(IN_FEBRUARY), "visits_pairs"),
+        ("", BY.format("day < '2024-03-01' AND country = 'FR'"), "visits_pairs"),
+        ("", BY.format("day >= '2024-02-02' AND day < '2024-03-01'"), "visits"),
+        ("", BY.format(IN_FEBRUARY).replace("COUNT(DISTINCT who)", "COUNT(*)"), "visits"),
+        (
+            BOUNDED,
+            f"SELECT what, COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY} GROUP BY what",
+            "visits",
+        ),
+        (
+            BOUNDED,
+            f"SELECT country, what, COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY} "
+            "GROUP BY GROUPING SETS ((country, what), (country))",
+            "visits",
+        ),
+    ],
+)
+def test_rows_that_change_under_a_fixed_version_leave_the_id_of_a_question(
+    tmp_path: Path, text: str, sql: str, way: str, fixed: str
+) -> None:
+    """Whichever table answers, and whatever a copy says of itself; without a fixed version the id follows the rows."""
+    text = text or policy_text("manifest.json")
+    if fixed in ("declared", "both"):
+        text = text.replace("    member: who\n", "    member: who\n    data_version: first\n")
+    if fixed in ("refresh", "both"):
+        text = text.replace("type: date}\n", "type: date, refresh: month}\n", 1)
+    ids = set()
+    for periods, engine_version in ((MANIFEST["periods"], "before"), (OTHER_ROWS, "after")):
+        resolution = ask(read(tmp_path, text, periods=periods), sql, now=1_720_000_000)
+        assert resolution.query.table == way
+        ids.add(plan_for(resolution, engine_version, KEY, IssueContext(1_720_000_000, bytes(32))).query_id)
+    assert len(ids) == (2 if fixed == "no" else 1)
