@@ -24,8 +24,9 @@ from dp_service.terms import ColumnType
 from gris_cli.clients import PinotAccess
 from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
+from pinot_connector.engines.duckdb_files import attach_database
 from pinot_connector.engines.parquet import BREAKABLE, breakable_columns, columns_of, literal, quoted
-from pinot_connector.errors import GrisError
+from pinot_connector.errors import EngineRefused, EngineUnavailable, GrisError
 
 if TYPE_CHECKING:
     from pinot_connector.engines.pinot.columns import PinotColumn
@@ -85,7 +86,7 @@ def file_types(table: str, path: Path) -> dict[str, str]:
         The types, `BREAKABLE` for those of which one row can fail a query.
 
     Raises:
-        SchemaError: The file cannot be read, is of another kind, or holds no such table.
+        SchemaError: The file cannot be read, is of another kind, or holds no such table that an engine answers from.
     """
     return {name: BREAKABLE if is_breakable else held for name, held, is_breakable in _described(table, path)}
 
@@ -98,9 +99,11 @@ def _described(table: str, path: Path) -> list[tuple[str, str, bool]]:
                 breakable = breakable_columns(connection, path)
                 types = columns_of(connection, path)
                 return [(name, held, name.casefold() in breakable) for name, held in types.items()]
-            _attach(connection, path)
+            attach_database(connection, table, path)
             described = connection.execute(f"DESCRIBE SELECT * FROM source.{quoted(table)}").fetchall()  # noqa: S608
             return [(row[0], row[1], False) for row in described]
+    except (EngineRefused, EngineUnavailable) as error:
+        problem = f"{path}: {error}"
     except duckdb.Error:
         # What DuckDB says may quote the file.
         problem = f"expected a table {table} in {path}" if path.suffix in DATABASES else f"cannot read {path}"
@@ -156,7 +159,7 @@ def _only_table(path: Path) -> str:
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    connection.execute(f"ATTACH {literal(str(path))} AS source (READ_ONLY)")
+    connection.execute(f"ATTACH {literal(str(path))} AS source (READ_ONLY, TYPE duckdb)")
 
 
 def _file_column(name: str, held: str, is_breakable: bool) -> TableColumn:

@@ -26,7 +26,7 @@ from pinot_connector.engines.duckdb_files import (
     translated,
     unreadable_file,
 )
-from pinot_connector.engines.file_versions import VersionedFile
+from pinot_connector.engines.file_versions import VersionedDatabase, VersionedFile
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import BREAKABLE, quoted
@@ -76,6 +76,9 @@ class DuckDBEngine:
     they are listed when a version of the file is first queried (`engines.parquet`). A DuckDB database holds no such
     text.
 
+    Of a DuckDB database only tables whose rows are in the file are answered from: no views, no tables with a generated
+    column, and nothing while a write-ahead log is beside the file.
+
     The version of a table is a hash of its file. An answer is confirmed only if the file had that version before
     and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
@@ -85,9 +88,9 @@ class DuckDBEngine:
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
-        EngineRefused: a file has a suffix that is none of these, a Parquet file has a column `file_row_number`, or
-            DuckDB is older than 2.0.
-        EngineUnavailable: a file cannot be read.
+        EngineRefused: a file has a suffix that is none of these, a Parquet file has a column `file_row_number`,
+            the table of a DuckDB database is a view or has a generated column, or DuckDB is older than 2.0.
+        EngineUnavailable: a file cannot be read, or a DuckDB database has a log beside it.
     """
 
     dialect = "duckdb"
@@ -98,11 +101,15 @@ class DuckDBEngine:
         self._files = {table: _file_at(Path(path).resolve()) for table, path in tables.items()}
         self._pairs = PairsCopies(self)
         self._timeout_seconds = timeout_seconds
+        for table, file in self._files.items():
+            if isinstance(file, VersionedDatabase):
+                with attached(table, file.path):
+                    pass  # Refused here already, and again by every query: the file may be replaced.
         self._shared = SharedDatabase(translated(in_memory, unreadable_file))
         self._parquet = {
             table: ParquetTable(table, file, self._shared)
             for table, file in self._files.items()
-            if isinstance(file, VersionedFile) and not is_database(file.path)
+            if isinstance(file, VersionedFile) and not isinstance(file, VersionedDatabase)
         }
 
     def data_version(self, table: str) -> str:
@@ -255,7 +262,9 @@ class DuckDBEngine:
 
 
 def _file_at(path: Path) -> VersionedFile | PairsFiles:
-    return PairsFiles(path) if path.suffix == ".json" else VersionedFile(path)
+    if path.suffix == ".json":
+        return PairsFiles(path)
+    return VersionedDatabase(path) if is_database(path) else VersionedFile(path)
 
 
 def is_member_type(type_: str) -> bool:

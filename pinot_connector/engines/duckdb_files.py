@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import duckdb
 
-from pinot_connector.engines.file_versions import VersionedFile
+from pinot_connector.engines.file_versions import VersionedFile, require_no_log
 from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import (
     ROW_NUMBER,
@@ -163,19 +163,55 @@ def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path)
 
 @contextmanager
 def attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Gives a connection on which the table's name stands for the table of that name in a database file."""
+    """Gives a connection on which the table's name stands for the table of that name in a database file.
+
+    Raises:
+        EngineRefused: it is a view, or has a generated column.
+        EngineUnavailable: the file cannot be read, or a log is beside it.
+    """
     with closing(translated(in_memory, unreadable_file)) as connection:
-        _attach(connection, table, path)
+        attach_database(connection, table, path)
+        view = f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}"  # noqa: S608
+        execute_all(connection, view, to_error=unreadable_file)
         yield connection
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+def attach_database(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    """Attaches a database as `source`, if the table's rows are all in its file.
+
+    Raises:
+        EngineRefused: the table is a view, or has a generated column.
+        EngineUnavailable: the file cannot be read, or a log is beside it.
+    """
+    require_no_log(path)
+    # With the type, because DuckDB would read a file of SQLite too, where rows decide the types and there is a log.
     execute_all(
         connection,
-        f"ATTACH {literal(str(path))} AS source (READ_ONLY)",
-        f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}",  # noqa: S608
+        f"ATTACH {literal(str(path))} AS source (READ_ONLY, TYPE duckdb)",
         to_error=unreadable_file,
     )
+    _require_stored(connection, table)
+
+
+def _require_stored(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Refuses a table of the database whose values are computed: they can come from anywhere, without a new version."""
+    computed = {
+        "is a view": "SELECT view_name FROM duckdb_views() WHERE database_name = 'source'",
+        "has a generated column": "SELECT table_name FROM duckdb_columns() "
+        "WHERE database_name = 'source' AND is_generated",
+    }
+    for what, sql in computed.items():
+        named = translated(partial(_fetched, connection, sql), unreadable_file)
+        # In whatever schema it is, and whatever its case: DuckDB finds a name however it is spelled.
+        if table.casefold() in (name.casefold() for (name,) in named):
+            raise EngineRefused(
+                f"the table {table} of the DuckDB database {what}, so its rows are not all in the file: store them as "
+                "a table, by CREATE TABLE .. AS SELECT .., or name the Parquet file itself"
+            )
+
+
+def _fetched(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[str]]:
+    return connection.execute(sql).fetchall()
 
 
 def execute_all(

@@ -11,6 +11,9 @@ from pinot_connector.errors import EngineGone, EngineUnavailable
 
 READS_OF_A_MOVING_FILE = 3
 
+# The second and third exist while DuckDB moves the log into the database.
+_LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
+
 
 @dataclass(frozen=True)
 class _Signature:
@@ -73,6 +76,33 @@ class VersionedFile:
                 self._known = (signature, version)
                 return version
         raise EngineUnavailable("the data file is being written")
+
+
+class VersionedDatabase(VersionedFile):
+    """A DuckDB database, whose version is that of its file as long as no log is beside it.
+
+    DuckDB reads the rows of a write-ahead log as well, and no hash of the database covers them.
+    """
+
+    def version(self) -> str:
+        """See `VersionedFile.version`.
+
+        Raises:
+            EngineUnavailable: there is a log.
+        """
+        version = super().version()
+        # Last, so that a log that appeared while the file was read is seen.
+        require_no_log(self.path)
+        return version
+
+
+def require_no_log(path: Path) -> None:
+    """Raises EngineUnavailable if DuckDB keeps changes to a database in a log beside it."""
+    if any(path.with_name(path.name + suffix).exists() for suffix in _LOGS):
+        raise EngineUnavailable(
+            "the DuckDB database has a write-ahead log (.wal) beside it, whose rows no version covers: close what "
+            "writes to the database, or run CHECKPOINT there"
+        )
 
 
 def _digest(path: Path) -> str:

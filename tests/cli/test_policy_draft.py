@@ -294,6 +294,14 @@ def test_a_database_says_which_table_if_it_has_one(
     assert "expected a table nothing" in refused(capsys, "--data", f"nothing={data}")
 
 
+def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The engine would refuse it, with the same words."""
+    data = tmp_path / "shop.duckdb"
+    with duckdb.connect(data) as connection:
+        connection.execute("CREATE VIEW visits AS SELECT 1 AS user_id, 'x' AS page")
+    assert "visits of the DuckDB database is a view" in refused(capsys, "--data", f"visits={data}")
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

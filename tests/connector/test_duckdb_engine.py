@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -181,6 +183,101 @@ def test_a_database_file_is_read_anew_when_it_is_replaced(tmp_path: Path) -> Non
     _write_database(path, 4)
     assert _run(engine, _query()).counts == [4]
     engine.close()
+
+
+def _change_without_checkpoint(path: Path, sql: str) -> None:
+    """Leaves a change in the write-ahead log, as a writer does that is still open or ended by force."""
+    with duckdb.connect(path) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute(sql)
+
+
+@pytest.mark.parametrize("log", [".wal", ".wal.checkpoint", ".wal.recovery"])
+def test_a_database_with_a_log_beside_it_has_no_version_and_no_answer(tmp_path: Path, log: str) -> None:
+    """A log that appears at any point ends the question until there is none; also the making of an engine."""
+    path = tmp_path / "data.duckdb"
+    _write_database(path, 3)
+    engine = DuckDBEngine({"small": path})
+    version = engine.data_version("small")
+    answer = engine.run(_query(), version)
+    beside = path.with_name(path.name + log)
+    beside.touch()
+    for asked in (
+        lambda: engine.data_version("small"),
+        lambda: engine.run(_query(), version),
+        lambda: engine.confirm(_query(), answer),
+        lambda: DuckDBEngine({"small": path}),
+    ):
+        with pytest.raises(EngineUnavailable, match=r"write-ahead log .* run CHECKPOINT"):
+            asked()
+    beside.unlink()
+    engine.confirm(_query(), answer)
+    engine.close()
+
+
+def test_rows_in_the_log_are_seen_only_once_they_are_in_the_file_and_in_its_version(tmp_path: Path) -> None:
+    """A member that is deleted in the log neither changes an answer under the old version nor passes for no change."""
+    path = tmp_path / "data.duckdb"
+    _write_database(path, 3)
+    engine = DuckDBEngine({"small": path})
+    version = engine.data_version("small")
+    answer = engine.run(_query(), version)
+    _change_without_checkpoint(path, "DELETE FROM small WHERE member_id = 1")
+    with pytest.raises(EngineUnavailable):
+        engine.run(_query(), version)
+    with pytest.raises(EngineUnavailable):
+        engine.confirm(_query(), answer)
+    with duckdb.connect(path) as connection:
+        connection.execute("CHECKPOINT")
+    assert engine.data_version("small") != version
+    assert _run(engine, _query()).counts == [2]
+    engine.close()
+
+
+_COMPUTED = {
+    "is a view": "CREATE VIEW small AS SELECT '1' AS member_id, 'a' AS element",
+    "has a generated column": "CREATE TABLE Small (member_id VARCHAR, element VARCHAR AS (lower(member_id)))",
+}
+
+
+@pytest.mark.parametrize("what", _COMPUTED)
+def test_a_table_of_a_database_whose_rows_are_computed_is_refused(tmp_path: Path, what: str) -> None:
+    """When the engine is made, and by the query if the file is replaced later; the text names a way."""
+    path = tmp_path / "data.duckdb"
+    _write_database(path, 3)
+    engine = DuckDBEngine({"small": path})
+    path.unlink()
+    with duckdb.connect(path) as connection:
+        connection.execute(_COMPUTED[what])
+    for asked in (lambda: DuckDBEngine({"small": path}), lambda: _run(engine, _query())):
+        with pytest.raises(EngineRefused, match=f"small .* {what}.* CREATE TABLE .. AS .* Parquet file"):
+            asked()
+    engine.close()
+
+
+def test_other_objects_of_a_database_are_in_nobodys_way(tmp_path: Path) -> None:
+    """Views of other names, macros, enumerations, defaults and indexes are not read, or are stored in the file."""
+    path = tmp_path / "data.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TYPE kind AS ENUM ('a', 'b')")
+        connection.execute("CREATE TABLE small (member_id BIGINT DEFAULT 7, element VARCHAR, kind kind)")
+        connection.execute("CREATE VIEW other AS SELECT * FROM small")
+        connection.execute("CREATE MACRO small() AS TABLE SELECT 1 AS member_id, 'z' AS element")
+        connection.execute("CREATE INDEX by_element ON small (element)")
+        connection.execute("INSERT INTO small (element) VALUES ('a')")
+    engine = DuckDBEngine({"small": path})
+    assert _run(engine, _query()).counts == [1]
+    engine.close()
+
+
+def test_a_file_of_sqlite_is_refused(tmp_path: Path) -> None:
+    """DuckDB would read it by an extension, if there is one; there, rows have types of their own."""
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE small (member_id TEXT, element TEXT)")
+        connection.commit()
+    with pytest.raises(EngineUnavailable, match="cannot be read"):
+        DuckDBEngine({"small": path})
 
 
 @pytest.mark.slow
