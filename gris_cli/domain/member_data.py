@@ -142,7 +142,7 @@ def _parquet(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) 
     for name in (source.member, source.column):
         if name in unread:
             raise SourceError(
-                f"{name}: expected texts or integers, and not {BREAKABLE}, as timestamps in milliseconds are"
+                f"{name}: expected texts or integers, and not {BREAKABLE}, as timestamps in milliseconds or INT96 are"
             )
     list_unreadable(connection, path, "unreadable")
     return connection.sql(readable(path, "unreadable", unread))

@@ -75,7 +75,7 @@ def _hint(column: Column, found: str) -> str:
     if column.type is ColumnType.TIMESTAMP and found in ACCEPTED_TYPES[EngineType.INT64]:
         return ": declare the unit that they count since 1970"
     if column.type is ColumnType.TIMESTAMP and found == BREAKABLE:
-        return ", as timestamps in milliseconds are in a Parquet file: write them in microseconds"
+        return ", as timestamps in milliseconds or INT96 are in a Parquet file: write them in microseconds"
     return ""
 
 

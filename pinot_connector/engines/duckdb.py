@@ -281,6 +281,16 @@ def _require_members(query: EngineQuery, types: Mapping[str, str]) -> None:
             )
 
 
+def _require_unbreakable(query: EngineQuery, types: Mapping[str, str]) -> None:
+    """Refuses a column of a Parquet file in which one row can break the query, by the file's schema alone."""
+    for column in query.reads:
+        if column.type is not None and types.get(column.name.casefold()) == BREAKABLE:
+            raise EngineRefused(
+                f"the column {column.name} of the table holds {BREAKABLE}, as timestamps in milliseconds or INT96 are "
+                "in Parquet: write them as TIMESTAMP(MICROS)"
+            )
+
+
 def _require_no_collation(connection: duckdb.DuckDBPyConnection, query: EngineQuery) -> None:
     """Refuses a column to which different texts are equal: one row would decide how the element is spelled."""
     for column in query.reads:
@@ -301,6 +311,7 @@ def _is_collated(connection: duckdb.DuckDBPyConnection, table: str, column: str)
 def _fetch(
     connection: duckdb.DuckDBPyConnection, query: EngineQuery, types: Mapping[str, str]
 ) -> list[tuple[Any, ...]]:
+    _require_unbreakable(query, types)
     require_readable(query, types.items(), ACCEPTED_TYPES)
     require_summable(query, types.items(), SUMMED_TYPES)
     _require_members(query, types)

@@ -67,9 +67,9 @@ def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, s
 def breakable_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> frozenset[str]:
     """Returns, casefolded, the names of columns in which one value can make DuckDB fail.
 
-    These are DECIMAL columns whose values may have more bytes than DuckDB reads, and timestamps in milliseconds, of
-    which DuckDB makes microseconds: the largest do not fit. How a file stores them is in its schema; no row is read. A
-    column that only shares its name with such a part of another one is taken for one too.
+    These are DECIMAL columns whose values may have more bytes than DuckDB reads, and timestamps in milliseconds or as
+    INT96, of which DuckDB makes microseconds: the largest do not fit. How a file stores them is in its schema; no row
+    is read. A column that only shares its name with such a part of another one is taken for one too.
 
     Raises:
         duckdb.Error: the file cannot be read as Parquet.
@@ -79,7 +79,7 @@ def breakable_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> froz
         f"{literal(escape(str(path)))}) WHERE (starts_with(duckdb_type, 'DECIMAL') AND (type = 'BYTE_ARRAY' OR "
         "(type = 'FIXED_LEN_BYTE_ARRAY' AND type_length::INTEGER > "
         "CASE WHEN precision <= 4 THEN 2 WHEN precision <= 9 THEN 4 WHEN precision <= 18 THEN 8 ELSE 16 END))) "
-        "OR converted_type = 'TIMESTAMP_MILLIS' OR contains(logical_type, 'MILLIS=MilliSeconds')"
+        "OR type = 'INT96' OR converted_type = 'TIMESTAMP_MILLIS' OR contains(logical_type, 'MILLIS=MilliSeconds')"
     ).fetchall()
     return frozenset(name.casefold() for (name,) in found)
 

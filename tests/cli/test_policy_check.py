@@ -552,7 +552,7 @@ TIMES = {
     "timestamps that one row can break": (
         "type: timestamp",
         "TIMESTAMP_MS '2026-03-29 10:00:00'",
-        "the data have a type that one row can break, as timestamps in milliseconds are in a Parquet file",
+        "the data have a type that one row can break, as timestamps in milliseconds or INT96 are in a Parquet file",
     ),
     "an enumeration, whose values are not reported": (
         "type: timestamp",

@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn, ReadColumn
@@ -182,6 +184,22 @@ def test_a_database_file_is_read_anew_when_it_is_replaced(tmp_path: Path) -> Non
     path.unlink()
     _write_database(path, 4)
     assert _run(engine, _query()).counts == [4]
+    engine.close()
+
+
+@pytest.mark.parametrize("seen", [1_711_584_000_000_000, -(2**63)])
+def test_int96_is_refused_by_the_schema_and_only_where_it_is_named(tmp_path: Path, seen: int) -> None:
+    """Whether or not a row holds a value that DuckDB cannot read, the answer is the same."""
+    path = tmp_path / "small.parquet"
+    times = pa.array([seen], pa.int64()).cast(pa.timestamp("us"))
+    rows = pa.table({"member_id": ["m"], "element": ["a"], "seen": times})
+    pq.write_table(rows, path, use_deprecated_int96_timestamps=True)
+    engine = DuckDBEngine({"small": path})
+    assert _run(engine, _query()).counts == [1]
+    reads = (ReadColumn("seen", ColumnType.TIMESTAMP, None),)
+    sql = SQL.replace("GROUP", "WHERE seen >= TIMESTAMP '2024-01-01 00:00:00' GROUP")
+    with pytest.raises(EngineRefused, match=r"column seen .* INT96 .* TIMESTAMP\(MICROS\)"):
+        _run(engine, EngineQuery("small", sql, (ELEMENT,), 10, reads=reads))
     engine.close()
 
 
