@@ -105,14 +105,20 @@ class BudgetServiceClient:
             max_cost=worst_case,
             query_id=query_id,
             request_id=request_id or new_request_id(),
-            ttl=duration_pb2.Duration(seconds=self._seconds_held(queries)),
+            ttl=duration_pb2.Duration(seconds=self.seconds_held(queries)),
         )
         try:
             return await self._guarded(self._stub.ReserveBudget, request)
         except BudgetExhausted as refusal:
             raise await self._in_full(refusal, worst_case) from None
 
-    def _seconds_held(self, queries: int) -> int:
+    @property
+    def seconds_to_charge(self) -> float:
+        """The longest that a charge takes, with all its retries."""
+        return self._timeouts.budget
+
+    def seconds_held(self, queries: int) -> int:
+        """Returns how long the worst case of a question with so many queries is held."""
         once = self._timeouts.reservation
         return max(once, min(queries * once, LONGEST_HELD_SECONDS))
 

@@ -67,9 +67,14 @@ class NewReleases:
             return await self._confirmed(asked, plan, query, answer)
         # Names are drawn only from an answer that is known to be whole.
         await self._engine.confirm(query, answer)
+        await reservation.given_back_unless_it_lasts()
+        await _reserved(reservation, waits=waits)
         reservation.first_look_begins()
-        named = await self._add_noise(asked, plan, query, answer)
-        return named if isinstance(named, NoisyHistogram) else await self._second_look(asked, query, named)
+        async with reservation.before_it_lapses():
+            named = await self._add_noise(asked, plan, query, answer)
+            return (
+                named if isinstance(named, NoisyHistogram) else await self._second_look(asked, query, named)
+            )
 
     async def _second_look(
         self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook

@@ -15,8 +15,9 @@ cancels the reservation. True counts exist only in steps 3 and 4, in local varia
 
 A question of two looks runs a second query in between: dp_service names elements from the first answer, and the second
 query counts these alone, on the same version of the data. The answer of the first look is confirmed before names are
-drawn from it. Whatever ends the question afterwards settles the reservation with the price of that look, unless it
-cannot depend on the names (`reservations`).
+drawn from it, and the reservation is made again unless it lasts for the second. Whatever ends the question afterwards
+settles the reservation with the price of that look before it lapses, unless it cannot depend on the names
+(`reservations`).
 
 A question whose release is kept does not read the data: what changed there since must not show. So the engine is asked
 once for a question on one version of the data, by one task at a time. A task whose budget others hold gives its turn
@@ -339,7 +340,8 @@ class QueryPipeline:
         noisy = await self._new.drawn(asked, drawing.query, reservation, waits=turn is None)
 
         async def kept_and_charged() -> PrivateResult:
-            shown = await self._kept(asked, expected_columns(asked.translation), noisy)
+            async with reservation.before_it_lapses():
+                shown = await self._kept(asked, expected_columns(asked.translation), noisy)
             if turn is not None:
                 turn.end()
             return await self._settled(reservation, shown, drawing.paid)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -26,6 +26,8 @@ from pinot_connector.errors import (
 from pinot_connector.rpc_errors import Service
 
 ATTEMPTS_TO_SETTLE = 2
+# The part of a short reservation that is left for the charge.
+MOST_TO_CHARGE = 0.25
 
 _INDEPENDENT_OF_NAMES = (ServiceGone, EngineGone, DataChanged)
 
@@ -43,7 +45,8 @@ class Reservation:
 
     Once `first_look_begins` was called, such an end may depend on the names that were drawn. Then the reservation is
     settled with what the first look costs, unless the policy's answers repeat and a service or the engine is gone or
-    the data have moved: names decide none of these.
+    the data have moved: names decide none of these. That end comes before the reservation lapses (`before_it_lapses`):
+    one that has lapsed can be charged only if it is made again, for which others may have left too little.
 
     Budget that other reservations hold is waited for, behind the account's questions that wait already.
 
@@ -66,6 +69,8 @@ class Reservation:
         self._request_id = new_request_id()
         self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
         self._held: str | None = None
+        self._queries = 2 if translation.HasField("unfinished") else 1
+        self._begun_at = 0.0
         self._unfinished: dp_pb2.UnfinishedRelease | None = None
 
     async def __aenter__(self) -> Reservation:
@@ -87,8 +92,38 @@ class Reservation:
                 raise EndedBetweenLooks(str(error), charged.information, charged.calls) from None
 
     def first_look_begins(self) -> None:
-        """Notes that names may be drawn from now on. The reservation must be made."""
+        """Notes that names may be drawn from now on. The reservation must be made, and last for the second look."""
         self._unfinished = self._translation.unfinished
+
+    async def given_back_unless_it_lasts(self) -> None:
+        """Cancels a reservation too old for the second look, to be made again; no name may be drawn yet."""
+        held = self._budget.seconds_held(self._queries)
+        if self._held is not None and _now() > self._begun_at + held / self._queries:
+            old, self._held = self._held, None
+            await _to_its_end(self._cancel(old))
+
+    @asynccontextmanager
+    async def before_it_lapses(self) -> AsyncIterator[None]:
+        """Ends the block while there is time to charge for names, if any may have been drawn.
+
+        Raises:
+            ReservationOver: the block took too long.
+        """
+        if self._unfinished is None:
+            yield
+            return
+        held = self._budget.seconds_held(self._queries)
+        to_charge = min(self._budget.seconds_to_charge, held * MOST_TO_CHARGE)
+        try:
+            async with asyncio.timeout_at(self._begun_at + held - to_charge) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ReservationOver(
+                Service.BUDGET,
+                f"a reservation of {held} s was about to lapse before the second look had ended",
+            ) from None
 
     def _is_given_back(self, error: BaseException | None) -> bool:
         if self._unfinished is None:
@@ -200,9 +235,10 @@ class Reservation:
 
     def _begin(self) -> asyncio.Task[budget_pb2.ReserveBudgetResponse]:
         cost, query_id = self._translation.worst_case_cost, self._translation.query_id
-        queries = 2 if self._translation.HasField("unfinished") else 1
+        # It begins at the ledger once the request is there: it never lapses earlier than counted from now.
+        self._begun_at = _now()
         self._reserving = asyncio.create_task(
-            self._budget.reserve(cost, query_id, request_id=self._request_id, queries=queries)
+            self._budget.reserve(cost, query_id, request_id=self._request_id, queries=self._queries)
         )
         return self._reserving
 
@@ -243,6 +279,10 @@ async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:
 async def _to_its_end(work: Coroutine[Any, Any, _Value]) -> _Value:
     """Waits for work that a cancellation must not stop; if the waiting is cancelled, the work still goes on."""
     return await asyncio.shield(_kept_alive(work))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _kept_alive(work: Coroutine[Any, Any, _Value]) -> asyncio.Task[_Value]:

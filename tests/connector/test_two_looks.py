@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -86,6 +88,10 @@ accounts:
     limit: {information: 1000000000, calls: 1000000}
   - path: [t, "*"]
     limit: {information: 100000000, calls: 1000}
+  - path: [narrow]
+    limit: {information: 1000, calls: 1000}
+  - path: [narrow, "*"]
+    limit: {information: 15, calls: 5}
 """
 Pairs = list[tuple[str, str]]
 ARTICLE = "2uoutqfse7c2o"
@@ -125,7 +131,12 @@ class Between(DuckDBEngine):
 
 @asynccontextmanager
 async def asking(
-    world: World, engine: DuckDBEngine, *, dp: str = "", account: str = ""
+    world: World,
+    engine: DuckDBEngine,
+    *,
+    dp: str = "",
+    account: str = "",
+    timeouts: Timeouts = UNHURRIED,
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client with a release store and, unless one is named, an account of its own."""
     async with AsyncPrivateClient(
@@ -133,7 +144,7 @@ async def asking(
         budget=world.budget,
         account=account or new_account(),
         engine=engine,
-        timeouts=UNHURRIED,
+        timeouts=timeouts,
         releases=MemoryReleaseStore(),
     ) as client:
         yield client
@@ -388,6 +399,109 @@ async def test_a_dp_service_that_ends_between_the_looks(
             with pytest.raises(expected):
                 await client.top_k("fractions", "article_id", 5)
             assert await held_and_spent(client) == after
+
+
+# Two looks are held for 4 s, of which 1 s is left for the charge.
+SHORT = replace(UNHURRIED, reservation=2)
+
+
+@asynccontextmanager
+async def budget_wanted(world: World, account: str, *, cancelled: bool) -> AsyncIterator[None]:
+    """Ask another question of the account that its budget holds only once; it is paid, or cancelled at the end."""
+    over = threading.Event()
+
+    class Waiting(Between):
+        def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+            over.wait(20 if cancelled else 0)
+            return super().run(query, data_version)
+
+    async with asking(world, Waiting(), account=account) as client:
+        other = asyncio.ensure_future(client.histogram("fractions", "score"))
+        if cancelled:
+            await asyncio.sleep(0.5)
+        else:
+            await other
+        yield
+        other.cancel()
+        over.set()
+        await asyncio.gather(other, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "error", "table"),
+    [
+        ("none", None, "fractions"),
+        ("none", EngineUnavailable("late"), "fractions"),
+        ("spends", None, "fractions"),
+        ("holds", None, "fractions"),
+        ("holds", EngineUnavailable("late"), "fractions"),
+        ("holds", EngineGone("gone"), "fractions"),
+        ("holds", None, "anew"),
+    ],
+    ids=str,
+)
+async def test_a_second_look_that_outlives_its_reservation_pays_for_the_first(
+    looking_world: World, other: str, error: GrisError | None, table: str
+) -> None:
+    """However it ends then, and if another question takes what is left of the budget."""
+    reached, over, account = threading.Event(), threading.Event(), new_account("narrow")
+
+    def wait() -> None:
+        reached.set()
+        over.wait(30)
+        if error is not None:
+            raise error
+
+    async with asking(looking_world, Between(wait), account=account, timeouts=SHORT) as client:
+        question = asyncio.ensure_future(client.top_k(table, "article_id", 5))
+        assert await asyncio.to_thread(reached.wait, 60)
+        await asyncio.sleep(2 * SHORT.reservation + 1)
+        async with AsyncExitStack() as stack:
+            if other != "none":
+                wanted = budget_wanted(looking_world, account, cancelled=other == "holds")
+                await stack.enter_async_context(wanted)
+            over.set()
+            with pytest.raises(EndedBetweenLooks, match="4 information and 1 call"):
+                await question
+        expected = (14, 1, 0, 0) if other == "spends" else SPENT
+        assert await held_and_spent(client) == expected
+
+
+async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_names_are_drawn(
+    looking_world: World,
+) -> None:
+    """So the second look has the time of one query, however long the first one took."""
+
+    class SlowAtFirst(Between):
+        def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+            if len(self.queries) == 1:
+                time.sleep(SHORT.reservation + 0.5)
+            super().confirm(query, answer)
+
+    async with relayed(looking_world) as relay:
+        engine = SlowAtFirst()
+        async with AsyncPrivateClient(
+            dp=relay.address,
+            budget=relay.address,
+            account=new_account("narrow"),
+            engine=engine,
+            timeouts=SHORT,
+            releases=MemoryReleaseStore(),
+        ) as client:
+            result = await client.top_k("fractions", "article_id", 5)
+            order = [
+                each for each in relay.methods if "Budget" in each or "Reservation" in each or "Add" in each
+            ]
+            assert [each for each in order if each != "GetBudget"] == [
+                "ReserveBudget",
+                "ReleaseReservation",
+                "ReserveBudget",
+                "AddNoiseUnary",
+                "AddNoiseUnary",
+                "UpdateBudget",
+            ]
+            assert (result.charged.information, await held_and_spent(client)) == (10, (10, 1, 0, 0))
+        engine.close()
 
 
 async def test_a_first_look_whose_answer_is_too_late_is_paid_for(looking_world: World) -> None:
