@@ -31,6 +31,7 @@ _TRIES = 3
 _PAIRS_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
+    "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
 )
 _CHANGED = "the table changed while the question ran"
 _OTHER_BROKERS = "several brokers stand behind Pinot's address, and the one that answered was not met again"

@@ -24,6 +24,7 @@ from pinot_connector.errors import DataChanged, EngineUnavailable
 _OPTIONS = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
+    "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
     "SET skipUpsert=true; "
 )
 _NAME = "segment"
