@@ -183,8 +183,8 @@ def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
     """Return the same question, asked of the table's pairs copy if that can answer it.
 
     The release is the same but for the table that it names: the copy has the same counts, and the same sensitivity.
-    Where the policy fixes the version of the data, that stays the version: the checksums of the copy follow its rows, and
-    the id of a question must not. They only say what the engine has to hold.
+    Where the policy fixes the version of the data, that stays the version: the checksums of the copy follow its rows,
+    and the id of a question must not. They only say what the engine has to hold.
     """
     pairs = pairs_range(table, resolution.query)
     if pairs is None or table.prepared is None:
