@@ -322,9 +322,9 @@ def format_cut_intervals(result: PrivateResult) -> str:
     if not ends:
         return ""
     return (
-        f"no true count shown here is below {ends[0]}, so {ends[0]} to {ends[0]} stands where a whole interval was "
-        f"below it: noise as large as that meets at most {100 * (1 - result.confidence):g} % of counts. The true count "
-        "is likely small; that it is exact is not said"
+        f"no count shown here is below {ends[0]} before noise, so {ends[0]} to {ends[0]} stands where a whole interval "
+        f"was below it: noise as large as that meets at most {100 * (1 - result.confidence):g} % of counts. The count "
+        "before noise is likely small; that it is exact is not said"
     )
 
 
@@ -372,7 +372,7 @@ def format_width(expectation: Expectation) -> str:
     mean = (
         "" if expectation.mean_error is None else f", and is off by {expectation.mean_error:.3g} on average"
     )
-    within = f"a count lies within {expectation.half_width} of the truth with 95 %"
+    within = f"by its noise alone a count is off by at most {expectation.half_width} with 95 %"
     return f"{within}{mean}; close to a threshold less surely"
 
 

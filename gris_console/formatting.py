@@ -108,7 +108,7 @@ def accuracy_lines(explanation: Explanation) -> list[str]:
 def _accuracy(accuracy: Accuracy, d_bar: int | None) -> Iterator[str]:
     if accuracy.half_width is not None:
         mean = "" if accuracy.mean_error is None else f", and is off by {accuracy.mean_error:.3g} on average"
-        yield f"A count lies within {accuracy.half_width:,} of the truth with 95 %{mean}."
+        yield f"By its noise alone a count is off by at most {accuracy.half_width:,} with 95 %{mean}."
     if accuracy.found_mostly is not None:
         rank = f" above that at rank {(d_bar or 0) + 1:,} (0 if there are fewer elements)"
         above = "" if accuracy.is_fixed else rank
@@ -137,11 +137,17 @@ def interval_text(result: PrivateResult) -> str:
     return _INTERVALS[result.interval_kind].format(percent=percent)
 
 
+_OF_WHAT = "Before noise only so much of each member counts as the policy allows: the data may hold more."
 _INTERVALS = {
     IntervalKind.NONE: "No counts were asked for, so there are no intervals.",
-    IntervalKind.GIVEN_SHOWN: "Each interval covers the true value with {percent}, given that its element is shown.",
-    IntervalKind.SIMULTANEOUS: "All intervals of a column cover together with {percent}.",
-    IntervalKind.PLAIN: "Each interval covers the true value with {percent}.",
+    IntervalKind.GIVEN_SHOWN: (
+        "Each interval covers the number before noise with {percent}, given that its element is shown. "
+        + _OF_WHAT
+    ),
+    IntervalKind.SIMULTANEOUS: (
+        "All intervals of a column together cover the numbers before noise with {percent}. " + _OF_WHAT
+    ),
+    IntervalKind.PLAIN: "Each interval covers the number before noise with {percent}. " + _OF_WHAT,
 }
 
 

@@ -8,9 +8,10 @@ How to work with it:
 1. `catalog` says which tables and columns may be used. `explain` says what a question costs, how exact it will \
 be and how many such questions are left; it is free. `ask` answers and charges your account. `budget` and \
 `history` are free.
-2. Every number has an interval. With the stated confidence the true number lies between `lower` and `upper`; \
-`count` is only the best guess. Report the interval with the number. Do not call one element larger than another \
-where their intervals overlap.
+2. Every number has an interval. With the stated confidence the number before noise lies between `lower` and `upper`; \
+`count` is only the best guess. Before noise only so much of each person counts as the policy allows, so what the \
+data hold may lie outside: `notes` say what was left out. The interval of a quantile is a cell of a public grid. \
+Report the interval with the number. Do not call one element larger than another where their intervals overlap.
 3. Do not ask the same again: the same question gets the same answer. Another question for the same number is \
 charged again, and a sum of parts has the noise of all its parts. For better numbers ask for fewer elements, \
 coarser groups, or a longer time.
@@ -38,7 +39,7 @@ ASK = """\
 Ask a private question and pay for it from your own budget. Give either `sql` (one SELECT with COUNT(DISTINCT \
 member) or COUNT(*), optionally SUM, AVG, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT) or `table` with the other \
 fields; without `by` and `bucket` the answer is one total. Counts are noisy: with the stated `confidence` the \
-true number lies in `interval`. The same question again gives the same answer and is free where the catalogue \
+number before noise lies in `interval`. The same question again gives the same answer and is free where the catalogue \
 says so; another question for the same number is charged again.\
 """
 
@@ -52,14 +53,18 @@ Say what is left of your account's budget, and when it is refreshed. Free. `info
 units that questions cost; a question is refused if either is missing on any enforced level.\
 """
 
+_OF_WHAT = "Before noise only so much of each person counts as the policy allows; what the data hold may lie outside."
 INTERVALS = {
-    "plain": "With the stated confidence, the true number of an element lies between lower and upper.",
+    "plain": (
+        f"With the stated confidence, the number of an element before noise lies between lower and upper. {_OF_WHAT}"
+    ),
     "given_shown": (
-        "With the stated confidence, the true number of an element lies between lower and upper, given that the "
-        "element is shown. Nothing follows from an element that is not shown."
+        "With the stated confidence, the number of an element before noise lies between lower and upper, given that "
+        f"the element is shown. Nothing follows from an element that is not shown. {_OF_WHAT}"
     ),
     "simultaneous": (
-        "With the stated confidence, all true numbers together lie between their lower and upper ends."
+        "With the stated confidence, all numbers of a column before noise lie between their lower and upper ends. "
+        f"{_OF_WHAT}"
     ),
     "none": "The list is ranked by noisy counts that are not shown; nothing is said of how far apart they are.",
 }

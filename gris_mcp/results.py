@@ -22,7 +22,7 @@ from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
-from pinot_connector.results import Explanation, PrivateResult, Row
+from pinot_connector.results import Explanation, PrivateResult, Row, rank_error_lines
 from pinot_connector.shown_values import Shown, ShownValue
 from pinot_connector.totals import TotalRow
 
@@ -77,7 +77,11 @@ class LeftOfLevel(BaseModel):
 
 
 class Value(BaseModel):
-    """A sum, an average or a quantile with its interval."""
+    """A sum or an average with its interval, or a quantile with its cell of a public grid.
+
+    The cell of a quantile is no confidence interval: `rank_errors` say how far off its rank may be, and where no person
+    has a value it says nothing.
+    """
 
     value: float | str
     interval: Interval
@@ -94,7 +98,7 @@ class AnswerRow(BaseModel):
         description="The best guess; null where only the ranking was asked for."
     )
     interval: Interval | None = Field(
-        description="Where the true number lies, with the confidence of the answer."
+        description="Where the number before noise lies, with the confidence of the answer."
     )
     values: list[Value | None] = Field(
         description="In the order of value_names; null: too few for an average."
@@ -185,7 +189,7 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
     """Return an answer with at most so many rows."""
     rows = list(_shown_rows(result.rows[:most_rows]))
     left_out = len(result.rows) - len(rows)
-    notes = [*map(_sentence, result.parameters.left_out)]
+    notes = [*map(_sentence, (*result.parameters.left_out, *rank_error_lines(result)))]
     if result.ended_in_bottom:
         notes.append(descriptions.ENDED_IN_BOTTOM)
     if left_out:

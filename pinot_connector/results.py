@@ -16,7 +16,7 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
 from pinot_connector.parameter_messages import INTERVAL_KINDS, day, exact, known, parameters_of
-from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
+from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue, Parameters
 from pinot_connector.releases import NoisyHistogram
 from pinot_connector.shown_values import AggregateValue, DayValue, Shown, ShownValue, shown_values
 from pinot_connector.totals import TotalRow, totals_of
@@ -127,7 +127,7 @@ class Alternative:
 class Accuracy:
     """How exact an answer can be expected to be, by the question's public parameters alone.
 
-    With 95 % a count lies within `half_width` of the truth, and it is off by `mean_error` on average; None without
+    By its noise alone a count is off by at most `half_width` with 95 %, and by `mean_error` on average; None without
     counts. An element is found with 95 % if its count is `found_mostly`: that number itself if `is_fixed`, else so far
     above the count at rank d_bar + 1; None where there is no threshold. Two counts that lie `ordered_mostly` apart are
     ranked in their true order with 95 %; None where the noise in the counts alone decides.
@@ -323,8 +323,16 @@ def rank_errors_of(noisy: NoisyHistogram) -> tuple[Fraction, ...]:
     return tuple(exact(each.rank_error) for each in noisy.quantiles)
 
 
+_MEMBER_VALUES = {
+    MemberValue.TOTAL: "the total of its rows",
+    MemberValue.MEAN: "the mean of its rows",
+    MemberValue.LARGEST: "the largest of its rows",
+    MemberValue.ONE_ROW: "that of one of its rows",
+}
+
+
 def rank_error_lines(result: PrivateResult) -> Iterator[str]:
-    """Yields how far the ranks of quantiles may be off, a line each; none without quantiles."""
+    """Yields what quantiles are of, and how far their ranks may be off, a line each; none without quantiles."""
     quantiles = result.parameters.quantiles
     if quantiles is None:
         return
@@ -334,6 +342,10 @@ def rank_error_lines(result: PrivateResult) -> Iterator[str]:
         cuts = f", and up to {float(part):.3g} of those in the cells of other quantiles" if part else ""
         within = f"within {float(error):.4g} members of the wanted one{cuts}"
         yield f"{shown.title}: with {percent} its cell holds ranks {within}"
+    yield (
+        f"quantiles are of one value of each member, {_MEMBER_VALUES[quantiles.column.member_value]}; each is a cell "
+        "of a public grid, which is no confidence interval and says nothing where no member has a value"
+    )
     if result.parameters.contributions is not None:
         yield "members: those that are left in an element once contributions are bounded"
     if quantiles.spare_members is not None:

@@ -25,7 +25,7 @@ _HEAD = (
 )
 _CURRENCY = (
     "What an analyst's budget buys. One information unit pays for epsilon_per: a smaller one means more noise "
-    "in every count; at 0.15 most counts are within 40 of the truth. delta is what one call adds to the chance "
+    "in every count; at 0.15 the noise in most counts is at most 40. delta is what one call adds to the chance "
     "that the guarantee fails: keep it far below one over the number of your members. `gris plan guarantee` "
     "says what a budget is worth."
 )

@@ -26,6 +26,7 @@ Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
 Values: TypeAlias = tuple[Any, ...]
 
 COUNT_NAME = "count"
+_OF_INTERVAL, _OF_CELL = ("_lower", "_upper"), ("_cell_from", "_cell_to")
 OTHER = "other_"
 """Before the names of what elements leave of a total."""
 ONE_DESCRIBED: tuple[Column, ...] = (("1", NUMBER, None, None, None, None, False),)
@@ -38,7 +39,8 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     All have the question's aliases. Without one the count is called `count`, a sum `sum_<column>` and an average
     `average_<column>_per_member`, over rows `sum_<column>_of_rows` and `average_<column>_per_row`; a quantile is
     `<column>_p<percent>`, `min_<column>` or `max_<column>`; an interval is
-    `<name>_lower` and `<name>_upper`. A name that another column has already gets underscores at its end.
+    `<name>_lower` and `<name>_upper`, and the cell of a quantile `<name>_cell_from` and `<name>_cell_to`. A name that
+    another column has already gets underscores at its end.
     """
     has_totals = release.parameters.totals is not None
     columns = {
@@ -47,8 +49,10 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
         for column in release.columns
     }
     kind = TYPE_OF_COLUMN[ColumnType.DATE] if release.parameters.has_days else NUMBER
+    # The cell of a quantile is no confidence interval.
+    ends = _OF_INTERVAL if release.parameters.quantiles is None else _OF_CELL
     for title, may_be_null in _numbers_named(release):
-        for name in _with_ends(title, intervals=intervals):
+        for name in _with_ends(title, ends, intervals=intervals):
             columns[_free(name, columns)] = (kind, may_be_null)
     return _descriptions(columns)
 
@@ -65,7 +69,7 @@ def totals_described(release: PrivateResult, *, intervals: bool) -> tuple[Column
     }
     for prefix in ("", OTHER):
         for title, _ in _numbers_named(release):
-            for name in _with_ends(f"{prefix}{title}", intervals=intervals):
+            for name in _with_ends(f"{prefix}{title}", _OF_INTERVAL, intervals=intervals):
                 columns[_free(name, columns)] = (NUMBER, False)
     return _descriptions(columns)
 
@@ -82,8 +86,8 @@ def _numbers_named(release: PrivateResult) -> Iterator[tuple[str, bool]]:
         yield aggregate.title, aggregate.function is AggregateFunction.AVERAGE
 
 
-def _with_ends(name: str, *, intervals: bool) -> tuple[str, ...]:
-    return (name, f"{name}_lower", f"{name}_upper") if intervals else (name,)
+def _with_ends(name: str, ends: tuple[str, str], *, intervals: bool) -> tuple[str, ...]:
+    return (name, *(f"{name}{end}" for end in ends)) if intervals else (name,)
 
 
 def listed(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:

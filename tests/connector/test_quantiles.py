@@ -259,7 +259,7 @@ def test_quantiles_of_days_are_days_wherever_they_are_shown(
     print_result(result, None, as_json=False)
     assert "2011-01-08 to 2011-01-14" in capsys.readouterr().out
     assert result.to_arrow().to_pylist() == [
-        {"half": value.value, "half_lower": ends[0], "half_upper": ends[1]}
+        {"half": value.value, "half_cell_from": ends[0], "half_cell_to": ends[1]}
     ]
     assert "2011-01-11" in result._repr_html_()
     assert [kind for _, kind, *_ in described(result, intervals=False)] == [dbapi.DATETIME]
@@ -363,7 +363,7 @@ def test_json_tables_arrow_dbapi_gateway_and_receipts_agree(
     assert isinstance(first, AggregateValue)
     names = ["text"]
     for title in ("low", "whole_p50", "high"):
-        names += [title, f"{title}_lower", f"{title}_upper"]
+        names += [title, f"{title}_cell_from", f"{title}_cell_to"]
     stated = json.loads(json.dumps(result.to_dict()))
     assert stated["rows"][0]["values"][0]["value"] == str(first.value)
     assert len(stated["rank_errors"]) == 3
@@ -390,6 +390,13 @@ def test_json_tables_arrow_dbapi_gateway_and_receipts_agree(
     ) as cursor:
         cursor.execute(SQL)
         assert [column[0] for column in cursor.description or ()] == names
+        said = " ".join(str(each) for _, each in cursor.messages)
+        for words in (
+            "one value of each member",
+            "no confidence interval",
+            "says nothing where no member has a value",
+        ):
+            assert words in said
         row = cursor.fetchone() or ()
         assert row[:4] == ("a", *map(float, (first.value, *first.interval)))
 
