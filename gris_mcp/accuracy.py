@@ -11,7 +11,7 @@ _DEVIATIONS = 1.96
 
 
 def half_width(parameters: Parameters) -> int | None:
-    """Return within how much of the true number a count lies with 95 %, by its noise alone; None without counts.
+    """Return by how much a count is off at most with 95 %, by its noise alone; None without counts.
 
     Intervals of elements that are shown because of their noise are wider.
     """

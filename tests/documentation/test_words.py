@@ -55,6 +55,12 @@ RETIRED_IN_PROSE = re.compile(
     r"whoever|comes? away|touring|reception)\b",
     re.IGNORECASE,
 )
+# An interval covers the number before noise, which counts no more of each member than the policy allows.
+FALSE_OF_INTERVALS = re.compile(
+    r"of\s+the\s+truth\b|\bcovers?\s+the\s+true\b|\bcontains?\s+the\s+true\b|"
+    r"\btrue\s+numbers?\s+(?:\w+\s+){0,3}lies?\b",
+    re.IGNORECASE,
+)
 # What tests send, or expect to be sent: two request ids, an account and a key that no configuration has.
 SENT_BY_TESTS = frozenset(
     (
@@ -131,6 +137,21 @@ def test_no_page_uses_a_retired_word(page: Path) -> None:
         text = text[: text.index("## Retired words")]
     found = [match[0] for match in RETIRED_IN_PROSE.finditer(CODE.sub("", FENCED.sub("", text)))]
     assert found == []
+
+
+def test_no_text_says_that_an_interval_covers_what_the_data_hold() -> None:
+    """Contributions are bounded, events clipped and values clamped before there is noise."""
+    sources = [each for each in tracked() if each.suffix in (".md", ".html", ".proto")]
+    sources += [each for each in python_files() if each.relative_to(ROOT).parts[0] in PACKAGES]
+    # To a mechanism the counts that it is given are the true ones.
+    inside = {ROOT / "dp_service" / "mechanisms", ROOT / "dp_service" / "noise"}
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in sources
+        if inside.isdisjoint(path.parents)
+        for match in FALSE_OF_INTERVALS.finditer(path.read_text())
+    }
+    assert sorted(found) == []
 
 
 def test_the_glossary_lists_what_is_refused_here() -> None:
