@@ -15,6 +15,7 @@ from pinot_connector.errors import (
     GrisError,
     InvalidQuestion,
     ServiceError,
+    ServiceRefused,
     Shortfall,
 )
 from pinot_connector.json_values import to_json
@@ -25,6 +26,11 @@ EXIT_USAGE = 2
 _OF_ADDRESSES = ("no answer", "another service, or an older version of it, answers")
 
 _SEGMENT = re.compile(r"account\.path\[(\d+)\]")
+_CURRENCIES = (
+    "the ledger counts another currency than the policy: epsilon_per, delta or count_noise are not those that it began "
+    "with. Put the policy's earlier values back, or ask on a ledger of its own, with --embedded another --directory; "
+    "docs/budget.md says how an operator begins a new currency"
+)
 # What the library that reads the command line says of values, in our words.
 _OF_VALUES = (
     (re.compile(r"Input should be a valid integer\b.*"), "expected a whole number"),
@@ -68,6 +74,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"{error.filename}: {error.strerror}")
     if not isinstance(error, GrisError):
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
+    if isinstance(error, ServiceRefused) and error.reason == "UNIT_MISMATCH":
+        return Failure(EXIT_USAGE, "usage", _CURRENCIES)
     return Failure(
         exit_code=_EXIT_CODES[error.code],
         code=error.code.value,

@@ -105,6 +105,21 @@ def test_services_of_ones_own_beside_those_of_serve_are_told_who_holds_the_ledge
     assert main(["remaining", "--budget", address, "--account", "demo/ana"]) == 0
 
 
+def test_a_policy_in_another_currency_than_the_folders_ledger_is_named(
+    sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
+) -> None:
+    """The message names what has changed and the ways on; asking again would help nobody."""
+    policy = sales / "policy.yaml"
+    own = ("--policy", str(policy), "--data", f"sales={sales / 'sales.parquet'}")
+    asked = ("ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"))
+    assert main(asked) == 0
+    policy.write_text(policy.read_text().replace("epsilon_per: 0.15", "epsilon_per: 0.2"))
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    for words in ("another currency", "epsilon_per, delta or count_noise", "another --directory"):
+        assert words in said
+
+
 def test_a_question_about_own_data_starts_its_own_services(
     sales: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
 ) -> None:
