@@ -84,7 +84,8 @@ class Value(BaseModel):
     """
 
     value: float | str
-    interval: Interval
+    interval: Interval | None = Field(description="Of a sum or an average; null for a quantile.")
+    cell: Interval | None = Field(default=None, description="Of a quantile: what value is the middle of.")
 
 
 class AnswerRow(BaseModel):
@@ -187,7 +188,8 @@ class Budget(BaseModel):
 
 def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
     """Return an answer with at most so many rows."""
-    rows = list(_shown_rows(result.rows[:most_rows]))
+    of_cells = result.parameters.quantiles is not None
+    rows = list(_shown_rows(result.rows[:most_rows], of_cells=of_cells))
     left_out = len(result.rows) - len(rows)
     notes = [*map(_sentence, (*result.parameters.left_out, *rank_error_lines(result)))]
     if result.ended_in_bottom:
@@ -276,8 +278,8 @@ def element_of(value: Shown) -> Element:
     return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
 
 
-def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
-    """Yield rows as long as their elements are not too long together."""
+def _shown_rows(rows: Iterable[Row], *, of_cells: bool) -> Iterator[AnswerRow]:
+    """Yield rows as long as their elements are not too long together; the values of quantiles are cells."""
     characters = 0
     for row in rows:
         characters += sum(len(value) for value in row.element if isinstance(value, str))
@@ -287,7 +289,7 @@ def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
             element=list(map(element_of, row.element)),
             count=row.noisy_count,
             interval=None if row.interval is None else _interval(row.interval),
-            values=list(map(_value, row.values)),
+            values=[_value(each, of_cells=of_cells) for each in row.values],
         )
 
 
@@ -303,8 +305,10 @@ def _total(total: TotalRow) -> AnswerTotal:
     )
 
 
-def _value(value: ShownValue | None) -> Value | None:
-    return None if value is None else _number(value)
+def _value(value: ShownValue | None, *, of_cells: bool) -> Value | None:
+    if value is None or not of_cells:
+        return None if value is None else _number(value)
+    return Value(value=_end(value.value), interval=None, cell=_interval(value.interval))
 
 
 def _number(value: ShownValue) -> Value:
