@@ -25,6 +25,8 @@ PROGRAM = """
 import fcntl, json, os, signal, subprocess, sys, termios, time
 from pinot_connector.embedded import EmbeddedServices
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+# The program that runs the tests may ignore it, as nohup does, and what is ignored is inherited.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 services = EmbeddedServices(policy="policy.yaml", budget_config="budget.yaml", directory="state")
 services.__enter__()
 print(json.dumps([services.dp_address, services.budget_address]), flush=True)
