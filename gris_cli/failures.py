@@ -27,9 +27,10 @@ _OF_ADDRESSES = ("no answer", "another service, or an older version of it, answe
 
 _SEGMENT = re.compile(r"account\.path\[(\d+)\]")
 _CURRENCIES = (
-    "the ledger counts another currency than the policy: epsilon_per, delta or count_noise are not those that it began "
-    "with. Put the policy's earlier values back, or ask on a ledger of its own, with --embedded another --directory; "
-    "docs/budget.md says how an operator begins a new currency"
+    "the account counts another currency than the price: the policy's epsilon_per, delta or count_noise are not those "
+    "that it began with, or what is published has a currency of its own. Put the policy's earlier values back, or pay "
+    "from another account or ledger, with --embedded another --directory; docs/budget.md says how an operator begins a "
+    "new currency"
 )
 # What the library that reads the command line says of values, in our words.
 _OF_VALUES = (

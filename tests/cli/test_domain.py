@@ -100,7 +100,7 @@ def test_a_price_is_not_added_to_units_of_laplace_noise(
     currency = read_policy((folder / "policy.yaml").read_bytes(), "policy.yaml").policy.currency
     cost = Cost(information=1, calls=1, unit_id=currency.unit_id)
     ledger_entry.record(ledger_entry.LedgerAccount(ledger.address, ("acme", "ada"), None), cost)
-    assert 1 == publish(folder, "--account", "acme/ada", "--budget", ledger.address)
+    assert 2 == publish(folder, "--account", "acme/ada", "--budget", ledger.address)
     assert not (folder / "page.json").exists()
     assert [1, 1] == spent(ledger, "acme/ada", capsys)
 
