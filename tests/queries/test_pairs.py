@@ -17,6 +17,7 @@ from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
+from dp_service.releases.looks import Named, second_plan, second_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.explanations import explanation
 from tests.dp.identities import KEY
@@ -246,6 +247,7 @@ def test_an_edited_manifest_is_none(tmp_path: Path, edit: dict[str, Any]) -> Non
         read_manifest(json.dumps(written | edit).encode())
 
 
+NOW = 1_720_000_000
 BOUNDED = """
 epsilon_per: 0.15
 delta: 1e-10
@@ -263,41 +265,65 @@ tables:
       day: {type: date, filter: [in, range]}
 """
 OTHER_ROWS = [each | {"checksum": f"sha256:{9:064}"} for each in MANIFEST["periods"]]
+TOTALS = "units: 12, totals: {share: 1/4}"
+TWO_LOOKS = BOUNDED.replace(TOTALS, "units: 12, names: {delta_1: 2, share: 3/7, max_names: 4}")
+COUNTRY = "      country: {type: string, group_by: true, domain: [DE, FR]}\n"
+BOUNDED_COPY = (
+    BOUNDED.replace("bound: in_query", "bound: prepared")
+    .replace(TOTALS, "units: 12, elements: [what], period: all")
+    .replace(COUNTRY, "")
+)
+OF_BOUNDED = f"SELECT what, COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY} GROUP BY what"
+BY_TOPIC = "      topic: {}\n"
+
+
+def looked_up(folder: Path) -> str:
+    """Return a policy with a pairs copy and a column that a public file looks up."""
+    file = content("what", [("a", "x"), ("b", "x")])
+    (folder / FILE).write_bytes(file)
+    column = BY_TOPIC.format(json.dumps(said("what", file)))
+    return policy_text("manifest.json").replace("    columns:\n", f"    columns:\n{column}")
 
 
 @pytest.mark.parametrize("fixed", ["declared", "refresh", "both", "no"])
 @pytest.mark.parametrize(
-    ("text", "sql", "way"),
+    ("text", "sql", "answers"),
     [
-        ("", BY.format(IN_FEBRUARY), "visits_pairs"),
-        ("", BY.format("day < '2024-03-01' AND country = 'FR'"), "visits_pairs"),
-        ("", BY.format("day >= '2024-02-02' AND day < '2024-03-01'"), "visits"),
-        ("", BY.format(IN_FEBRUARY).replace("COUNT(DISTINCT who)", "COUNT(*)"), "visits"),
-        (
-            BOUNDED,
-            f"SELECT what, COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY} GROUP BY what",
-            "visits",
-        ),
-        (
+        pytest.param("", BY.format(IN_FEBRUARY), "visits_pairs", id="pairs"),
+        pytest.param("", BY.format("day < '2024-03-01' AND country = 'FR'"), "visits_pairs", id="attribute"),
+        pytest.param("", BY.format("day >= '2024-02-02' AND day < '2024-03-01'"), "visits", id="raw"),
+        pytest.param("", BY.format(IN_FEBRUARY).replace("DISTINCT who", "*"), "visits", id="events"),
+        pytest.param("topic", BY.format(IN_FEBRUARY).replace("what", "topic"), "visits", id="look-up"),
+        pytest.param(BOUNDED, OF_BOUNDED, "visits", id="bounded"),
+        pytest.param(TWO_LOOKS, OF_BOUNDED, "visits", id="two looks"),
+        pytest.param(BOUNDED_COPY, OF_BOUNDED, "visits", id="bounded copy"),
+        pytest.param(
             BOUNDED,
             f"SELECT country, what, COUNT(DISTINCT who) FROM visits WHERE {IN_FEBRUARY} "
             "GROUP BY GROUPING SETS ((country, what), (country))",
             "visits",
+            id="totals",
         ),
     ],
 )
 def test_rows_that_change_under_a_fixed_version_leave_the_id_of_a_question(
-    tmp_path: Path, text: str, sql: str, way: str, fixed: str
+    tmp_path: Path, text: str, sql: str, answers: str, fixed: str
 ) -> None:
     """Whichever table answers, and whatever a copy says of itself; without a fixed version the id follows the rows."""
-    text = text or policy_text("manifest.json")
+    text = looked_up(tmp_path) if text == "topic" else text or policy_text("manifest.json")
     if fixed in ("declared", "both"):
         text = text.replace("    member: who\n", "    member: who\n    data_version: first\n")
     if fixed in ("refresh", "both"):
         text = text.replace("type: date}\n", "type: date, refresh: month}\n", 1)
-    ids = set()
+    ids, seconds = set(), set()
     for periods, engine_version in ((MANIFEST["periods"], "before"), (OTHER_ROWS, "after")):
-        resolution = ask(read(tmp_path, text, periods=periods), sql, now=1_720_000_000)
-        assert resolution.query.table == way
-        ids.add(plan_for(resolution, engine_version, KEY, IssueContext(1_720_000_000, bytes(32))).query_id)
-    assert len(ids) == (2 if fixed == "no" else 1)
+        resolution = ask(read(tmp_path, text, periods=periods), sql, now=NOW)
+        assert resolution.query.table == answers
+        plan = plan_for(resolution, engine_version, KEY, IssueContext(NOW, bytes(32)))
+        ids.add(plan.query_id)
+        if plan.looks is not None:
+            second = second_plan(plan, Named((("a",),), "ab" * 32), now=NOW)
+            seconds.add((second.query_id, second.data_version, second_question(second).fixed_data_version))
+    differing = 2 if fixed == "no" else 1
+    assert len(ids) == differing
+    assert len(seconds) == (differing if plan.looks is not None else 0)
