@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from dp_service.queries.render import dialects
+from pinot_connector.engines.pinot.configuration import EXACT
 
 _PAGE = Path(__file__).parents[2] / "docs" / "pinot.md"
 _SET = re.compile(r"SET (\w+=[^;]+);")
@@ -17,7 +18,7 @@ def _documented(where: str) -> list[str]:
 def test_every_option_of_the_page_is_set_by_the_queries_it_names_and_no_other() -> None:
     """The page on Pinot and the queries name the same options with the same values."""
     pinot = dialects.DIALECTS["pinot"]
-    assert _documented("every query") == _SET.findall(pinot.prefix)
+    assert _documented("every query") == _SET.findall(pinot.prefix) == _SET.findall(EXACT)
     assert _documented("nested queries") == _SET.findall(pinot.nested_prefix)
     assert _documented("windows") == _SET.findall(dialects._PINOT_WINDOW)
 

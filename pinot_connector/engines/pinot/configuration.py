@@ -16,6 +16,13 @@ from typing import Any
 from pinot_connector.engines.pinot.columns import fields_of
 from pinot_connector.errors import EngineRefused
 
+EXACT = (
+    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
+    "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
+)
+"""What the connector's own queries of groups set, as those that dp_service renders do: nothing is cut or left out."""
+
 OLDEST_VERSION = (0, 11)
 """Older brokers do not report how many segments they left out, so their answers may not be whole."""
 

@@ -11,6 +11,7 @@ from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
 from pinot_connector.engines.pinot.broker import Broker, Deadline
+from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS, LimitsInForce, explained_query
@@ -27,12 +28,6 @@ REAL_TIME_VERSION = "pinot:real-time"
 """The version of every table that takes in a stream."""
 
 _TRIES = 3
-# No group is left out, whatever the cluster's settings.
-_PAIRS_PREFIX = (
-    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
-    "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
-)
 _CHANGED = "the table changed while the question ran"
 _OTHER_BROKERS = "several brokers stand behind Pinot's address, and the one that answered was not met again"
 
@@ -95,7 +90,7 @@ class PinotEngine:
         self._controller = Controller(self._controller_http, options, timings)
         self._broker = Broker(broker_url, authorization=authorization, tls=tls)
         self._limits = LimitsInForce(timings)
-        self._pairs = PairsCopies(self, prefix=_PAIRS_PREFIX, adds_doubles=True)
+        self._pairs = PairsCopies(self, prefix=EXACT, adds_doubles=True)
         self._routes = Routes(self._broker.ask)
         self._real_time = RealTime(self._controller, self._controller_http, self._broker, timings)
         self._timeout_seconds = timeout_seconds

@@ -16,17 +16,13 @@ from typing import Any
 from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all
 from pinot_connector.engines.pinot.broker import Deadline
+from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable
 
 # No group is trimmed away, and rows that newer ones replace (`skipUpsert`) count: segments are meant, and not rows.
-_OPTIONS = (
-    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
-    "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
-    "SET skipUpsert=true; "
-)
+_OPTIONS = f"{EXACT}SET skipUpsert=true; "
 _NAME = "segment"
 LATE_BROKER = "a broker of Pinot has not learned of the table's new version yet; ask again later"
 
