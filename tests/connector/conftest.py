@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from pinot_connector import AsyncPrivateClient
+from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.support.world import World, new_account
+from tests.support.rings import needs
+from tests.support.world import BUDGET, POLICY, World, new_account
+
+
+@pytest.fixture
+@needs("process")
+def not_started(tmp_path: Path) -> EmbeddedServices:
+    """Services that are not started yet."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    return EmbeddedServices(
+        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
+    )
 
 
 @pytest.fixture

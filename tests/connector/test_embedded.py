@@ -10,19 +10,6 @@ import pytest
 
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.errors import ServiceUnavailable
-from tests.support.rings import needs
-from tests.support.world import BUDGET, POLICY
-
-
-@pytest.fixture
-@needs("process")
-def services(tmp_path: Path) -> EmbeddedServices:
-    """Services that are not started yet."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    return EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
-    )
 
 
 def test_a_new_key_is_for_its_owner_only_and_stays(tmp_path: Path) -> None:
@@ -33,24 +20,24 @@ def test_a_new_key_is_for_its_owner_only_and_stays(tmp_path: Path) -> None:
     assert key == noise_key(tmp_path).read_text()
 
 
-def test_the_services_end_with_the_block(services: EmbeddedServices) -> None:
+def test_the_services_end_with_the_block(not_started: EmbeddedServices) -> None:
     """Inside they answer; afterwards nobody listens."""
-    with services:
-        services.ensure_running()
-        address = services.dp_address
+    with not_started:
+        not_started.ensure_running()
+        address = not_started.dp_address
         assert _listens(address)
     assert not _listens(address)
 
 
 def test_nothing_is_imported_from_the_current_directory(
-    services: EmbeddedServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    not_started: EmbeddedServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is called like a library does not run with the noise key in reach."""
     for name in ("dp_service", "budget_service", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current directory')")
     monkeypatch.chdir(tmp_path)
-    with services:
-        services.ensure_running()
+    with not_started:
+        not_started.ensure_running()
 
 
 def _listens(address: str) -> bool:
@@ -66,10 +53,10 @@ def _listens(address: str) -> bool:
     ("file", "service"), [("policy.yaml", "dp_service"), ("budget.yaml", "budget_service")]
 )
 def test_a_service_that_does_not_start_says_why(
-    services: EmbeddedServices, tmp_path: Path, file: str, service: str
+    not_started: EmbeddedServices, tmp_path: Path, file: str, service: str
 ) -> None:
     """The error holds the last line of its log, and the other service is stopped again."""
     (tmp_path / file).write_text("nonsense: 1\n")
-    with pytest.raises(ServiceUnavailable, match=file) as raised, services:
+    with pytest.raises(ServiceUnavailable, match=file) as raised, not_started:
         pass
     assert service == raised.value.service

@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -23,8 +22,6 @@ from pinot_connector.channels import open_channel
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.echo import EchoStub, add_echo
-from tests.support.rings import needs
-from tests.support.world import BUDGET, POLICY
 
 VALUE = "http://someone:secret@127.0.0.1:{}"
 
@@ -94,22 +91,11 @@ async def test_an_error_of_another_machine_names_the_variable_and_not_its_value(
     assert "secret" not in text
 
 
-@pytest.fixture
-@needs("process")
-def services(tmp_path: Path) -> EmbeddedServices:
-    """Services that are not started yet."""
-    (tmp_path / "policy.yaml").write_text(POLICY)
-    (tmp_path / "budget.yaml").write_text(BUDGET)
-    return EmbeddedServices(
-        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
-    )
-
-
 @pytest.mark.usefixtures("variable")
-def test_embedded_services_start_where_a_proxy_is_set(services: EmbeddedServices) -> None:
+def test_embedded_services_start_where_a_proxy_is_set(not_started: EmbeddedServices) -> None:
     """They are asked about their health on this machine."""
-    with services:
-        services.ensure_running()
+    with not_started:
+        not_started.ensure_running()
 
 
 @pytest.mark.parametrize(
