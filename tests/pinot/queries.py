@@ -8,11 +8,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     ReadColumn,
 )
-
-EXACT = (
-    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
-)
+from pinot_connector.engines.pinot.configuration import EXACT
 
 
 def confirmed(engine: Engine, query: EngineQuery, data_version: str = "") -> EngineAnswer:

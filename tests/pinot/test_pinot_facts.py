@@ -4,9 +4,10 @@ from typing import Any
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
+from pinot_connector.engines.pinot.configuration import EXACT
 from tests.pinot.facts import Facts
 from tests.pinot.plain_http import HTTP
-from tests.pinot.queries import EXACT, count_members
+from tests.pinot.queries import count_members
 from tests.pinot.trimmed_table import TrimmedTable
 
 TOP_TEN = (

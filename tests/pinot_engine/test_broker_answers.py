@@ -11,6 +11,7 @@ import pytest
 from pinot_connector.engines.base import ColumnType, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.answer import Coverage
+from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.errors import EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.pinot.queries import confirmed
@@ -57,6 +58,17 @@ def test_an_answer_of_no_segment_is_as_good_as_any_other(
         assert counts == confirmed(engine, FILTERED).counts
         heard.append(list(pinot.paths))
     assert [["/count", "/query/sql", "/count", "/segments/t_OFFLINE/zkmetadata"]] * 2 == heard
+
+
+def test_every_query_of_the_connectors_own_sets_the_options_of_questions(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """Counts, plans and lists of segments are cut as little as answers are."""
+    pinot.replies["/tables/t"] = {"OFFLINE": BY_TIME}
+    confirmed(engine, FILTERED)
+    own = (pinot.counts, pinot.explained, pinot.routes_asked)
+    assert all(own)
+    assert all(sql.startswith(EXACT) for queries in own for sql in queries)
 
 
 PARTIAL = {**NOTHING, "numServersQueried": 1, "numServersResponded": 1}

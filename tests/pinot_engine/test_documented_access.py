@@ -37,6 +37,7 @@ REFUSED: Mapping[str, tuple[str, Any]] = {
     ),
     "useApproximateFunction": ("/tables/t", {"OFFLINE": {"query": {"useApproximateFunction": True}}}),
     "expressionOverrideMap": ("/tables/t", {"OFFLINE": {"query": {"expressionOverrideMap": {"a": "b"}}}}),
+    "query": ("/tables/t", {"OFFLINE": {"query": {"maxDocsScanned": 1}}}),
     "isSegmentPartitioned": (
         "/tables/t",
         {"OFFLINE": {"fieldConfigList": [{"properties": {"isSegmentPartitioned": "true"}}]}},

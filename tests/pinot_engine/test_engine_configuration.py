@@ -64,6 +64,28 @@ def test_a_cluster_setting_that_changes_answers_is_refused(name: str, value: Any
     require_exact_cluster({name: "false"})
 
 
+@pytest.mark.parametrize(
+    "name", ["pinot.all.use.approximate.function", "Pinot.Broker.USE.approxi-mate.func_tion"]
+)
+def test_a_cluster_setting_is_refused_by_every_name_that_brokers_read(name: str) -> None:
+    """Brokers ignore case, dashes and underscores, and take `pinot.all.` for their own."""
+    with pytest.raises(EngineRefused, match=name):
+        require_exact_cluster({"other": "1", name: "true"})
+
+
+def test_a_query_setting_of_a_table_that_nobody_judged_is_refused() -> None:
+    """Newer versions of Pinot end queries by what they scan; those that every query overrides may stay."""
+    overridden = {
+        "timeoutMs": 1,
+        "disableGroovy": True,
+        "maxServerResponseSizeBytes": 9,
+        "maxQueryResponseSizeBytes": 9,
+    }
+    assert not is_refused(require_exact_table, {"OFFLINE": {"query": {**overridden, "maxDocsScanned": None}}})
+    with pytest.raises(EngineRefused, match=r"query\.maxDocsScanned"):
+        require_exact_table({"OFFLINE": {"query": {**overridden, "maxDocsScanned": 5}}})
+
+
 def test_the_override_that_new_clusters_are_made_with_is_harmless_by_itself() -> None:
     """Since 1.4 the controller itself writes it; what a broker makes of LIMIT is seen in its plans."""
     assert not is_refused(require_exact_cluster, {"pinot.broker.enable.query.limit.override": "true"})

@@ -13,6 +13,7 @@ from threading import Event, Thread
 from typing import Any, Literal, Self
 
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+from pinot_connector.engines.pinot.configuration import EXACT
 
 QUERY = EngineQuery("t", "SELECT secret", (ExpectedColumn("d0", ColumnType.STRING),), row_limit=3)
 ANSWER = {
@@ -232,7 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, asked: dict[str, Any]) -> None:
         pinot, sql, broker = self.pinot, asked["sql"], next(self.pinot.brokers)
         pinot.options.append(asked.get("queryOptions"))
-        if sql.startswith("EXPLAIN PLAN FOR "):
+        bare = sql.removeprefix(EXACT)
+        if bare.startswith("EXPLAIN PLAN FOR "):
             pinot.explained.append(sql)
             self._reply(
                 "/explain", content=_plan(pinot, broker, int(sql.rpartition(" ")[2])) | _named(broker)
@@ -240,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif sql.rpartition("GROUP BY ")[2].startswith('"$segmentName"'):
             pinot.routes_asked.append(sql)
             self._reply("/routes", content=_routes(pinot, broker, sql) | _named(broker))
-        elif sql in ('SELECT COUNT(*) FROM "t"', 'SELECT COUNT(*) FROM "t_OFFLINE"'):
+        elif bare in ('SELECT COUNT(*) FROM "t"', 'SELECT COUNT(*) FROM "t_OFFLINE"'):
             pinot.counts.append(sql)
             self._reply(
                 "/count", content=pinot.counts_of.get(broker, pinot.replies["/count"]) | _named(broker)

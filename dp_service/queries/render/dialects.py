@@ -25,20 +25,23 @@ from dp_service.terms import ColumnType
 # literal can set one. And a broker may be configured to answer with NULLs: then one row with a missing value would
 # decide whether there is an answer, because the query expects the stored default instead.
 # A table or a broker may limit the size of a server's answer, and one member's row could go beyond it: the limit set
-# here is larger than any answer of a server can be, one array of Java. And a broker may leave out what it misses.
+# here is larger than any answer of a server can be, one array of Java. A broker may leave out what it misses, or add up
+# in another type.
 _PINOT_EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
     "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
+    "SET autoRewriteAggregationType=false; "
 )
 
 
 # Only the multi-stage engine accepts a query inside a query. In addition to the above, it must not limit rows (lite
-# mode), nor prune segments at the broker: it would not report that, and no answer would look complete. Nor may
-# the physical optimizer, which a broker may use by default, plan it: its plans break quantiles.
+# mode), nor prune segments at the broker, nor by the partitions of a table: it would not report that, and no answer
+# would look complete. Nor may the physical optimizer, which a broker may use by default, plan it: its plans break
+# quantiles.
 _PINOT_NESTED = (
     "SET useMultistageEngine=true; SET useLiteMode=false; SET usePhysicalOptimizer=false; "
-    "SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; "
+    "SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; SET inferPartitionHint=false; "
 )
 
 

@@ -20,8 +20,9 @@ EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
     "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
+    "SET autoRewriteAggregationType=false; "
 )
-"""What the connector's own queries of groups set, as those that dp_service renders do: nothing is cut or left out."""
+"""What the connector's own queries set, as those that dp_service renders do: nothing is cut or left out."""
 
 OLDEST_VERSION = (0, 11)
 """Older brokers do not report how many segments they left out, so their answers may not be whole."""
@@ -41,6 +42,11 @@ _UNSAFE_CLUSTER_SETTINGS = (
     "enable.distinct.count.bitmap.override",
     "pinot.broker.use.approximate.function",
 )
+
+HARMLESS_QUERY_SETTINGS = frozenset(
+    ("timeoutMs", "disableGroovy", "maxQueryResponseSizeBytes", "maxServerResponseSizeBytes")
+)
+"""What a table's `query` may hold: every query overrides these, or they change no answer."""
 
 
 def require_known_version(components: Mapping[str, str]) -> None:
@@ -85,9 +91,15 @@ def _text(version: tuple[int, int]) -> str:
 
 def require_exact_cluster(settings: Mapping[str, str]) -> None:
     """Refuses a cluster configuration that rewrites counts."""
-    for name in _UNSAFE_CLUSTER_SETTINGS:
-        if _is_on(settings.get(name)):
+    for name, value in settings.items():
+        if _is_on(value) and _read_by_brokers(name) in _UNSAFE_CLUSTER_SETTINGS:
             raise EngineRefused(f"the cluster setting {name} lets Pinot answer something else than was asked")
+
+
+def _read_by_brokers(name: str) -> str:
+    """Returns the name by which brokers read a cluster setting: in any case, and for all roles alike (`pinot.all.`)."""
+    relaxed = name.replace("-", "").replace("_", "").lower()
+    return re.sub(r"^pinot\.all\.", "pinot.broker.", relaxed)
 
 
 _TIMES_OF_KEYS = (
@@ -162,6 +174,12 @@ def _require_exact_part(config: Mapping[str, Any]) -> None:
         raise EngineRefused("the table setting useApproximateFunction makes counts inexact")
     if query.get("expressionOverrideMap"):
         raise EngineRefused("the table setting expressionOverrideMap rewrites what is counted")
+    for name in query.keys() - HARMLESS_QUERY_SETTINGS - {"useApproximateFunction", "expressionOverrideMap"}:
+        if query[name] is not None:
+            raise EngineRefused(
+                f"the table setting query.{name} is of a newer Pinot than this connector knows, and could cut answers: "
+                "remove it from the table's configuration"
+            )
     for field in config.get("fieldConfigList") or ():
         if _is_on((field.get("properties") or {}).get("isSegmentPartitioned")):
             raise EngineRefused("the table setting isSegmentPartitioned makes counts of members inexact")

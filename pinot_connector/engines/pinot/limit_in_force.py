@@ -15,6 +15,7 @@ from typing import Any
 
 from pinot_connector.engines.pinot.answer import broker_of, require_no_exceptions
 from pinot_connector.engines.pinot.columns import PinotColumn
+from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
@@ -109,7 +110,7 @@ def explained_query(table: str, columns: Mapping[str, PinotColumn], limit: int) 
     """Returns the EXPLAIN of a query like those of questions, without a filter: else it may have no plan."""
     column = _grouped(columns.items())
     return (
-        f'EXPLAIN PLAN FOR SELECT "{column}", COUNT(*) FROM "{table}" '  # noqa: S608 - names of the schema
+        f'{EXACT}EXPLAIN PLAN FOR SELECT "{column}", COUNT(*) FROM "{table}" '  # noqa: S608 - names of the schema
         f'GROUP BY "{column}" LIMIT {limit}'
     )
 

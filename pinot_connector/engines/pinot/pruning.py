@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pinot_connector.engines.base import EngineQuery, Feature
+from pinot_connector.engines.pinot.configuration import EXACT
 
 _LEGACY_PARTITIONS = "partitionawareoffline"
 
@@ -53,4 +54,4 @@ def may_be_pruned(query: EngineQuery, columns: frozenset[str]) -> bool:
 
 def plain_count(table: str) -> str:
     """Returns the query that nothing prunes, and that servers answer from what they know of their segments."""
-    return f'SELECT COUNT(*) FROM "{table}"'  # noqa: S608 - a name of the policy, which has no quotes in it
+    return f'{EXACT}SELECT COUNT(*) FROM "{table}"'  # noqa: S608 - a name of the policy, which has no quotes in it

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from pinot_connector.engines.pinot.configuration import EXACT
 from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
 from tests.campaigns.pinot_check.connector import filled, require_equal
 from tests.campaigns.pinot_check.rows import row
@@ -93,7 +94,7 @@ def _reported_by_server(cluster: CheckedCluster, url: str) -> dict[str, str]:
 def explained(cluster: CheckedCluster) -> str:
     """EXPLAIN tells the LIMIT in force."""
     table = filled(cluster, "explained", {"a": 3})
-    sql = f"EXPLAIN PLAN FOR SELECT name, COUNT(*) FROM {table} GROUP BY name LIMIT 1001"  # noqa: S608
+    sql = f"{EXACT}EXPLAIN PLAN FOR SELECT name, COUNT(*) FROM {table} GROUP BY name LIMIT 1001"  # noqa: S608
     lines = [str(each[0]) for each in cluster.rows(sql) or ()]
     limits = [line for line in lines if line.startswith("BROKER_REDUCE(") and "limit:" in line]
     require_equal(1, len(limits), "no line of the plan tells it")

@@ -10,6 +10,7 @@ import pytest
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, Feature
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
+from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.pinot.loading import plain_answer
 from tests.pinot.plain_http import HTTP
@@ -84,7 +85,8 @@ def test_a_broker_that_begins_to_lower_limits_is_noticed_after_that_time(pinot: 
 def test_what_is_explained_holds_nothing_of_a_question(pinot: FakePinot, fake_engine: PinotEngine) -> None:
     """Pinot logs its queries. Without a filter there is always something to plan for."""
     confirmed(fake_engine, QUERY)
-    assert ['EXPLAIN PLAN FOR SELECT "d", COUNT(*) FROM "t" GROUP BY "d" LIMIT 100001'] == pinot.explained
+    expected = 'EXPLAIN PLAN FOR SELECT "d", COUNT(*) FROM "t" GROUP BY "d" LIMIT 100001'
+    assert [EXACT + expected] == pinot.explained
 
 
 def test_each_broker_behind_one_address_is_explained_before_its_answers_count(
@@ -145,6 +147,7 @@ def test_a_real_broker_is_refused_only_while_it_lowers_limits(
     small = count_members("nasty", ("article_id", ColumnType.STRING), limit=500)
     configs = f"{pinot_cluster.controller_url}/cluster/configs"
     override, most = "pinot.broker.enable.query.limit.override", "pinot.broker.query.response.limit"
+    before = HTTP.get(configs, timeout=30).json().get(override, "false")
 
     def rows_and_outcome(settings: dict[str, str]) -> tuple[int, int | str]:
         HTTP.post(configs, json=settings, timeout=30).raise_for_status()
@@ -167,4 +170,4 @@ def test_a_real_broker_is_refused_only_while_it_lowers_limits(
         assert (500, True) == (rows, most in str(outcome))
     finally:
         HTTP.delete(f"{configs}/{most}", timeout=30).raise_for_status()
-        assert (1001, 1001) == rows_and_outcome({override: "false"})
+        assert (1001, 1001) == rows_and_outcome({override: before})

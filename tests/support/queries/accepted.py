@@ -9,10 +9,11 @@ PINOT_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
     "SET maxServerResponseSizeBytes=2147483647; SET ignoreMissingSegments=false; SET skipUnavailableServers=false; "
+    "SET autoRewriteAggregationType=false; "
 )
 NESTED_PREFIX = (
     "SET useMultistageEngine=true; SET useLiteMode=false; SET usePhysicalOptimizer=false; "
-    "SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; " + PINOT_PREFIX
+    "SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; SET inferPartitionHint=false; " + PINOT_PREFIX
 )
 DAY = datetime.date
 
