@@ -27,6 +27,7 @@ from gris_cli.bound.source import (
     first_missing,
     open_rows,
     require_all_read,
+    require_unbreakable,
 )
 from gris_cli.bound.spilling import OWN_MISTAKES, spilling
 from pinot_connector.engines.bounded_copy import METADATA_KEY, ONE_PERIOD, RULE, CopyStatement
@@ -94,7 +95,9 @@ def bounded_copy(source: Path, out: Path, asked: BoundedCopyRequest, *, work: Wo
         raise InputError("the output must not be the input")
     stamp = _stamp(source)
     with spilling(out.parent, asked.memory) as connection, complete_or_nothing(out) as unfinished:
-        open_rows(connection, source, asked.columns)
+        types = open_rows(connection, source, asked.columns)
+        # Every column is copied.
+        require_unbreakable(types, types)
         failure = None
         try:
             made = _made(connection, source, unfinished, asked, work)

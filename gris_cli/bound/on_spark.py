@@ -21,7 +21,6 @@ from dp_service.bounding.order import salt_prefix
 from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest
 from gris_cli.bound.source import Columns, InputError
 from gris_cli.bound.spark_source import (
-    TIMESTAMP_TYPES,
     column,
     ended_well,
     first_day,
@@ -31,7 +30,7 @@ from gris_cli.bound.spark_source import (
 )
 from pinot_connector.engines.bounded_copy import METADATA_KEY, ONE_PERIOD
 from pinot_connector.engines.spark.sessions import own_session, started
-from pinot_connector.engines.spark.sources import source_of
+from pinot_connector.engines.spark.sources import TIMESTAMP_TYPES, source_of
 
 _DAYS = ("0001-01-01", "9999-12-31")
 
@@ -68,7 +67,7 @@ def copied(session: SparkSession, source: str, out: str, asked: BoundedCopyReque
     Raises:
         InputError: See `bounded_copy_on_spark`.
     """
-    rows, version = opened(session, source, asked.columns)
+    rows, version = opened(session, source, asked.columns, is_all_read=True)
     complete, number = _complete(rows, asked)
     ranked = _ranked(complete, asked)
     made = _counted(ranked, number, asked)

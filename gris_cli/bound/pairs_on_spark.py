@@ -127,7 +127,7 @@ def paired(session: SparkSession, source: str, folder: Path, asked: PairsCopyReq
         raise InputError("--pairs: Spark takes *, ?, brackets and backslashes in a path for a pattern")
     folder.mkdir(parents=True, exist_ok=True)
     before = present(folder)
-    rows, version = opened(session, source, asked.columns)
+    rows, version = opened(session, source, asked.columns, is_all_read=False)
     read = _read(rows, asked, before)
     manifest = asked_manifest(asked, read.missing, read.left_out, before)
     fresh = _pairs(read.closed, asked)

@@ -30,9 +30,10 @@ from gris_cli.bound.source import (
     InputError,
     in_microseconds,
     open_rows,
+    without_breakable,
 )
 from pinot_connector.engines.bounded_copy import states_bound
-from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, literal, quoted
+from pinot_connector.engines.parquet import ROW_NUMBER, literal, quoted
 
 FRESH = "fresh"
 """The table of the input's pairs, with the number of the first row of each."""
@@ -132,9 +133,8 @@ def open_pairs(
         raise InputError("expected a Parquet file: the days of a CSV file are texts")
     columns, attributes, until = asked.columns, asked.attributes, asked.until
     since = held_before if asked.new_only else None
-    open_rows(connection, source, columns, lambda types: _since(types, columns, since))
+    types = open_rows(connection, source, columns, lambda types: _since(types, columns, since))
     require_unbounded(source)
-    types = columns_of(connection, source)
     check_columns(types, columns, attributes)
     require_plain_midnights(columns, until)
     missing = null_member(types[columns.member], asked.null_member)
@@ -168,14 +168,15 @@ def require_unbounded(source: Path) -> None:
 
 
 def _columns(types: dict[str, str], columns: Columns) -> str:
-    """Write all columns of `rows`, with times in microseconds.
+    """Write all columns of `rows` that can be read, with times in microseconds.
 
     A question compares nanoseconds as they are, and a cast would round them up, into the next period.
     """
+    read = f"rows.* {without_breakable(types)}"
     if types[columns.period] != NANOSECONDS:
-        return "rows.*"
+        return read
     time = quoted(columns.period)
-    return f"rows.* REPLACE ({in_microseconds(f'rows.{time}')} AS {time})"
+    return f"{read} REPLACE ({in_microseconds(f'rows.{time}')} AS {time})"
 
 
 def _since(types: dict[str, str], columns: Columns, since: datetime.date | None) -> str:

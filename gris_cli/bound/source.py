@@ -7,7 +7,7 @@ repeated in a message.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -15,7 +15,16 @@ from pathlib import Path
 import duckdb
 
 from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
-from pinot_connector.engines.parquet import ROW_NUMBER, columns_of, count_unreadable, literal, quoted
+from pinot_connector.engines.parquet import (
+    BREAKABLE,
+    BREAKABLE_ADVICE,
+    ROW_NUMBER,
+    columns_of,
+    count_unreadable,
+    literal,
+    quoted,
+    unread_columns,
+)
 
 ROWS = "source_rows"
 """The view of all rows of the input."""
@@ -91,8 +100,10 @@ def open_rows(
     path: Path,
     columns: Columns,
     which: Callable[[dict[str, str]], str] | None = None,
-) -> None:
+) -> dict[str, str]:
     """Make the view `ROWS` of all rows of a file, and the macro `READ_TIME`, which gives periods in microseconds.
+
+    The view does not have the columns of a Parquet file of which one row can fail a query.
 
     Args:
         connection: Where to make it.
@@ -100,6 +111,9 @@ def open_rows(
         columns: What its columns are.
         which: Writes from the types of a Parquet file's columns the condition which `rows` are checked for texts that
             are not UTF-8, since no others will be read; None: all.
+
+    Returns:
+        The type of each column, `BREAKABLE` for those that the view does not have.
 
     Raises:
         InputError: There is no such file, it is neither Parquet nor CSV, a column is missing, named twice or of a
@@ -123,6 +137,7 @@ def open_rows(
     _check_types(types, columns)
     read = in_microseconds("t") if types.get(columns.period) == NANOSECONDS else "t"
     connection.execute(f"CREATE TEMP MACRO {READ_TIME}(t) AS {read}")
+    return types
 
 
 def in_microseconds(nanoseconds: str) -> str:
@@ -158,8 +173,22 @@ def _parquet(
         if rows:
             raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
     source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false)"
-    connection.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT * FROM {source}")  # noqa: S608 - the path is quoted
+    types |= dict.fromkeys(unread_columns(connection, path), BREAKABLE)
+    connection.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT * {without_breakable(types)} FROM {source}")  # noqa: S608 - names are quoted
     return types
+
+
+def without_breakable(types: Mapping[str, str]) -> str:
+    """Write, after a star, that columns of which one row can fail a query are not read."""
+    unread = [quoted(name) for name, kind in types.items() if kind == BREAKABLE]
+    return f"EXCLUDE ({', '.join(unread)})" if unread else ""
+
+
+def require_unbreakable(types: Mapping[str, str], columns: Iterable[str]) -> None:
+    """Raise InputError if one of these columns is one of which one row can fail a query."""
+    for name in columns:
+        if types[name] == BREAKABLE:
+            raise InputError(f"column {name}: expected a type that can be read, and not {BREAKABLE_ADVICE}")
 
 
 def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
@@ -193,6 +222,7 @@ def _check_types(types: dict[str, str], columns: Columns) -> None:
     for name in columns.needed:
         if name not in types:
             raise InputError(f"there is no column {name}")
+    require_unbreakable(types, columns.needed)
     if types[columns.member] not in _MEMBER_TYPES:
         raise InputError(f"column {columns.member}: expected members that are texts or integers")
     for name in columns.elements if columns.calendar else columns.needed[1:]:

@@ -12,12 +12,16 @@ from pyspark.sql import functions as sf
 from dp_service.partitions.spark import SparkFailedError, guarded
 from gris_cli.bound.local_times import spark_local_time
 from gris_cli.bound.source import Columns, InputError, require_calendar, require_different
-from pinot_connector.engines.spark.sources import require_plain_texts, source_of
+from pinot_connector.engines.spark.sources import (
+    TIMESTAMP_TYPES,
+    require_plain_texts,
+    require_unbreakable,
+    source_of,
+)
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 TYPES = frozenset(("string", "boolean", "date", "tinyint", "smallint", "int", "bigint"))
 """Spark's types of columns that can be members, parts of elements, or attributes."""
-TIMESTAMP_TYPES = frozenset(("timestamp", "timestamp_ntz"))
 _SETTINGS = {
     # Points in time as the standard has them, not as Impala had them.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -26,8 +30,12 @@ _SETTINGS = {
 _Done = TypeVar("_Done")
 
 
-def opened(session: SparkSession, source: str, columns: Columns) -> tuple[DataFrame, str]:
+def opened(
+    session: SparkSession, source: str, columns: Columns, *, is_all_read: bool
+) -> tuple[DataFrame, str]:
     """Return all rows, checked, and the version of the data. From then on the session writes as one machine does.
+
+    `is_all_read`: all columns will be read, and not only those that are needed.
 
     CSV is refused: Spark reads on where a quote is broken and replaces bytes that are no UTF-8, so that one member's
     row could change what the rows of others mean.
@@ -46,7 +54,11 @@ def opened(session: SparkSession, source: str, columns: Columns) -> tuple[DataFr
         version = named.version(session)
         rows = named.open(session)
         require_plain_texts(rows)
-        _check_types(types_of(rows), columns)
+        types = types_of(rows)
+        _check_types(types, columns)
+        read = types if is_all_read else columns.needed
+        if timestamps := [name for name in read if types[name] in TIMESTAMP_TYPES]:
+            require_unbreakable(timestamps, named.breakable(session))
     except EngineRefused as error:
         failure = str(error)
     except AnalysisException:

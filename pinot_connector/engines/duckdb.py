@@ -29,7 +29,7 @@ from pinot_connector.engines.duckdb_files import (
 from pinot_connector.engines.file_versions import VersionedDatabase, VersionedFile
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pairs_files import PairsFiles
-from pinot_connector.engines.parquet import BREAKABLE, quoted
+from pinot_connector.engines.parquet import BREAKABLE, BREAKABLE_ADVICE, quoted
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.errors import (
     EngineRefused,
@@ -285,10 +285,7 @@ def _require_unbreakable(query: EngineQuery, types: Mapping[str, str]) -> None:
     """Refuses a column of a Parquet file in which one row can break the query, by the file's schema alone."""
     for column in query.reads:
         if column.type is not None and types.get(column.name.casefold()) == BREAKABLE:
-            raise EngineRefused(
-                f"the column {column.name} of the table holds {BREAKABLE}, as timestamps in milliseconds or INT96 are "
-                "in Parquet: write them as TIMESTAMP(MICROS)"
-            )
+            raise EngineRefused(f"the column {column.name} of the table holds {BREAKABLE_ADVICE}")
 
 
 def _require_no_collation(connection: duckdb.DuckDBPyConnection, query: EngineQuery) -> None:

@@ -25,6 +25,11 @@ ROW_NUMBER = "file_row_number"
 BREAKABLE = "a type that one row can break"
 """Stands for the type of `breakable_columns`; DuckDB has no such type."""
 
+BREAKABLE_ADVICE = (
+    f"{BREAKABLE}, as timestamps in milliseconds or INT96 are in Parquet: write them as TIMESTAMP(MICROS)"
+)
+"""What a message says that such a column holds, and what to do."""
+
 # JSON is none of them: DuckDB fails at one that is not well-formed, so only questions that name it may read it.
 _TEXT_TYPE = "VARCHAR"
 # No row has these numbers. With them a list is never empty and spans all rows, so that DuckDB plans every query alike.

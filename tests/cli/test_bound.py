@@ -28,8 +28,9 @@ from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_c
 from gris_cli.bound.pairs import pairs_copy
 from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import Columns, InputError
+from gris_cli.plan.bound.contributions import DataFile, counts_of_file
 from pinot_connector.engines.bounded_copy import read_bounded_copy
-from tests.support.texts import NOT_UTF8, write_rows
+from tests.support.texts import NOT_UTF8, write_rows, write_times
 from tests.support.zones import unknown_zone
 
 Row = tuple[str, ...]
@@ -395,6 +396,22 @@ def test_rows_of_parquet_files_are_refused_by_number(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^column what: expected texts"):
         bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("stored", ["ms", "int96"])
+@pytest.mark.parametrize("latest", [1_711_584_000_000, -(2**63)])
+def test_a_type_that_one_row_can_break_is_refused_by_the_schema(
+    tmp_path: Path, stored: str, latest: int
+) -> None:
+    """Every column is copied, so a copy is refused, whatever the rows hold; a plan does not read that column."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_times(source, latest, stored)
+    with pytest.raises(InputError, match=r"^column at: .* one row can break, .*TIMESTAMP\(MICROS\)$"):
+        bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
+    assert not out.exists()
+    assert counts_of_file(DataFile(source, WHAT, drops_nulls=False, memory="1GB"), 1, 1).counts.tolist() == [
+        10.0
+    ]
 
 
 def test_rows_without_values_are_dropped_if_asked(tmp_path: Path) -> None:

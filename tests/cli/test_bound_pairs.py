@@ -17,6 +17,7 @@ from gris_cli.bound.pairs_rows import PeriodContent, numbers_of
 from gris_cli.bound.pairs_source import PairsCopyRequest
 from gris_cli.bound.source import Columns, InputError
 from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
+from tests.support.texts import write_times
 
 EPOCH = datetime.date(1970, 1, 1)
 
@@ -343,3 +344,26 @@ def test_nanoseconds_are_of_the_day_that_questions_see_them_in(tmp_path: Path) -
         "m1": number(datetime.date(2024, 2, 1)),
         "m2": number(datetime.date(1969, 12, 1)),
     }
+
+
+@pytest.mark.parametrize("stored", ["ms", "int96"])
+@pytest.mark.parametrize("latest", [1_711_584_000_000, -(2**63)])
+def test_times_that_one_row_can_break_are_refused_by_the_schema(
+    tmp_path: Path, stored: str, latest: int
+) -> None:
+    """As the period's column; where another column has the periods, it is not read."""
+    source = tmp_path / "visits.parquet"
+    write_times(source, latest, stored)
+    by_time = PairsCopyRequest("visits", Columns("who", ("what",), "at", "month", "UTC"), (), None, UNTIL)
+    with pytest.raises(InputError, match=r"^column at: .* one row can break, .*TIMESTAMP\(MICROS\)$"):
+        make(source, tmp_path / "copy", by_time)
+    days = pa.array([START] * 10, pa.date32())
+    pq.write_table(
+        pq.read_table(source).append_column("day", days),
+        source,
+        use_deprecated_int96_timestamps=stored == "int96",
+    )
+    made = make(
+        source, tmp_path / "by day", replace(by_time, columns=Columns("who", ("what",), "day", "month"))
+    )
+    assert made.pairs == 10

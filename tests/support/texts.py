@@ -1,4 +1,4 @@
-"""Parquet files with texts that are not UTF-8, which no careful writer makes."""
+"""Parquet files of which one row could break a query: with texts that are not UTF-8, and with times."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, str | bytes]]) -> None:
     """Writes rows whose columns are all texts, some of them given as the bytes that they are."""
     listed = list(rows)
     write_texts(path, {name: [_bytes(row[name]) for row in listed] for name in listed[0]})
+
+
+def write_times(path: Path, latest: int, stored: str) -> None:
+    """Writes ten members with the element "x" and a time; `latest` is the last one's, in units of `stored`.
+
+    Args:
+        path: the Parquet file.
+        latest: what one row has.
+        stored: "ms", "us" or "int96", the last in microseconds.
+    """
+    ordinary = 1_711_584_000 * (1000 if stored == "ms" else 10**6)
+    times = pa.array([ordinary] * 9 + [latest], pa.int64()).cast(
+        pa.timestamp("ms" if stored == "ms" else "us")
+    )
+    rows = pa.table({"who": [f"m{number}" for number in range(10)], "what": ["x"] * 10, "at": times})
+    pq.write_table(rows, path, use_deprecated_int96_timestamps=stored == "int96")
 
 
 def write_texts(path: Path, columns: Mapping[str, Sequence[bytes | None]], **options: Any) -> None:

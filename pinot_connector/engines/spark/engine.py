@@ -8,13 +8,19 @@ from threading import Event
 from typing import TypeVar
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
 from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.engines.spark.sessions import deadline, own_session, require_session, started
-from pinot_connector.engines.spark.sources import Source, require_plain_texts, source_of
+from pinot_connector.engines.spark.sources import (
+    TIMESTAMP_TYPES,
+    Source,
+    require_plain_texts,
+    require_unbreakable,
+    source_of,
+)
 from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, GrisError
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
@@ -26,7 +32,7 @@ _ACCEPTED_TYPES = {
     ColumnType.INT64: frozenset(("tinyint", "smallint", "int", "bigint")),
     ColumnType.BOOL: frozenset(("boolean",)),
     ColumnType.DATE: frozenset(("date",)),
-    ColumnType.TIMESTAMP: frozenset(("timestamp", "timestamp_ntz")),
+    ColumnType.TIMESTAMP: TIMESTAMP_TYPES,
 }
 _SUMMED_TYPES = {
     ValueType.INT64: _ACCEPTED_TYPES[ColumnType.INT64],
@@ -68,6 +74,8 @@ class SparkEngine:
         self._sources = {table: source_of(text) for table, text in tables.items()}
         self._timeout_seconds = timeout_seconds
         self._pairs = PairsCopies(self, quote="`")
+        # By table: a version, and the columns in which one row can break a query on it.
+        self._breakable: dict[str, tuple[str, frozenset[str]]] = {}
         self._owns_session = False
         self._closed = False
 
@@ -108,7 +116,7 @@ class SparkEngine:
         """Answers a query on this version of the files; see `Engine.run`."""
         self._pairs.require(query, data_version)
         source = self._source(query.table)
-        rows = self._on_spark(lambda session: _rows(session, source, query, data_version))
+        rows = self._on_spark(lambda session: self._rows(session, source, query, data_version))
         return answer_of(query, rows, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
@@ -144,6 +152,44 @@ class SparkEngine:
         # this one as its context.
         raise translated
 
+    def _rows(
+        self, session: SparkSession, source: Source, query: EngineQuery, data_version: str
+    ) -> list[Row]:
+        _require_version(session, source, data_version)
+        try:
+            table = source.open(session)
+            held = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
+            _require_types(query, table, held)
+            self._require_unbreakable(session, source, query, held, data_version)
+            return _collected(session, table, query)
+        except GrisError:
+            raise
+        except Exception:
+            # Files that are replaced during a query make Spark fail with an error of its own; their list shows the
+            # cause.
+            _require_version(session, source, data_version)
+            raise
+
+    def _require_unbreakable(
+        self,
+        session: SparkSession,
+        source: Source,
+        query: EngineQuery,
+        held: list[tuple[str, str]],
+        data_version: str,
+    ) -> None:
+        """Refuses timestamps of which one can break the query, by the schemas of the files alone."""
+        timestamps = {name.casefold() for name, kind in held if kind in TIMESTAMP_TYPES}
+        read = [column.name for column in query.reads if column.name.casefold() in timestamps]
+        if not read:
+            return
+        known = self._breakable.get(query.table)
+        if known is None or known[0] != data_version:
+            known = (data_version, source.breakable(session))
+            _require_version(session, source, data_version)
+            self._breakable[query.table] = known
+        require_unbreakable(read, known[1])
+
     @contextmanager
     def _asking(self) -> Iterator[tuple[SparkSession, Event]]:
         with own_session(self._session) as session, deadline(session, self._timeout_seconds) as timed_out:
@@ -158,24 +204,13 @@ def _version(session: SparkSession, source: Source) -> str:
     raise missing
 
 
-def _rows(session: SparkSession, source: Source, query: EngineQuery, data_version: str) -> list[Row]:
-    _require_version(session, source, data_version)
-    try:
-        return _collected(session, source, query)
-    except GrisError:
-        raise
-    except Exception:
-        # Files that are replaced during a query make Spark fail with an error of its own; their list shows the cause.
-        _require_version(session, source, data_version)
-        raise
-
-
-def _collected(session: SparkSession, source: Source, query: EngineQuery) -> list[Row]:
-    table = source.open(session)
+def _require_types(query: EngineQuery, table: DataFrame, held: list[tuple[str, str]]) -> None:
     require_plain_texts(table)
-    held = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
     require_readable(query, held, _ACCEPTED_TYPES)
     require_summable(query, held, _SUMMED_TYPES)
+
+
+def _collected(session: SparkSession, table: DataFrame, query: EngineQuery) -> list[Row]:
     table.createOrReplaceTempView(query.table)
     answer = session.sql(query.sql)
     described = [(column.name, column.dataType.simpleString()) for column in answer.schema.fields]

@@ -7,9 +7,11 @@ is read for it. Object stores and HDFS replace whole files and date them themsel
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -20,7 +22,14 @@ from pinot_connector.errors import EngineRefused
 CATALOG = "catalog:"
 
 # How a table of the catalogue may be stored. In other formats the files do not show which rows are valid.
-_FORMATS = frozenset(("parquet", "orc"))
+_ORC = "orc"
+_FORMATS = frozenset(("parquet", _ORC))
+TIMESTAMP_TYPES = frozenset(("timestamp", "timestamp_ntz"))
+"""Spark's types of moments, with and without a zone."""
+
+# A column of a Parquet file's schema as a text, in units of which Spark makes microseconds.
+_COARSE = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(MILLIS,", re.MULTILINE)
+_FOOTERS_AT_ONCE = 8
 
 
 class Source(ABC):
@@ -33,6 +42,18 @@ class Source(ABC):
     @abstractmethod
     def version(self, session: SparkSession) -> str:
         """Returns `files:` and a hash of the list of its files."""
+
+    def breakable(self, session: SparkSession) -> frozenset[str]:
+        """Returns, casefolded, the names of columns of timestamps in which one value can make Spark fail.
+
+        These are timestamps that are stored in other units than Spark's microseconds: the largest do not fit. How each
+        file stores them is in its schema; no row is read. A column that only shares its name with such a part of
+        another one is taken for one too.
+
+        Raises:
+            EngineRefused: the session is one of Spark Connect, which shows no file's schema.
+        """
+        return _coarse_timestamps(session, self.open(session).inputFiles())
 
 
 @dataclass(frozen=True)
@@ -62,11 +83,23 @@ class CatalogTable(Source):
         Raises:
             EngineRefused: the table is stored in another format.
         """
-        described = session.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()
-        provider = {row["col_name"]: str(row["data_type"]).lower() for row in described}.get("Provider", "")
-        if provider not in _FORMATS:
+        if self._format(session) not in _FORMATS:
             raise EngineRefused("the engine answers from tables of the catalogue in Parquet and ORC only")
         return _reader(session).table(self.name)
+
+    def breakable(self, session: SparkSession) -> frozenset[str]:
+        """See `Source.breakable`. ORC stores seconds, whatever its columns are called."""
+        if self._format(session) != _ORC:
+            return super().breakable(session)
+        return frozenset(
+            field.name.casefold()
+            for field in self.open(session).schema.fields
+            if field.dataType.simpleString() in TIMESTAMP_TYPES
+        )
+
+    def _format(self, session: SparkSession) -> str:
+        described = session.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()
+        return {row["col_name"]: str(row["data_type"]).lower() for row in described}.get("Provider", "")
 
     def version(self, session: SparkSession) -> str:
         """See `Source.version`."""
@@ -99,6 +132,20 @@ def require_plain_texts(rows: DataFrame) -> None:
             raise EngineRefused("the table has texts with a collation or of type CHAR: use plain STRING")
 
 
+def require_unbreakable(columns: Iterable[str], breakable: frozenset[str]) -> None:
+    """Checks that none of these columns of timestamps is among those of `Source.breakable`.
+
+    Raises:
+        EngineRefused: one is.
+    """
+    for name in columns:
+        if name.casefold() in breakable:
+            raise EngineRefused(
+                f"the column {name} of the table holds a type that one row can break, as timestamps in milliseconds "
+                "and those of ORC are: write them in Parquet, as TIMESTAMP(MICROS)"
+            )
+
+
 def _reader(session: SparkSession) -> DataFrameReader:
     """Returns a reader that fails at files that are gone or broken, whatever the table's own properties say.
 
@@ -107,6 +154,29 @@ def _reader(session: SparkSession) -> DataFrameReader:
     """
     options = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "gris": uuid.uuid4().hex}
     return session.read.options(**options)
+
+
+def _coarse_timestamps(session: SparkSession, files: Sequence[str]) -> frozenset[str]:
+    """Returns the names of columns that one of these Parquet files stores as timestamps in milliseconds."""
+    # Spark's own schema has no units, so the library is asked by which Spark reads the footers.
+    jvm = getattr(session, "_jvm", None)
+    if jvm is None:
+        raise EngineRefused(
+            "Spark Connect does not show how files store timestamps, and one row in milliseconds could fail the query: "
+            "use another session than one of Spark Connect, or a column of integers with a unit in the policy"
+        )
+    configuration = session._jsparkSession.sessionState().newHadoopConf()
+    parquet = jvm.org.apache.parquet
+
+    def schema(file: str) -> str:
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
+        without_rows = parquet.format.converter.ParquetMetadataConverter.SKIP_ROW_GROUPS
+        footer = parquet.hadoop.ParquetFileReader.readFooter(configuration, path, without_rows)
+        return str(footer.getFileMetaData().getSchema().toString())
+
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
+        schemas = threads.map(schema, files)
+        return frozenset(name.casefold() for text in schemas for name in _COARSE.findall(text))
 
 
 def _listed(session: SparkSession, paths: Sequence[str]) -> str:
