@@ -24,7 +24,9 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.partitions.element_noise import Keys
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 from dp_service.terms import ColumnType
-from pinot_connector.engines.parquet import BREAKABLE, list_unreadable, readable, unread_columns
+from pinot_connector.engines.duckdb_files import attach_database
+from pinot_connector.engines.parquet import BREAKABLE_ADVICE, list_unreadable, readable, unread_columns
+from pinot_connector.errors import EngineError
 
 # What a column of the file is called by DuckDB, and the type of its elements.
 _TYPES = {
@@ -47,7 +49,7 @@ class SourceError(ValueError):
 class Source:
     """Where the pairs are.
 
-    `data` is a Parquet or CSV file, a DuckDB database (then `table` names a table or view of it), or anything that
+    `data` is a Parquet or CSV file, a DuckDB database (then `table` names a table of it), or anything that
     DuckDB reads in memory, such as an Arrow table or NumPy arrays by name. `drops_nulls`: rows without member or
     element are left out; else they are refused.
     """
@@ -114,6 +116,8 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.D
         if not isinstance(source.data, Path):
             return connection.register("given", source.data).table("given")
         return _file(connection, source.data, source)
+    except EngineError as error:
+        raise SourceError(str(error)) from None
     except (duckdb.Error, OSError):
         # What DuckDB says may quote the file's content.
         raise SourceError(f"expected data that can be read{_of_table(source)}") from None
@@ -130,8 +134,7 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) -> 
         case ".tsv":
             return _separated(connection, path, "\t")
         case ".duckdb" | ".db":
-            quoted = str(path).replace("'", "''")
-            connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
+            attach_database(connection, source.table, path)
             return connection.table(f"source.{_quoted(source.table)}")
     raise SourceError(f"expected a file named .parquet, .csv, .tsv, .duckdb or .db, got {path.name}")
 
@@ -141,9 +144,7 @@ def _parquet(connection: duckdb.DuckDBPyConnection, path: Path, source: Source) 
     unread = unread_columns(connection, path)
     for name in (source.member, source.column):
         if name in unread:
-            raise SourceError(
-                f"{name}: expected texts or integers, and not {BREAKABLE}, as timestamps in milliseconds or INT96 are"
-            )
+            raise SourceError(f"{name}: expected texts or integers, and not {BREAKABLE_ADVICE}")
     list_unreadable(connection, path, "unreadable")
     return connection.sql(readable(path, "unreadable", unread))
 

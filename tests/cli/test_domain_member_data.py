@@ -253,3 +253,30 @@ def test_a_row_that_questions_leave_out_publishes_nothing_either(tmp_path: Path,
     with read_pairs(Source(tmp_path / "pairs.parquet", "who", "what"), delta_0=2, salt=SALT) as pairs:
         assert [[0]] == as_lists(pairs)
         assert ["a"] == pairs.named(np.array([0]))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("ALTER TABLE pairs RENAME TO held; CREATE VIEW pairs AS FROM held", "pairs .* is a view"),
+        (
+            "ALTER TABLE pairs RENAME TO held; CREATE VIEW seen AS FROM held; CREATE VIEW pairs AS FROM seen",
+            "pairs .* is a view",
+        ),
+        (
+            "DROP TABLE pairs; CREATE TABLE pairs (who VARCHAR, what VARCHAR AS (upper(who)))",
+            "pairs .* has a generated column",
+        ),
+        ("PRAGMA disable_checkpoint_on_shutdown; INSERT INTO pairs VALUES ('eve', 'z')", "write-ahead log"),
+    ],
+)
+def test_rows_that_are_not_all_in_a_database_publish_nothing(tmp_path: Path, changed: str, said: str) -> None:
+    """As no question is answered from them: they may be of another version than the file."""
+    path = write(tmp_path / "pairs.duckdb", ROWS)
+    with duckdb.connect(path) as connection:
+        connection.execute(changed)
+    with (
+        pytest.raises(SourceError, match=said),
+        read_pairs(Source(path, "who", "what", table="pairs"), delta_0=2, salt=SALT),
+    ):
+        raise AssertionError("the pairs were read")
