@@ -11,6 +11,7 @@ from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
     BudgetHeld,
+    DataUnreadable,
     ErrorCode,
     GrisError,
     InvalidQuestion,
@@ -77,6 +78,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
     if isinstance(error, ServiceRefused) and error.reason == "UNIT_MISMATCH":
         return Failure(EXIT_USAGE, "usage", _CURRENCIES)
+    if isinstance(error, DataUnreadable):
+        return Failure(EXIT_USAGE, "usage", f"--data: {error}")
     return Failure(
         exit_code=_EXIT_CODES[error.code],
         code=error.code.value,

@@ -25,6 +25,7 @@ from gris_cli.clients import PinotAccess
 from pinot_connector.days import FIRST_DAY, LAST_DAY, date_of
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, is_member_type
 from pinot_connector.engines.duckdb_files import attach_database
+from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import BREAKABLE, breakable_columns, columns_of, literal, quoted
 from pinot_connector.errors import EngineRefused, EngineUnavailable, GrisError
 
@@ -106,7 +107,8 @@ def _described(table: str, path: Path) -> list[tuple[str, str, bool]]:
         problem = f"{path}: {error}"
     except duckdb.Error:
         # What DuckDB says may quote the file.
-        problem = f"expected a table {table} in {path}" if path.suffix in DATABASES else f"cannot read {path}"
+        is_database = path.suffix in DATABASES
+        problem = f"expected a table {table} in {path}" if is_database else str(unreadable(path))
     raise SchemaError(problem)
 
 
@@ -143,6 +145,7 @@ def _only_table(path: Path) -> str:
     """Return the name of a file's table: a Parquet file's own, or that of the one table in a database."""
     if path.suffix == PARQUET:
         return path.stem
+    problem = ""
     try:
         with duckdb.connect() as connection:
             _attach(connection, path)
@@ -151,7 +154,9 @@ def _only_table(path: Path) -> str:
                 "AND table_schema = 'main' ORDER BY 1"
             ).fetchall()
     except duckdb.Error:
-        found = []
+        problem = str(unreadable(path))
+    if problem:
+        raise SchemaError(problem)
     names = [name for (name,) in found]
     if len(names) != 1:
         raise SchemaError(f"TABLE={path} says which table is meant; there are: {', '.join(names) or 'none'}")

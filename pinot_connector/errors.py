@@ -28,6 +28,7 @@
         ├── IncompleteAnswer   it answered on part of the data, or in another shape than asked
         ├── DataChanged        its data changed while the question ran, or are being replaced
         └── EngineRefused      it refused the query, or its configuration is not safe
+            └── DataUnreadable its data are not what their name says
 
 No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
 After one of these errors there is no result and no budget was spent: everything of a result that can fail is prepared
@@ -307,3 +308,7 @@ class DataChanged(EngineError):
 
 class EngineRefused(EngineError):
     """The engine refused the query, or is configured in a way that makes its counts untrustworthy."""
+
+
+class DataUnreadable(EngineRefused):
+    """A file or table is not what its name says, such as a Parquet file that ends early; asking again does not help."""

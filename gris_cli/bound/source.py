@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 
 from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
+from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
     BREAKABLE,
     BREAKABLE_ADVICE,
@@ -131,7 +132,11 @@ def open_rows(
         types = _parquet(connection, path, which) if suffix == ".parquet" else _separated(connection, path)
     except duckdb.Error:
         # What DuckDB says may quote the file's content.
-        failure = InputError("expected a file that can be read to its end")
+        failure = InputError(
+            str(unreadable(path))
+            if suffix == ".parquet"
+            else f"expected a file that can be read to its end, got {path.name}"
+        )
     if failure:
         raise failure
     _check_types(types, columns)

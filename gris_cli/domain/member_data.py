@@ -25,6 +25,7 @@ from dp_service.partitions.element_noise import Keys
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
 from dp_service.terms import ColumnType
 from pinot_connector.engines.duckdb_files import attach_database
+from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import BREAKABLE_ADVICE, list_unreadable, readable, unread_columns
 from pinot_connector.errors import EngineError
 
@@ -120,6 +121,8 @@ def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.D
         raise SourceError(str(error)) from None
     except (duckdb.Error, OSError):
         # What DuckDB says may quote the file's content.
+        if isinstance(source.data, Path) and source.data.suffix.lower() == ".parquet":
+            raise SourceError(str(unreadable(source.data))) from None
         raise SourceError(f"expected data that can be read{_of_table(source)}") from None
 
 

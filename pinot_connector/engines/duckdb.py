@@ -21,10 +21,10 @@ from pinot_connector.engines.duckdb_files import (
     execute_all,
     in_memory,
     is_database,
+    not_started,
     refused,
     require_version,
     translated,
-    unreadable_file,
 )
 from pinot_connector.engines.file_versions import VersionedDatabase, VersionedFile
 from pinot_connector.engines.pairs_copy import PairsCopies
@@ -88,9 +88,10 @@ class DuckDBEngine:
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
-        EngineRefused: a file has a suffix that is none of these, a Parquet file has a column `file_row_number`,
-            the table of a DuckDB database is a view or has a generated column, or DuckDB is older than 2.0.
-        EngineUnavailable: a file cannot be read, or a DuckDB database has a log beside it.
+        EngineRefused: a file has a suffix that is none of these, or is not what it says (`DataUnreadable`), a Parquet
+            file has a column `file_row_number`, the table of a DuckDB database is a view or has a generated column, or
+            DuckDB is older than 2.0.
+        EngineUnavailable: a file is not there, or a DuckDB database has a log beside it.
     """
 
     dialect = "duckdb"
@@ -105,7 +106,7 @@ class DuckDBEngine:
             if isinstance(file, VersionedDatabase):
                 with attached(table, file.path):
                     pass  # Refused here already, and again by every query: the file may be replaced.
-        self._shared = SharedDatabase(translated(in_memory, unreadable_file))
+        self._shared = SharedDatabase(translated(in_memory, not_started))
         self._parquet = {
             table: ParquetTable(table, file, self._shared)
             for table, file in self._files.items()
@@ -167,8 +168,8 @@ class DuckDBEngine:
             table: the name of the table.
 
         Raises:
-            EngineUnavailable: the file cannot be read.
-            EngineRefused: the engine has no such table.
+            EngineUnavailable: the file is not there.
+            EngineRefused: the engine has no such table, or the file is not what its name says.
         """
         with self._connection(table, self.data_version(table)) as connection:
             yield connection

@@ -11,7 +11,12 @@ from typing import TypeVar
 
 import duckdb
 
-from pinot_connector.engines.file_versions import VersionedFile, require_no_log
+from pinot_connector.engines.file_versions import (
+    DATABASE_SUFFIXES,
+    VersionedFile,
+    require_no_log,
+    unreadable,
+)
 from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import (
     ROW_NUMBER,
@@ -23,9 +28,7 @@ from pinot_connector.engines.parquet import (
     reads_any_text,
     unread_columns,
 )
-from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, GrisError
-
-_DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
+from pinot_connector.errors import DataChanged, DataUnreadable, EngineRefused, EngineUnavailable, GrisError
 
 _Result = TypeVar("_Result")
 
@@ -115,8 +118,10 @@ class ParquetTable:
         table = quoted(f"{self._lists} of {self._name}")
         before = self._file.stamp()
         require_version(self._file, data_version)
-        translated(partial(list_unreadable, connection, self._file.path, table), refused)
-        unread = translated(partial(unread_columns, connection, self._file.path), refused)
+        path = self._file.path
+        to_error = partial(_unlisted, path)
+        translated(partial(list_unreadable, connection, path, table), to_error)
+        unread = translated(partial(unread_columns, connection, path), to_error)
         if self._file.stamp() != before:
             execute_all(connection, f"DROP TABLE {table}", to_error=refused)
             raise DataChanged("the data changed while the question was answered")
@@ -138,25 +143,30 @@ def refused(_: Exception) -> GrisError:
     return EngineRefused("the engine refused the query")
 
 
-def unreadable_file(_: Exception) -> GrisError:
-    """Returns the error of a file that DuckDB cannot read."""
-    return EngineGone("the data file cannot be read")
+def not_started(_: Exception) -> GrisError:
+    """Returns the error of a DuckDB that does not start."""
+    return EngineUnavailable("DuckDB cannot be started")
+
+
+def _unlisted(path: Path, error: Exception) -> GrisError:
+    is_file_at_fault = not isinstance(error, duckdb.OutOfMemoryException | duckdb.InterruptException)
+    return unreadable(path) if is_file_at_fault else refused(error)
 
 
 def is_database(path: Path) -> bool:
     """Returns whether a file is a DuckDB database, by its suffix."""
-    return path.suffix in _DATABASE_SUFFIXES
+    return path.suffix in DATABASE_SUFFIXES
 
 
 def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     if path.suffix != ".parquet":
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    if not translated(reads_any_text, unreadable_file):
+    if not translated(reads_any_text, not_started):
         raise EngineRefused(
             "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
         )
-    columns = translated(partial(columns_of, connection, path), unreadable_file)
+    columns = translated(partial(columns_of, connection, path), lambda _: unreadable(path))
     if ROW_NUMBER in map(str.casefold, columns):
         raise EngineRefused(f"a Parquet file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
 
@@ -166,34 +176,42 @@ def attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Gives a connection on which the table's name stands for the table of that name in a database file.
 
     Raises:
-        EngineRefused: it is a view, or has a generated column.
-        EngineUnavailable: the file cannot be read, or a log is beside it.
+        EngineRefused: it is a view, has a generated column, or is not there, or the file is no database.
+        EngineUnavailable: the file is not there, or a log is beside it.
     """
-    with closing(translated(in_memory, unreadable_file)) as connection:
+    with closing(translated(in_memory, not_started)) as connection:
         attach_database(connection, table, path)
         view = f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}"  # noqa: S608
-        execute_all(connection, view, to_error=unreadable_file)
+        execute_all(connection, view, to_error=partial(_no_table, table, path))
         yield connection
+
+
+def _no_table(table: str, path: Path, error: Exception) -> GrisError:
+    if isinstance(error, duckdb.CatalogException):
+        return DataUnreadable(f"the data file {path.name} has no table {table}")
+    return unreadable(path)
 
 
 def attach_database(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     """Attaches a database as `source`, if the table's rows are all in its file.
 
     Raises:
-        EngineRefused: the table is a view, or has a generated column.
-        EngineUnavailable: the file cannot be read, or a log is beside it.
+        EngineRefused: the table is a view, or has a generated column, or the file is no database.
+        EngineUnavailable: the file is not there, or a log is beside it.
     """
+    # A log is beside the file itself, whatever links to it.
+    path = path.resolve()
     require_no_log(path)
     # With the type, because DuckDB would read a file of SQLite too, where rows decide the types and there is a log.
     execute_all(
         connection,
         f"ATTACH {literal(str(path))} AS source (READ_ONLY, TYPE duckdb)",
-        to_error=unreadable_file,
+        to_error=lambda _: unreadable(path),
     )
-    _require_stored(connection, table)
+    _require_stored(connection, table, path)
 
 
-def _require_stored(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+def _require_stored(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     """Refuses a table of the database whose values are computed: they can come from anywhere, without a new version."""
     computed = {
         "is a view": "SELECT view_name FROM duckdb_views() WHERE database_name = 'source'",
@@ -201,7 +219,7 @@ def _require_stored(connection: duckdb.DuckDBPyConnection, table: str) -> None:
         "WHERE database_name = 'source' AND is_generated",
     }
     for what, sql in computed.items():
-        named = translated(partial(_fetched, connection, sql), unreadable_file)
+        named = translated(partial(_fetched, connection, sql), lambda _: unreadable(path))
         # In whatever schema it is, and whatever its case: DuckDB finds a name however it is spelled.
         if table.casefold() in (name.casefold() for (name,) in named):
             raise EngineRefused(

@@ -7,9 +7,14 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinot_connector.errors import EngineGone, EngineUnavailable
+from pinot_connector.errors import DataUnreadable, EngineError, EngineGone, EngineUnavailable
 
 READS_OF_A_MOVING_FILE = 3
+DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
+
+# Where a file says what it is; a Parquet file does so at its end too.
+_PARQUET = b"PAR1"
+_DATABASE, _DATABASE_PLACE = b"DUCK", slice(8, 12)
 
 # The second and third exist while DuckDB moves the log into the database.
 _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
@@ -46,24 +51,26 @@ class VersionedFile:
         """Returns the version of the content that the file has now.
 
         Raises:
-            EngineUnavailable: the file cannot be read, or is being written all the time.
+            EngineUnavailable: the file is not there, or is being written all the time.
+            DataUnreadable: it may not be read.
         """
         try:
             with self._lock:
                 return self._read_version()
         except OSError:
-            raise EngineGone("the data file cannot be read") from None
+            raise unreadable(self.path) from None
 
     def stamp(self) -> object:
         """Returns something that equals an earlier stamp only if the file was not replaced or written since.
 
         Raises:
-            EngineUnavailable: the file cannot be read.
+            EngineUnavailable: the file is not there.
+            DataUnreadable: it may not be read.
         """
         try:
             return _Signature.of(self.path)
         except OSError:
-            raise EngineGone("the data file cannot be read") from None
+            raise unreadable(self.path) from None
 
     def _read_version(self) -> str:
         for _ in range(READS_OF_A_MOVING_FILE):
@@ -103,6 +110,37 @@ def require_no_log(path: Path) -> None:
             "the DuckDB database has a write-ahead log (.wal) beside it, whose rows no version covers: close what "
             "writes to the database, or run CHECKPOINT there"
         )
+
+
+def unreadable(path: Path) -> EngineError:
+    """Returns the error of a file that cannot be read: that it is not there, or why it is not what its name says.
+
+    Only the first and last bytes are looked at, which depend on no row.
+    """
+    try:
+        with path.open("rb") as stream:
+            first = stream.read(_DATABASE_PLACE.stop)
+            stream.seek(max(0, path.stat().st_size - len(_PARQUET)))
+            last = stream.read()
+    except (IsADirectoryError, PermissionError) as error:
+        return DataUnreadable(f"the data file {path.name} cannot be read: {error.strerror}")
+    except OSError:
+        return EngineGone(
+            f"the data file {path.name} cannot be read: it is not there, or its disk does not answer"
+        )
+    return DataUnreadable(f"the data file {path.name} {_fault(path, first, last)}")
+
+
+def _fault(path: Path, first: bytes, last: bytes) -> str:
+    if not first:
+        return "is empty"
+    if path.suffix in DATABASE_SUFFIXES:
+        if first[_DATABASE_PLACE] != _DATABASE:
+            return "is no DuckDB database"
+        return "is a DuckDB database that ends early, is damaged, or was written by a later DuckDB"
+    if not first.startswith(_PARQUET):
+        return "is no Parquet file"
+    return f"is a Parquet file that {'ends early' if last != _PARQUET else 'is damaged'}"
 
 
 def _digest(path: Path) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pinot_connector.engines.file_versions import VersionedFile
 from pinot_connector.engines.parquet import literal
-from pinot_connector.errors import EngineRefused
+from pinot_connector.errors import DataUnreadable
 
-_NO_MANIFEST = "a data file named .json must be the manifest of a pairs copy, as gris bound --pairs writes it"
+_MANIFEST = "manifest of a pairs copy, as gris bound --pairs writes it"
 
 
 class PairsFiles:
@@ -32,14 +32,14 @@ class PairsFiles:
         """Returns the version of the copy.
 
         Raises:
-            EngineUnavailable: a file cannot be read.
-            EngineRefused: it is no manifest, or a file is not the one that it names.
+            EngineUnavailable: a file is not there.
+            DataUnreadable: it is no manifest, or a file is not the one that it names.
         """
         version = self._manifest.version()
         for checksum, file in self._files(version).items():
             if file.version() != checksum:
-                raise EngineRefused(
-                    f"{file.path.name} is not the file that the manifest of the pairs copy names"
+                raise DataUnreadable(
+                    f"the data file {file.path.name} is not the one that the manifest of the pairs copy names"
                 )
         return version
 
@@ -69,12 +69,12 @@ def _named(path: Path) -> list[tuple[str, str]]:
     """Returns name and checksum of each file that a manifest names.
 
     Raises:
-        EngineRefused: it is no manifest, or names no file, or one twice.
+        DataUnreadable: it is no manifest, or names no file, or one twice.
     """
     found: list[tuple[str, str]] = []
     with suppress(OSError, ValueError, LookupError, TypeError):
         periods = json.loads(path.read_bytes())["periods"]
         found = [(str(each["file"]), str(each["checksum"])) for each in periods]
     if not found or any(len(set(each)) < len(found) for each in zip(*found, strict=True)):
-        raise EngineRefused(_NO_MANIFEST)
+        raise DataUnreadable(f"the data file {path.name} is no {_MANIFEST}")
     return found

@@ -363,7 +363,7 @@ WHAT = Columns("who", ("what",))
         ("a.csv", b"", r"^line 1: expected the names"),
         ("a.csv", b"who,who\n", r"^line 1: expected the names"),
         ("a.csv", b"who,that\nada,x\n", r"^there is no column what$"),
-        ("a.parquet", b"no Parquet", r"^expected a file that can be read to its end$"),
+        ("a.parquet", b"no Parquet", r"^the data file a.parquet is no Parquet file$"),
         ("a.txt", GOOD, r"^expected a file named .parquet, .csv or .tsv"),
     ],
 )

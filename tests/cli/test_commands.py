@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -399,6 +400,23 @@ def test_a_service_that_is_not_there_is_exit_code_5(world: World, capsys: pytest
     connection = [*_connection(world), "--dp", f"127.0.0.1:{free_port()}"]
     code, reported = _json(capsys, "ask", *QUESTION, *connection)
     assert (code, reported["error"]["code"]) == (5, "unavailable")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "is empty"), (b"a,b\nsecret,x\n", "is no Parquet file"), (b"PAR1 secret", "ends early")],
+)
+def test_a_data_file_that_is_not_what_its_name_says_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, said: str
+) -> None:
+    """Exit code 2: asking again changes nothing."""
+    (tmp_path / "rows.parquet").write_bytes(content)
+    asked = ["ask", *QUESTION, "--account", "acme/ana", "--data", f"feedback={tmp_path / 'rows.parquet'}"]
+    code, reported = _json(capsys, *asked)
+    assert (code, reported["error"]["code"]) == (2, "usage")
+    assert "--data: the data file rows.parquet" in reported["error"]["message"]
+    assert said in reported["error"]["message"]
+    assert "secret" not in str(reported)
 
 
 def test_control_characters_of_data_do_not_reach_the_terminal(

@@ -229,7 +229,7 @@ def test_the_most_frequent_element_comes_first_where_asked(tmp_path: Path) -> No
         (Source(Path("{file}"), "nobody", "what"), "there is no column nobody"),
         (Source(Path("{file}"), "who", "ratio"), "ratio: expected elements"),
         (Source(Path("{file}"), "ratio", "what"), "ratio: expected members"),
-        (Source(Path("{garbage}"), "who", "what"), "expected data that can be read"),
+        (Source(Path("{garbage}"), "who", "what"), "the data file g.parquet is no Parquet file"),
     ],
 )
 def test_what_cannot_be_read_is_said_by_name(tmp_path: Path, source: Source, said: str) -> None:

@@ -308,8 +308,8 @@ def test_no_policy_is_drafted_of_a_view(tmp_path: Path, capsys: pytest.CaptureFi
         ("x.csv", "read_csv("),
         ("x.json", "read_json("),
         ("x.txt.gz", "expected a file named .parquet, .duckdb or .db"),
-        ("x.parquet", "cannot read"),
-        ("two-words.parquet", "cannot read"),
+        ("x.parquet", "x.parquet is no Parquet file"),
+        ("two-words.parquet", "two-words.parquet is no Parquet file"),
         ("nowhere.parquet", "there is no file"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, 
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     DataChanged,
+    DataUnreadable,
     EngineError,
+    EngineGone,
     EngineRefused,
     EngineUnavailable,
     IncompleteAnswer,
@@ -294,8 +296,64 @@ def test_a_file_of_sqlite_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE small (member_id TEXT, element TEXT)")
         connection.commit()
-    with pytest.raises(EngineUnavailable, match="cannot be read"):
+    with pytest.raises(DataUnreadable, match=r"^the data file data\.db is no DuckDB database$"):
         DuckDBEngine({"small": path})
+
+
+def _whole_files(folder: Path) -> dict[str, bytes]:
+    write_small(folder / "whole.parquet", 3)
+    _write_database(folder / "whole.duckdb", 3)
+    return {suffix: (folder / f"whole.{suffix}").read_bytes() for suffix in ("parquet", "duckdb")}
+
+
+_BROKEN: dict[str, tuple[str, Callable[[dict[str, bytes]], bytes], str]] = {
+    "empty": ("parquet", lambda _: b"", "is empty"),
+    "text": ("parquet", lambda _: b"member_id,element\nsecret,a\n", "is no Parquet file"),
+    "cut": ("parquet", lambda whole: whole["parquet"][:100], "is a Parquet file that ends early"),
+    "footer": ("parquet", lambda whole: b"PAR1 secret PAR1", "is a Parquet file that is damaged"),
+    "database": ("parquet", lambda whole: whole["duckdb"], "is no Parquet file"),
+    "empty database": ("duckdb", lambda _: b"", "is empty"),
+    "parquet": ("db", lambda whole: whole["parquet"], "is no DuckDB database"),
+    "cut database": (
+        "duckdb",
+        lambda whole: whole["duckdb"][:5000],
+        "is a DuckDB database that ends early, .*",
+    ),
+    "manifest": ("json", lambda _: b"{secret", "is no manifest of a pairs copy, .*"),
+}
+
+
+@pytest.mark.parametrize(("suffix", "content", "message"), _BROKEN.values(), ids=_BROKEN)
+def test_a_file_that_is_not_what_its_name_says_is_named_as_bad_input(
+    tmp_path: Path, suffix: str, content: Callable[[dict[str, bytes]], bytes], message: str
+) -> None:
+    """It is no engine that might answer later, also where such a file takes the place of a sound one."""
+    whole = _whole_files(tmp_path)
+    broken = content(whole)
+    path = tmp_path / f"small.{suffix}"
+    said = rf"^the data file small\.{suffix} {message}$"
+    path.write_bytes(broken)
+    with pytest.raises(DataUnreadable, match=said) as raised:
+        DuckDBEngine({"small": path}).data_version("small")
+    assert "secret" not in str(raised.value)
+    if suffix == "json":
+        return
+    path.write_bytes(whole["parquet" if suffix == "parquet" else "duckdb"])
+    with closing(DuckDBEngine({"small": path})) as engine:
+        assert _run(engine, _query()).counts == [3]
+        path.write_bytes(broken)
+        with pytest.raises(DataUnreadable, match=said):
+            _run(engine, _query())
+        path.unlink()
+        with pytest.raises(EngineGone, match=rf"small\.{suffix} cannot be read: it is not there"):
+            _run(engine, _query())
+
+
+def test_a_table_that_its_database_lacks_is_named(tmp_path: Path) -> None:
+    """The file can be read; its name and the table's are said."""
+    _write_database(tmp_path / "data.duckdb", 3)
+    with pytest.raises(DataUnreadable, match=r"^the data file data\.duckdb has no table visits$"):
+        DuckDBEngine({"visits": tmp_path / "data.duckdb"})
 
 
 @pytest.mark.slow

@@ -47,6 +47,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.IncompleteAnswer: dbapi.OperationalError,
     errors.DataChanged: dbapi.OperationalError,
     errors.EngineRefused: dbapi.OperationalError,
+    errors.DataUnreadable: dbapi.OperationalError,
 }
 TREE = {
     dbapi.Warning: Exception,
