@@ -59,7 +59,19 @@ def _format_clamped(clamped: Clamped) -> str:
     of = f" in {clamped.of}" if clamped.of != "sums" else ""
     return (
         f"{cut} of {what} ({share:.3g} %) count with an end of the bounds of {clamped.column}{of}: {clamped.below} "
-        f"with the lower, {clamped.above} with the upper"
+        f"with the lower, {clamped.above} with the upper{_format_amounts(clamped)}"
+    )
+
+
+def _format_amounts(clamped: Clamped) -> str:
+    """Return which share of the sum clamping changes: few numbers may hold much of it."""
+    size, parts = clamped.size, (clamped.raised_by, clamped.lowered_by)
+    if not size:
+        return ""
+    raised, lowered = (100 * (part or 0) / size for part in parts)
+    return (
+        f"; of what these {clamped.what}s add up to, signs aside, the lower changes {raised:.3g} %, the upper "
+        f"{lowered:.3g} %"
     )
 
 

@@ -6,9 +6,10 @@ true counts, of the owner's data and for the owner alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import duckdb
 
@@ -49,6 +50,10 @@ class Clamped:
         above: Those that are lowered to the upper end.
         of: What the bounds are for, since a column may be summed and have quantiles: "sums" or "quantiles".
         what: What is counted, in one word or two.
+        size: What the numbers add up to, each without its sign; None: more than a double holds, or they are of
+            quantiles, which no size changes.
+        raised_by: How much is added to those below the lower end, together.
+        lowered_by: How much is taken from those above the upper end, together.
     """
 
     column: str
@@ -58,6 +63,9 @@ class Clamped:
     above: int
     of: str = SUMS
     what: str = "row"
+    size: float | None = None
+    raised_by: float | None = None
+    lowered_by: float | None = None
 
 
 def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
@@ -120,12 +128,13 @@ def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued
     # A number is rounded before it is clamped.
     low, high = (float(end * bounds.quantum.size) for end in (bounds.rows.low, bounds.rows.high))
     sql = (
-        f"SELECT count(*), count(*) FILTER ({number} < $low), count(*) FILTER ({number} >= $high) "  # noqa: S608
+        f"SELECT {_counted(f'{number} < $low - $half', f'{number} >= $high + $half', number)} "  # noqa: S608
         f"FROM {source.table} WHERE {' AND '.join([source.condition, *_usable(table, value)])}"
     )
-    ends = {"low": low - float(half), "high": high + float(half)}
-    found = _three(connection, sql, {**ends, **source.values})
-    return Clamped(value.name, None, *found, of=purpose(value))
+    found = connection.execute(
+        sql, {"low": low, "high": high, "half": float(half), **source.values}
+    ).fetchone()
+    return _clamped(value, None, found, "row", 1.0)
 
 
 def _of_totals(
@@ -136,22 +145,31 @@ def _of_totals(
     name, totals = total_name(0), value.bounds.totals
     condition = " AND ".join([source.condition, *_usable(table, value)])
     sql = (
-        f"SELECT count(*), count(*) FILTER ({name} < $low), count(*) FILTER ({name} > $high) FROM ("  # noqa: S608
+        f"SELECT {_counted(f'{name} < $low', f'{name} > $high', name)} FROM ("  # noqa: S608
         f"SELECT {_of_member(table, value)} FROM {source.table} WHERE {condition} GROUP BY {keys})"
     )
     ends = {"low": totals.low, "high": totals.high}
-    found = _three(connection, sql, {**ends, **source.values})
+    found = connection.execute(sql, {**ends, **source.values}).fetchone()
     what = _MEMBER_VALUES[value.rule] if isinstance(value, QuantileColumn) else "member total"
-    return Clamped(value.name, "" if column is None else column.name, *found, of=purpose(value), what=what)
+    by = "" if column is None else column.name
+    return _clamped(value, by, found, what, float(value.bounds.quantum.size))
 
 
-def purpose(value: _Valued) -> str:
-    """Return what a column's bounds are for."""
-    return QUANTILES if isinstance(value, QuantileColumn) else SUMS
+def _counted(below: str, above: str, number: str) -> str:
+    """Write how many numbers there are, below and above; and what they add up to, and each end adds or takes."""
+    return (
+        f"count(*), count(*) FILTER ({below}), count(*) FILTER ({above}), sum(abs({number})), "
+        f"sum($low - {number}) FILTER ({below}), sum({number} - $high) FILTER ({above})"
+    )
 
 
-def _three(
-    connection: duckdb.DuckDBPyConnection, sql: str, values: dict[str, object]
-) -> tuple[int, int, int]:
-    counted, below, above = connection.execute(sql, values).fetchone() or (0, 0, 0)
-    return int(counted), int(below), int(above)
+def _clamped(value: _Valued, by: str | None, found: Any, what: str, unit: float) -> Clamped:
+    """Return what `_counted` found, its sums in units."""
+    counted, below, above, *sums = found
+    clamped = Clamped(value.name, by, int(counted), int(below), int(above), what=what)
+    if isinstance(value, QuantileColumn):
+        return replace(clamped, of=QUANTILES)
+    size, raised_by, lowered_by = (unit * float(each or 0) for each in sums)
+    if not math.isfinite(size):
+        return clamped
+    return replace(clamped, size=size, raised_by=raised_by, lowered_by=lowered_by)

@@ -85,10 +85,39 @@ def test_the_owner_is_told_what_bounds_change(tmp_path: Path, capsys: pytest.Cap
     }
     assert left_out == {"amount": 2}
     assert (
-        "3 of 5 rows (60 %) count with an end of the bounds of amount: 1 with the lower, 2 with the upper"
+        "3 of 5 rows (60 %) count with an end of the bounds of amount: 1 with the lower, 2 with the upper; of what "
+        "these rows add up to, signs aside, the lower changes 12 %, the upper 38.1 %"
+    ) in text
+    assert "2 of 3 member totals by shop (66.7 %)" in text
+    assert (
+        "of what these member totals add up to, signs aside, the lower changes 7.69 %, the upper 23.1 %"
         in text
     )
-    assert "2 of 3 member totals by shop (66.7 %)" in text
+    of_rows, _, by_shop, *_ = reported["clamped"]
+    amounts = [tuple(each[key] for key in ("size", "raised_by", "lowered_by")) for each in (of_rows, by_shop)]
+    assert amounts == [pytest.approx((58.45, 7.0, 22.25)), (26.0, 2.0, 6.0)]
+
+
+def test_few_heads_may_hold_much_of_the_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both shares are stated: 3 of 100 members, and the part of the sum that they lose."""
+    rows = [(f"m{number}", "a", 14.0 if number < 3 else 1.0, 1) for number in range(100)]
+    _, _, text = _check(tmp_path, capsys, rows)
+    assert (
+        "3 of 100 rows (3 %) count with an end of the bounds of amount: 0 with the lower, 3 with the upper; "
+        in text
+    )
+    assert "these rows add up to, signs aside, the lower changes 0 %, the upper 12.9 %" in text
+
+
+@pytest.mark.parametrize("amount", [1e308, 0.0])
+def test_numbers_without_a_sum_that_can_be_shared_have_no_shares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], amount: float
+) -> None:
+    """Beyond all doubles, or nothing at all: the heads are counted all the same."""
+    rows = [(f"m{number}", "a", amount, 0) for number in range(3)]
+    _, _, text = _check(tmp_path, capsys, rows)
+    assert "of 3 rows" in text
+    assert "of what these rows add up to" not in text
 
 
 @pytest.mark.slow
@@ -211,6 +240,8 @@ def test_days_are_shown_as_days_and_what_bounds_are_for(
         "7 days from 2025-01-01 to before 2025-01-15",
         "seen │ 1 │ no day that can be in a cell │ questions for its quantiles",
         "1 of 3 member means of all rows (33.3 %) count with an end of the bounds of amount in quantiles",
+        "1 of 3 rows (33.3 %) count with an end of the bounds of amount: 0 with the lower, 1 with the upper; of what",
+        "count with an end of the bounds of amount in quantiles: 0 with the lower, 1 with the upper clamped",
         "0 of 3 member totals of all rows (0 %) count with an end of the bounds of amount: 0",
         "0 of 2 largest member values by shop (0 %) count with an end of the bounds of seen in quantiles",
     ):
