@@ -131,11 +131,13 @@ endif
 
 # One lock for each image, for every platform, with the hash of every file; the index is not written into it.
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
+# What an operator's commands need; no pictures, frames or SQLAlchemy.
+TOOLS = dp budget store redis postgres etcd pinot duckdb gateway console cli mcp
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra etcd --extra telemetry --output-file deploy/locks/budget-service.txt
 	$(LOCK) --extra gateway --extra mcp --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
-	$(LOCK) --extra all --output-file deploy/locks/tools.txt
+	$(LOCK) $(addprefix --extra ,$(TOOLS)) --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI
 	@for each in $(IMAGES); do $(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement deploy/locks/$$each.txt || exit 1; done

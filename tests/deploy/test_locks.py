@@ -30,10 +30,11 @@ def asked_for(requirements: list[str]) -> Iterator[str]:
 
 def image_extras() -> dict[str, list[str]]:
     """Return the extras of each lock, as the Makefile makes it."""
-    lines = re.findall(
-        r"\$\(LOCK\) (.*) --output-file deploy/locks/(.*)\.txt", (ROOT / "Makefile").read_text()
-    )
-    return {name: re.findall(r"--extra (\S+)", extras) for extras, name in lines}
+    makefile = (ROOT / "Makefile").read_text()
+    lines = re.findall(r"\$\(LOCK\) (.*) --output-file deploy/locks/(.*)\.txt", makefile)
+    found = {name: re.findall(r"--extra (\w+)", extras) for extras, name in lines}
+    (tools,) = re.findall(r"^TOOLS = (.*)", makefile, re.MULTILINE)
+    return found | {"tools": tools.split()}
 
 
 @pytest.mark.parametrize(("image", "extras"), list(image_extras().items()))
@@ -54,3 +55,11 @@ def test_every_image_has_a_lock() -> None:
     assert {f"{name}.txt" for name in image_extras()} == {
         each.name for each in (ROOT / "deploy" / "locks").iterdir()
     }
+
+
+def test_all_has_what_every_page_needs_but_spark_and_traces() -> None:
+    """Pictures, frames and SQLAlchemy among it: a page that asks for `all` asks for nothing else."""
+    extras = PROJECT["optional-dependencies"]
+    of_users = set(extras) - {"all", "spark", "telemetry", "bench", "dev", "docs", "release"}
+    missing = {each for each in of_users if set(asked_for(extras[each])) - set(asked_for(extras["all"]))}
+    assert missing == set()
