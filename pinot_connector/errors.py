@@ -130,9 +130,9 @@ class ReleaseTooLarge(GrisError):
     def __init__(self) -> None:
         super().__init__(
             "the release of this question was drawn before, and was too large to be kept, so it is shown only once, to "
-            "the one who asked first. Ask a smaller question, with fewer sums or quantiles or over a shorter domain; a "
-            "new data_version of the table in the policy, which is for its owner to declare, lets this one be asked "
-            "once more"
+            "the one who asked first; nothing was charged now. Ask a smaller question, with fewer sums or quantiles or "
+            "over a shorter domain; a new data_version of the table in the policy, which is for its owner to declare, "
+            "lets this one be asked once more, and so do new data where the policy fixes no version"
         )
 
 

@@ -20,7 +20,7 @@ from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
 from pinot_connector.release_store.interface import Account
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from tests.support.release_stores import KEYS
-from tests.support.world import World, new_account, write_growing
+from tests.support.world import World, new_account, write_growing, write_small
 
 MEMBERS = 1000
 
@@ -103,6 +103,22 @@ async def test_a_repeat_of_what_was_not_kept_says_nothing_of_the_rows(
             assert await spent(each) == before
         assert engine.asked == asked
     engine.close()
+
+
+async def test_new_data_are_another_question_where_no_version_is_fixed(world: World, tmp_path: Path) -> None:
+    """A repeat on the same data is refused there too; on others it is answered and paid for, as of every release."""
+    store, account, path = MemoryReleaseStore(), new_account(), tmp_path / "small.parquet"
+    paid = []
+    for members in (MEMBERS, MEMBERS - 1):
+        write_small(path, members)
+        engine = DuckDBEngine({"small": path})
+        async with client_of(world, engine, store, account) as client:
+            paid.append((await client.histogram("small", "element")).charged.information)
+            with pytest.raises(ReleaseTooLarge, match="so do new data where the policy fixes no version"):
+                await client.histogram("small", "element")
+            assert await spent(client) == sum(paid)
+        engine.close()
+    assert all(paid)
 
 
 async def test_what_was_not_kept_stays_refused_by_another_process(world: World, tmp_path: Path) -> None:
