@@ -28,7 +28,7 @@
         ├── IncompleteAnswer   it answered on part of the data, or in another shape than asked
         ├── DataChanged        its data changed while the question ran, or are being replaced
         └── EngineRefused      it refused the query, or its configuration is not safe
-            └── DataUnreadable its data are not what their name says
+            └── DataUnreadable its data are not what their name says, or not all in their file
 
 No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
 After one of these errors there is no result and no budget was spent: everything of a result that can fail is prepared
@@ -311,4 +311,7 @@ class EngineRefused(EngineError):
 
 
 class DataUnreadable(EngineRefused):
-    """A file or table is not what its name says, such as a Parquet file that ends early; asking again does not help."""
+    """A file or table is not what its name says: a Parquet file that ends early, or a view of rows of other files.
+
+    Asking again does not help.
+    """

@@ -222,7 +222,7 @@ def _require_stored(connection: duckdb.DuckDBPyConnection, table: str, path: Pat
         named = translated(partial(_fetched, connection, sql), lambda _: unreadable(path))
         # In whatever schema it is, and whatever its case: DuckDB finds a name however it is spelled.
         if table.casefold() in (name.casefold() for (name,) in named):
-            raise EngineRefused(
+            raise DataUnreadable(
                 f"the table {table} of the DuckDB database {what}, so its rows are not all in the file: store them as "
                 "a table, by CREATE TABLE .. AS SELECT .., or name the Parquet file itself"
             )

@@ -21,6 +21,7 @@ from pinot_connector.engines.base import (
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import (
     DataChanged,
+    DataUnreadable,
     EngineError,
     EngineRefused,
     EngineUnavailable,
@@ -132,6 +133,16 @@ def test_a_table_of_another_format_is_refused(spark: SparkSession) -> None:
     with pytest.raises(EngineRefused, match="Parquet and ORC only"):
         SparkEngine(spark, {"small": "catalog:loose"}).data_version("small")
     spark.sql("DROP TABLE loose")
+
+
+@pytest.mark.parametrize("kept", [0, 20, 200])
+def test_files_that_are_not_what_their_name_says_are_bad_input(
+    engine: SparkEngine, path: Path, kept: int
+) -> None:
+    """Empty, or cut: nothing that is asked again is answered, and the error says of which table."""
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(DataUnreadable, match="the data of the table small are no Parquet files"):
+        _run(engine, _query())
 
 
 @pytest.mark.parametrize("place", ["/nowhere/at/all.parquet", "catalog:nothing_of_this_name"])

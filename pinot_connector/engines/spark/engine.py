@@ -21,7 +21,14 @@ from pinot_connector.engines.spark.sources import (
     require_unbreakable,
     source_of,
 )
-from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, GrisError
+from pinot_connector.errors import (
+    DataChanged,
+    DataUnreadable,
+    EngineGone,
+    EngineRefused,
+    EngineUnavailable,
+    GrisError,
+)
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
 # Spark makes room for as many rows as a limit says, twice. A larger limit is left out, and rows are counted here.
@@ -39,6 +46,8 @@ _SUMMED_TYPES = {
     ValueType.DECIMAL: frozenset(("decimal", "float", "double")),
     ValueType.DATE: _ACCEPTED_TYPES[ColumnType.DATE],
 }
+# What Spark calls files that are none of their format.
+_NO_FOOTER = ("CANNOT_READ_FILE_FOOTER", "UNABLE_TO_INFER_SCHEMA")
 _Answer = TypeVar("_Answer")
 
 
@@ -157,7 +166,7 @@ class SparkEngine:
     ) -> list[Row]:
         _require_version(session, source, data_version)
         try:
-            table = source.open(session)
+            table = _opened(session, source, query.table)
             held = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
             _require_types(query, table, held)
             self._require_unbreakable(session, source, query, held, data_version)
@@ -202,6 +211,16 @@ def _version(session: SparkSession, source: Source) -> str:
     except AnalysisException:
         missing = EngineGone("the table's data cannot be found")
     raise missing
+
+
+def _opened(session: SparkSession, source: Source, table: str) -> DataFrame:
+    """Returns the table's rows, of which Spark has read the schema from the files' footers, and no row."""
+    try:
+        return source.open(session)
+    except Exception as error:
+        if not any(condition in str(error) for condition in _NO_FOOTER):
+            raise
+    raise DataUnreadable(f"the data of the table {table} are no Parquet files, or one of them ends early")
 
 
 def _require_types(query: EngineQuery, table: DataFrame, held: list[tuple[str, str]]) -> None:
