@@ -26,7 +26,7 @@ from pinot_connector.errors import (
 )
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import NoisyHistogram, merged
-from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
+from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer, was_never_sent
 
 MAX_UNARY_BYTES = 3 * 2**20
 
@@ -157,7 +157,7 @@ class DpServiceClient:
 
 def _translated(error: grpc.RpcError) -> GrisError:
     translated = error_of_rpc(Service.DP, error)
-    if not isinstance(translated, OutcomeUnknown):
+    if not (isinstance(translated, OutcomeUnknown) or was_never_sent(error)):
         return translated
     # dp_service changes nothing, so a lost answer leaves nothing unknown.
     is_gone = isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE

@@ -69,7 +69,11 @@ _LOST_ANSWERS = frozenset(
 )
 
 # What gRPC itself says of a connection that was never made begins so; parts of it, and what they mean.
-_NEVER_MADE = ("failed to connect to all addresses", "errors resolving")
+_NEVER_MADE = (
+    "failed to connect to all addresses",
+    "connections to all backends failing",
+    "errors resolving",
+)
 _OF_CONNECTIONS = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is signed by no authority that is trusted here: see ca_file",
     "Hostname Verification Check failed": "its certificate is for another name of the host",
@@ -107,6 +111,8 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     known = _by_reason(service, failure)
     if known is not None:
         return known
+    if was_never_sent(error):
+        return ServiceUnavailable(service, no_answer(error))
     if failure.code in _LOST_ANSWERS:
         return OutcomeUnknown(service, no_answer(error))
     if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
@@ -120,15 +126,27 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     )
 
 
+def was_never_sent(error: grpc.RpcError) -> bool:
+    """Returns whether a call had no connection to be sent by, so that it can have had no effect.
+
+    Of a call that gRPC itself tries again this is true of its last attempt alone; none that charges is.
+    """
+    return (
+        isinstance(error, grpc.aio.AioRpcError)
+        and error.code() is grpc.StatusCode.UNAVAILABLE
+        and (error.details() or "").startswith(_NEVER_MADE)
+    )
+
+
 def no_answer(error: grpc.RpcError) -> str:
     """Returns that there is no answer and, where gRPC says why no connection was made, what to look at."""
     if not isinstance(error, grpc.aio.AioRpcError):
         return "no answer"
     if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
         return "no answer in time"
-    said = error.details() or ""
-    if not said.startswith(_NEVER_MADE):
+    if not was_never_sent(error):
         return "no answer"
+    said = error.details() or ""
     meaning = next((meaning for part, meaning in _OF_CONNECTIONS.items() if part in said), "")
     # Through a proxy, what is said can be about the proxy.
     why = "; ".join(filter(None, (meaning, _through_a_proxy())))
