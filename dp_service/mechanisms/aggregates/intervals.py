@@ -308,8 +308,10 @@ def _average_interval(
         return None
     confined = _confined(column.count_variance, count, least_certain, alpha / 2, max(minimum, 1))
     laws = [bins_of(float(column.count_variance), least) for least in {confined.least, confined.largest}]
-    test = _RatioTest(column, int(column.centred[row]), count, laws)
-    return test.interval(confined.level)
+    found = _RatioTest(column, int(column.centred[row]), count, laws).interval(confined.level)
+    # A wider interval covers as often, and people read one that leaves out the value beside it as a mistake.
+    value = column.average_of(row)
+    return found if value is None else AverageInterval(min(found.lower, value), max(found.upper, value))
 
 
 class _RatioTest:

@@ -43,13 +43,15 @@ class ReleasedColumn:
         return Fraction(self.doubled_sum(row), 2)
 
     def average_of(self, row: int) -> Fraction | None:
-        """Return AVG = (low + high) / 2 + B / (2 N) of one row, None where N is not positive.
+        """Return AVG = SUM / COUNT of one row, brought between low and high; None where N is not positive.
 
-        It is SUM / COUNT exactly, so it may lie outside the clamp. It is for people's eyes only where
-        `intervals` gives an interval for it.
+        A quotient with noise below it is not unbiased, so nothing is lost by leaving out what no average can be. It is
+        for people's eyes only where `intervals` gives an interval for it, which holds it.
         """
         count = int(self.counts[row])
-        return self.sum_of(row) / count if count > 0 else None
+        if count <= 0:
+            return None
+        return min(max(self.sum_of(row) / count, Fraction(self.clamp.low)), Fraction(self.clamp.high))
 
 
 @dataclass(frozen=True, eq=False)

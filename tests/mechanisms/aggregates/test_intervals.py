@@ -70,7 +70,7 @@ class Coverage:
     """How often the intervals of one group cover, given that they are shown, over every outcome of its noise."""
 
     def __init__(self, n: int, beta: int, clamp: Clamp, threshold: int | None, minimum: int) -> None:
-        self.count = self.sum = self.average = self.average_shown = 0.0
+        self.count = self.sum = self.average = self.average_shown = self.average_outside = 0.0
         self._truth = n, Fraction(beta + clamp.centre * n, 2)
         self._shown = 0.0
         values = range(n - reach(COUNT_VARIANCE), n + reach(COUNT_VARIANCE) + 1)
@@ -106,6 +106,9 @@ class Coverage:
             if of_average is not None and n > 0:
                 self.average_shown += own
                 self.average += own * (of_average.lower <= total / n <= of_average.upper)
+                value = found.columns[0].average_of(place)
+                is_inside = value is not None and of_average.lower <= value <= of_average.upper
+                self.average_outside += own * (not is_inside or value > clamp.high or value < clamp.low)
 
     def given_shown(self) -> tuple[float, float, float]:
         """Return the coverage of COUNT, SUM and AVG; 1 for an average that is never shown."""
@@ -145,6 +148,8 @@ def test_intervals_cover_given_that_they_are_shown(
     assert of_count >= 1 - float(ALPHA) - 1e-5
     assert of_sum >= 1 - float(ALPHA) / 2 - 0.01
     assert of_average >= 1 - float(ALPHA) / 2 - 0.01
+    # Whatever the noise is, an average is possible, and its interval holds it.
+    assert found.average_outside == 0
 
 
 def test_intervals_of_what_nothing_selected_are_no_wider_than_needed() -> None:
@@ -162,6 +167,23 @@ def test_intervals_of_what_nothing_selected_are_no_wider_than_needed() -> None:
     value = found.columns[0].average_of(0)
     assert value is not None
     assert average.lower < value < average.upper
+
+
+@pytest.mark.parametrize(
+    ("count", "centred", "threshold"), [(40, 900, None), (40, -900, None), (17, 100, 8), (17, -100, 8)]
+)
+def test_an_average_is_possible_and_its_interval_holds_it(
+    count: int, centred: int, threshold: int | None
+) -> None:
+    """Also where the noise takes it beyond the bounds, and where it is shown because its count came out large."""
+    clamp = Clamp(0, 8)
+    found = release([count], [centred], clamp, threshold=threshold, minimum=1)
+    value = found.columns[0].average_of(0)
+    (interval,) = average_intervals(found, 0, shown_by_count(found), alpha=Fraction(9, 10))
+    assert value is not None
+    assert interval is not None
+    assert clamp.low <= value <= clamp.high
+    assert interval.lower <= value <= interval.upper
 
 
 def test_an_average_is_shown_only_where_its_count_is_certain_to_be_positive() -> None:
