@@ -61,10 +61,10 @@ class Expectation:
     threshold. UnkGumb may put its threshold at an earlier rank if that finds more. `half_width` is that of a 95 %
     interval of plain noise, and `mean_error` how far a count is off on average; None without counts.
 
-    `ordered_mostly` is how far two counts must lie apart to be ranked in their true order with 95 %; None where the
-    noise in the counts alone decides. `prices` are for counts of `found_half` and `found_mostly`; empty where the price
-    is the same whatever is found. `is_fixed` says that the threshold is the same whatever the data: then `found_half`
-    and `found_mostly` are counts themselves.
+    `ordered_mostly` is how far two counts must lie apart to be ranked in their order before noise with 95 %; None where
+    the noise in the counts alone decides. `prices` are for counts of `found_half` and `found_mostly`; empty where the
+    price is the same whatever is found. `is_fixed` says that the threshold is the same whatever the data: then
+    `found_half` and `found_mostly` are counts themselves.
     """
 
     found_half: int | None

@@ -250,22 +250,22 @@ def format_interval_kind(result: PrivateResult) -> str:
         return "no counts were asked for, so there are no intervals"
     if result.interval_kind is IntervalKind.GIVEN_SHOWN:
         return (
-            f"each interval covers with {percent}, given that its element is shown; counts close to the threshold "
-            "say little, so their intervals reach down to the smallest possible count"
+            f"each interval covers the number before noise with {percent}, given that its element is shown; counts "
+            "close to the threshold say little, so their intervals reach down to the smallest possible count"
         )
     if result.interval_kind is IntervalKind.SIMULTANEOUS:
         return (
-            f"the intervals of all counts cover together with {percent}, and so do those of each column's values, also "
-            "of what is not shown: the list was cut in another order than that of its counts, or filtered by what was "
-            "released"
+            f"the intervals of all counts cover the numbers before noise together with {percent}, and so do those of "
+            "each column's values, also of what is not shown: the list was cut in another order than that of its "
+            "counts, or filtered by what was released"
         )
     # Which buckets come first in time was not picked.
     is_series = any(column.name == BUCKET_COLUMN for column in result.columns)
     if result.mechanism is Mechanism.KNOWN_LAP and _is_cut(result.parameters) and not is_series:
-        return f"each interval covers with {percent} before the largest were picked, not after"
+        return f"each interval covers the number before noise with {percent} before the largest were picked, not after"
     ranked = result.mechanism in (Mechanism.KNOWN_GUMB, Mechanism.UNK_GUMB)
     apart = "; order and counts carry noise apart, so counts may disagree with the order" if ranked else ""
-    return f"each interval covers with {percent}{apart}"
+    return f"each interval covers the number before noise with {percent}{apart}"
 
 
 def format_total(result: PrivateResult) -> str:
@@ -396,7 +396,7 @@ def format_order(expectation: Expectation) -> str:
     """Return how reliable the order is, empty where the counts alone decide it."""
     if expectation.ordered_mostly is None:
         return ""
-    return f"two counts that lie {expectation.ordered_mostly} apart are ranked in their true order with 95 %"
+    return f"two counts that lie {expectation.ordered_mostly} apart are ranked in their order before noise with 95 %"
 
 
 def format_count(number: int, what: str) -> str:

@@ -114,7 +114,7 @@ def _accuracy(accuracy: Accuracy, d_bar: int | None) -> Iterator[str]:
         above = "" if accuracy.is_fixed else rank
         yield f"An element whose count is {accuracy.found_mostly:,}{above} is found with 95 %."
     if accuracy.ordered_mostly is not None:
-        yield f"Two counts that lie {accuracy.ordered_mostly:,} apart are ranked in their true order with 95 %."
+        yield f"Two counts that lie {accuracy.ordered_mostly:,} apart are ranked in their order before noise with 95 %."
 
 
 def question_text(question: question_pb2.Question) -> str:

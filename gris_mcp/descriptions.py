@@ -10,7 +10,7 @@ be and how many such questions are left; it is free. `ask` answers and charges y
 `history` are free.
 2. Every number has an interval. With the stated confidence the number before noise lies between `lower` and `upper`; \
 `count` is only the best guess. Before noise only so much of each person counts as the policy allows, so what the \
-data hold may lie outside: `notes` say what was left out. The interval of a quantile is a cell of a public grid. \
+data hold may lie outside: `notes` say what was left out. A quantile has a `cell` of a public grid instead. \
 Report the interval with the number. Do not call one element larger than another where their intervals overlap.
 3. Do not ask the same again: the same question gets the same answer. Another question for the same number is \
 charged again, and a sum of parts has the noise of all its parts. For better numbers ask for fewer elements, \
@@ -69,6 +69,8 @@ INTERVALS = {
     "none": "The list is ranked by noisy counts that are not shown; nothing is said of how far apart they are.",
 }
 """What intervals mean, by their kind."""
+
+CELLS = "Quantiles have no intervals: `cell` is a part of a public grid, and the notes say how far off its rank may be."
 
 ENDED_IN_BOTTOM = "Fewer elements are shown than could be: whatever comes next is too small to be named."
 REPEATED = "This answer was paid for before; it cost nothing now, and asking again would not change it."

@@ -402,6 +402,7 @@ class Parameters:
         return (
             *((clipped,) if self.clipped else ()),
             *((self._bounded,) if self._bounded else ()),
+            *((self._clamped,) if self._clamped else ()),
             *((self.cut_for_sums,) if self.cut_for_sums else ()),
             *((str(self.sharpened),) if self.sharpened is not None else ()),
         )
@@ -419,6 +420,17 @@ class Parameters:
     def sharpened(self) -> Sharpened | None:
         """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
         return None if self.contributions is None else self.contributions.sharpened
+
+    @property
+    def _clamped(self) -> str:
+        """What sums and averages are of, empty if there are none."""
+        if self.sums is None:
+            return ""
+        of = "rows" if self.sums.over_rows else "members' totals in an element"
+        return (
+            f"sums, averages and their intervals are of {of}, each brought between the bounds that the policy states "
+            "for its column"
+        )
 
     @property
     def _bounded(self) -> str:

@@ -130,7 +130,7 @@ class Accuracy:
     By its noise alone a count is off by at most `half_width` with 95 %, and by `mean_error` on average; None without
     counts. An element is found with 95 % if its count is `found_mostly`: that number itself if `is_fixed`, else so far
     above the count at rank d_bar + 1; None where there is no threshold. Two counts that lie `ordered_mostly` apart are
-    ranked in their true order with 95 %; None where the noise in the counts alone decides.
+    ranked in their order before noise with 95 %; None where the noise in the counts alone decides.
     """
 
     half_width: int | None

@@ -39,7 +39,8 @@ class ExpectedAccuracy:
     `half_width` is that of a 95 % interval of plain noise, and `mean_error` how far a count is off on average; None
     without counts. `found_mostly` is how far a count must lie above the count at rank d_bar + 1 for its element to pass
     the threshold with 95 %, or if `is_fixed` the count itself; None where there is no threshold. `ordered_mostly` is
-    how far two counts must lie apart to be ranked in their true order with 95 %; None where the counts' noise decides.
+    how far two counts must lie apart to be ranked in their order before noise with 95 %; None where the counts' noise
+    decides.
     """
 
     half_width: int | None
@@ -87,7 +88,7 @@ def expected_accuracy(parameters: ReleaseParameters) -> ExpectedAccuracy:
 
 
 def gumbel_gap(epsilon_per: Fraction, tau: int) -> int:
-    """Return how far two counts must lie apart to be ranked in their true order with 95 %: the law is logistic."""
+    """Return how far two counts must lie apart to be ranked as before noise with 95 %: the law is logistic."""
     odds = math.log(MOSTLY / (1 - MOSTLY))
     return math.ceil(odds * tau / float(epsilon_per))
 

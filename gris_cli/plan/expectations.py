@@ -69,7 +69,7 @@ def known_sheet(mechanisms: Sequence[KnownLap | KnownGumb]) -> Sheet:
         (
             (
                 "in order from",
-                "so far apart two counts are ranked in their true order; no element is left out",
+                "so far apart two counts are ranked in their order before noise; no element is left out",
             ),
             ("intervals", "of 95 %; KnownLap's hold before the largest are picked"),
         ),

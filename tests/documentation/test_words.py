@@ -58,7 +58,7 @@ RETIRED_IN_PROSE = re.compile(
 # An interval covers the number before noise, which counts no more of each member than the policy allows.
 FALSE_OF_INTERVALS = re.compile(
     r"of\s+the\s+truth\b|\bcovers?\s+the\s+true\b|\bcontains?\s+the\s+true\b|"
-    r"\btrue\s+numbers?\s+(?:\w+\s+){0,3}lies?\b",
+    r"\btrue\s+numbers?\s+(?:\w+\s+){0,3}lies?\b|\bright\s+to\s+within\b|\btheir\s+true\s+order\b",
     re.IGNORECASE,
 )
 # What tests send, or expect to be sent: two request ids, an account and a key that no configuration has.
