@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from gris_mcp.server import Context, private_server
-from gris_mcp.unreadable import UNREADABLE, is_readable
+from gris_mcp.unreadable import UNREADABLE, is_readable, is_version
 from pinot_connector.gateway_client import AsyncGatewayClient
 
 PATH = "/mcp"
@@ -132,6 +132,8 @@ class HttpApplication:
             raise HttpRefusalError(HTTPStatus.FORBIDDEN, "pages of this origin may not call this server")
         if scope["path"] != PATH:
             raise HttpRefusalError(HTTPStatus.NOT_FOUND, f"expected {PATH}")
+        if not all(map(is_version, headers.getlist("mcp-protocol-version"))):
+            raise HttpRefusalError(HTTPStatus.BAD_REQUEST, "expected YYYY-MM-DD as MCP-Protocol-Version")
         if scope["method"] != "POST":
             raise HttpRefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "expected POST", {"Allow": "POST"})
 

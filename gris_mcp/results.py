@@ -246,10 +246,23 @@ def past_answer_of(past: PastResult) -> PastAnswer:
     """Return an answer that was paid for."""
     return PastAnswer(
         asked_at=past.released_at.isoformat(),
-        question=MessageToDict(past.question, preserving_proto_field_name=True),
+        question=seen(MessageToDict(past.question, preserving_proto_field_name=True)),
         answer=answer_of(past.result, MOST_PAST_ROWS),
         rows_not_kept=past.elements_omitted,
     )
+
+
+def seen(value: Any) -> Any:
+    """Return a part of a question with each text in it as an element has it."""
+    match value:
+        case str():
+            shown = element_of(value)
+            return shown.model_dump() if isinstance(shown, UnseenText) else shown
+        case dict():
+            return {name: seen(each) for name, each in value.items()}
+        case list():
+            return [seen(each) for each in value]
+    return value
 
 
 def levels_of(levels: Iterable[Level]) -> list[LeftOfLevel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -10,21 +11,49 @@ from typing import Any, TypeAlias
 import anyio
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
-UNREADABLE = "expected one JSON-RPC 2.0 message in UTF-8, without lone surrogates"
+UNREADABLE = (
+    "expected one JSON-RPC 2.0 message in UTF-8, without lone surrogates, and protocol versions as YYYY-MM-DD"
+)
+_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _Incoming: TypeAlias = ReadStream[SessionMessage | Exception]
 
 
 def is_readable(body: bytes) -> bool:
-    """Return whether bytes are a message of JSON-RPC."""
+    """Return whether bytes are a message of JSON-RPC, of a version that may be named in an answer."""
     try:
-        jsonrpc_message_adapter.validate_json(body, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError:
         return False
-    return True
+    return names_version(message)
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text has the form of the protocol's versions: answers name the one that was asked for."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def names_version(message: JSONRPCMessage) -> bool:
+    """Return whether every version that a message states has the form of one."""
+    params = message.params if isinstance(message, JSONRPCRequest | JSONRPCNotification) else None
+    meta = (params or {}).get("_meta")
+    stated = (
+        (params or {}).get("protocolVersion"),
+        meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None,
+    )
+    return all(is_version(each) for each in stated if isinstance(each, str))
 
 
 @asynccontextmanager
@@ -39,6 +68,8 @@ async def answering_unreadable(
             async for each in incoming:
                 if isinstance(each, Exception):
                     await outgoing.send(SessionMessage(_answer(each)))
+                elif not names_version(each.message):
+                    await outgoing.send(SessionMessage(_unreadable(getattr(each.message, "id", None))))
                 else:
                     await passed_on.send(each)
 
@@ -52,7 +83,11 @@ def _answer(error: Exception) -> JSONRPCError:
     """Return the answer to a message that cannot be read, by its id as far as that can be."""
     ids = (_id_of(each) for each in _sent(error))
     found = next((each for each in ids if each is not None), None)
-    return JSONRPCError(jsonrpc="2.0", id=found, error=ErrorData(code=PARSE_ERROR, message=UNREADABLE))
+    return _unreadable(found)
+
+
+def _unreadable(request_id: str | int | None) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=PARSE_ERROR, message=UNREADABLE))
 
 
 def _sent(error: Exception) -> Iterator[Any]:

@@ -9,8 +9,9 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from gris_mcp.arguments import Question
-from gris_mcp.results import UnseenText, element_of
+from gris_mcp.results import UnseenText, element_of, seen
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.questions import sql_question, structured_question
 
 EXACT = 2**53 - 1
 
@@ -57,3 +58,12 @@ def test_letters_that_nobody_sees_do_not_reach_a_model(letter: str) -> None:
     assert found.exact.isascii()
     assert json.loads(found.exact) == f"a{letter}b"
     assert element_of("Ångström 世 😀") == "Ångström 世 😀"
+
+
+def test_letters_that_nobody_sees_in_a_past_question_do_not_reach_a_model() -> None:
+    """Its values and its SQL are shown as elements are, with the exact text beside."""
+    shown = seen(MessageToDict(structured_question("t", "c", k=1, where={"c": ["a\u202eb", "plain"]})))
+    first, second = shown["structured"]["filters"][0]["in"]["values"]
+    assert {"shown": "a\ufffdb", "exact": '"a\\u202eb"'} == first["string"]
+    assert "plain" == second["string"]
+    assert "\ufffd" in seen(MessageToDict(sql_question("SELECT '\u200b'")))["sql"]["shown"]
