@@ -1,11 +1,12 @@
 """The HTTP server of the metrics: few connections at a time, each for a short time.
 
-The server of prometheus_client has a thread for each connection and waits for ever for what its caller sends, so anyone
-who reaches the port could take all memory of the process.
+The server of prometheus_client has a thread for each connection, waits for ever for what its caller sends and reads
+headers of many megabytes, so anyone who reaches the port could take all memory of the process.
 """
 
 from __future__ import annotations
 
+import io
 import socket
 import threading
 from contextlib import suppress
@@ -17,10 +18,36 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 MOST_CONNECTIONS = 8
 SECONDS = 10.0
 """Prometheus itself gives a scrape ten seconds by default."""
+REQUEST_BYTES = 16 * 2**10
+"""The most that is read of a request; Python's own parser takes a hundred headers of 64 KiB each."""
+
+
+class _Request(io.RawIOBase):
+    """What a caller sends, up to `REQUEST_BYTES`; a caller that sends more gets no answer."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._left = REQUEST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left:
+            raise OSError(f"expected a request of at most {REQUEST_BYTES} bytes")
+        read = self._connection.recv_into(memoryview(buffer)[: self._left])
+        self._left -= read
+        return read
 
 
 class _Handler(WSGIRequestHandler):
     """Answers one request, and writes no log."""
+
+    def setup(self) -> None:
+        """Read from the connection by way of `_Request`."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Request(self.connection))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
         """Do nothing."""

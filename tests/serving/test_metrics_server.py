@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from gris_serving.metrics import serving_metrics
-from gris_serving.metrics_server import MOST_CONNECTIONS, MetricsServer
+from gris_serving.metrics_server import MOST_CONNECTIONS, REQUEST_BYTES, MetricsServer
 
 
 @pytest.fixture
@@ -55,6 +55,20 @@ def test_idle_connections_take_few_threads_and_keep_nobody_out(address: tuple[st
         assert time.monotonic() - began < 5
         # One that answers and one that counts its time, for each.
         assert threading.active_count() - before <= 2 * MOST_CONNECTIONS
+
+
+@pytest.mark.parametrize(
+    "sent", [b"a: " + b"b" * REQUEST_BYTES + b"\r\n", (b"a: " + b"b" * 1000 + b"\r\n") * 20]
+)
+def test_a_request_that_is_too_large_is_not_read(address: tuple[str, int], sent: bytes) -> None:
+    """One long header, or many: nothing is answered, and the next scrape is."""
+    with socket.create_connection(address, timeout=10) as caller:
+        answered = b""
+        with suppress(ConnectionError):
+            caller.sendall(b"GET /metrics HTTP/1.1\r\n" + sent + b"\r\n")
+            answered = caller.recv(1)
+    assert answered == b""
+    assert "asked_total 3.0" in scraped(address)
 
 
 @pytest.mark.slow
