@@ -13,10 +13,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
 
 import grpc
 
 from gris_serving.call_outcome import CallOutcome
+from gris_serving.tls import is_loopback
 
 if TYPE_CHECKING:
     from opentelemetry import trace
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 Span: TypeAlias = "trace.Span"
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
+# The second one is for traces alone, and counts where both are set.
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 TRACEPARENT = "traceparent"
 FLUSH_MILLISECONDS = 2000
 _OK = "OK"
@@ -90,8 +94,7 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
         return False
     if environment.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
         return False
-    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-    return any(environment.get(name) for name in names)
+    return any(environment.get(name) for name in _ENDPOINTS)
 
 
 @contextmanager
@@ -144,13 +147,34 @@ def _provider(service: str) -> TracerProvider:
 
 
 def _exporter() -> Any:
+    is_local = _is_on_this_machine(os.environ)
     protocol = os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
     if os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", protocol) == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (  # noqa: PLC0415
             OTLPSpanExporter as GrpcExporter,
         )
 
-        return GrpcExporter()
+        # This machine is never asked through a proxy of the environment.
+        options: Any = (("grpc.enable_http_proxy", 0),) if is_local else None
+        return GrpcExporter(channel_options=options)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
 
-    return OTLPSpanExporter()
+    return OTLPSpanExporter(session=_session_without_proxy() if is_local else None)
+
+
+def _session_without_proxy() -> Any:
+    """Return a session for exporters that send by `requests`; None for later ones, which ask no proxy."""
+    try:
+        from requests import Session  # noqa: PLC0415 - the exporter's own
+    except ModuleNotFoundError:
+        return None
+    session = Session()
+    session.trust_env = False
+    return session
+
+
+def _is_on_this_machine(environment: Mapping[str, str]) -> bool:
+    """Return whether the environment names a collector that only this machine reaches."""
+    endpoint = next((environment[name] for name in reversed(_ENDPOINTS) if environment.get(name)), "")
+    host = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}").hostname
+    return is_loopback(f"{host}:0")

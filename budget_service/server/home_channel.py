@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from budget_service.server.lending_service import SERVICE_NAME as LENDING
 from budget_service.server.service import SERVICE_NAME as BUDGET
 from gris_serving.tls import is_loopback
 
+# In the order in which gRPC looks for one; it reads no other.
+PROXY_VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
 # Clients give one attempt two seconds.
 TIMEOUT_SECONDS = 1.8
 # gRPC itself retries nothing: what became of a charge is asked for by its request id. Pings find a connection that is
@@ -30,6 +34,9 @@ OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2_000),
 )
+
+
+log = logging.getLogger(__name__)
 
 
 class HomeChannel:
@@ -82,6 +89,8 @@ def open_channel(region: RegionConfiguration) -> HomeChannel:
     """Return a connection to the home. Raises ConfigurationError if a file it needs cannot be read."""
     token = "" if region.token_file is None else _read("token_file", region.token_file).decode().strip()
     # This machine is never asked through a proxy of the environment.
+    if not is_loopback(region.home):
+        _warn_of_proxy()
     options = (*OPTIONS, *(("grpc.enable_http_proxy", 0),) * is_loopback(region.home))
     if region.tls is None:
         return HomeChannel(grpc.aio.insecure_channel(region.home, options))
@@ -92,6 +101,17 @@ def open_channel(region: RegionConfiguration) -> HomeChannel:
         None if tls.certificate_file is None else _read("tls.certificate_file", tls.certificate_file),
     )
     return HomeChannel(grpc.aio.secure_channel(region.home, credentials, options), token)
+
+
+def _warn_of_proxy() -> None:
+    """Say which variable sends calls to the home through a proxy, unless no_proxy lists it: it may be at fault."""
+    variable = next((name for name in PROXY_VARIABLES if os.environ.get(name)), "")
+    if variable:
+        # Only the name: its value may hold a password.
+        fields = {"variable": variable}
+        log.warning(
+            "The home may be asked through a proxy.", extra={"event": "home.proxied", "fields": fields}
+        )
 
 
 def _read(field: str, path: str) -> bytes:

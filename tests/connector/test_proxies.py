@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from contextvars import copy_context
+from queue import Queue
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -17,12 +23,17 @@ from budget_service.configuration.region_file import RegionConfiguration
 from budget_service.server import home_channel
 from budget_service.server.home_client import HomeStatusError
 from deploy.image.probe import main
+from gris_serving.call_outcome import CallOutcome
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.tracing import exporting_traces
 from pinot_connector import proxies
 from pinot_connector.channels import open_channel
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.rpc_errors import Service, error_of_rpc
-from tests.support.echo import EchoStub, add_echo
+from tests.support.collector import ENDPOINT, collecting
+from tests.support.echo import EchoStub, add_echo, observed_echo
 
+NO_METADATA: Any = SimpleNamespace(invocation_metadata=tuple)
 VALUE = "http://someone:secret@127.0.0.1:{}"
 
 
@@ -70,6 +81,75 @@ async def test_a_home_on_this_machine_is_not_asked_through_a_proxy() -> None:
             await channel.call("GetBudget", pb.GetBudgetRequest(), pb.GetBudgetResponse)
         await channel.close()
     assert grpc.StatusCode.UNIMPLEMENTED.value[0] == raised.value.status.code
+
+
+def test_a_home_on_another_machine_names_the_variable_and_not_its_value(
+    variable: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When the region starts: a home that does not answer may be behind that proxy."""
+
+    async def opened(home: str) -> None:
+        await home_channel.open_channel(
+            RegionConfiguration.model_validate({"name": "eu", "home": home, "insecure": True})
+        ).close()
+
+    asyncio.run(opened("127.0.0.1:1"))
+    assert caplog.records == []
+    asyncio.run(opened("192.0.2.1:1"))
+    (record,) = caplog.records
+    assert ("home.proxied", {"variable": variable}) == (vars(record)["event"], vars(record)["fields"])
+    assert "secret" not in str(vars(record))
+
+
+async def test_a_collector_on_this_machine_is_not_asked_through_a_proxy(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The traces that a service sends over HTTP arrive."""
+    with collecting() as collector:
+        monkeypatch.setenv(ENDPOINT, collector.address)
+        with exporting_traces("local") as traces, monkeypatch.context() as without:
+            # The caller of this test is a plain one.
+            without.delenv(variable)
+            async with observed_echo(Instrumentation(traces=traces)) as echo:
+                await echo.one("a")
+    assert len(collector.spans("local")) == 1
+
+
+@pytest.mark.usefixtures("variable")
+def test_a_collector_on_this_machine_is_not_asked_by_grpc_through_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The exporter gets the option that every channel here has: what is not reached is not sent."""
+    received = Queue[str]()
+
+    def export(request: bytes, context: grpc.ServicerContext) -> bytes:
+        received.put(str(context.peer()))
+        return b""
+
+    server = grpc.server(ThreadPoolExecutor(1))
+    handler = grpc.method_handlers_generic_handler(
+        "opentelemetry.proto.collector.trace.v1.TraceService",
+        {"Export": grpc.unary_unary_rpc_method_handler(export)},
+    )
+    server.add_generic_rpc_handlers((handler,))
+    monkeypatch.setenv(ENDPOINT, f"http://localhost:{server.add_insecure_port('127.0.0.1:0')}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    server.start()
+    with exporting_traces("local") as traces:
+        assert traces is not None
+        # A span stays that of its task: here, of a context of its own.
+        span = copy_context().run(traces.begin, "service", "One", NO_METADATA)
+        traces.end(span, CallOutcome("OK", "", 0.0))
+    server.stop(None)
+    assert received.qsize() == 1
+
+
+@pytest.mark.usefixtures("variable", "starts_processes")
+def test_benchmarks_ask_this_machine_without_a_proxy() -> None:
+    """Their clients are plain ones, so the environment itself leaves this machine out."""
+    text = "import bench, os; print(os.environ['no_grpc_proxy'], os.environ['no_proxy'])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert ["localhost,127.0.0.1"] * 2 == done.stdout.split()
 
 
 @pytest.mark.usefixtures("variable")
