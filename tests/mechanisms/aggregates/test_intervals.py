@@ -107,8 +107,9 @@ class Coverage:
                 self.average_shown += own
                 self.average += own * (of_average.lower <= total / n <= of_average.upper)
                 value = found.columns[0].average_of(place)
-                is_inside = value is not None and of_average.lower <= value <= of_average.upper
-                self.average_outside += own * (not is_inside or value > clamp.high or value < clamp.low)
+                assert value is not None
+                is_inside = of_average.lower <= value <= of_average.upper
+                self.average_outside += own * (not is_inside or not clamp.low <= value <= clamp.high)
 
     def given_shown(self) -> tuple[float, float, float]:
         """Return the coverage of COUNT, SUM and AVG; 1 for an average that is never shown."""
