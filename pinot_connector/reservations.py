@@ -43,10 +43,11 @@ class Reservation:
     If the block ends before `charge` has succeeded, by an error or a cancellation, the reservation is cancelled. If
     cancelling fails, it lapses when its time to live is over.
 
-    Once `first_look_begins` was called, such an end may depend on the names that were drawn. Then the reservation is
+    From `first_look_begins` to `charge`, such an end may depend on the names that were drawn. Then the reservation is
     settled with what the first look costs, unless the policy's answers repeat and a service or the engine is gone or
-    the data have moved: names decide none of these. That end comes before the reservation lapses (`before_it_lapses`):
-    one that has lapsed can be charged only if it is made again, for which others may have left too little.
+    the data have moved: names decide none of these. If it cannot be settled, nothing but that is raised. The end comes
+    before the reservation lapses (`before_it_lapses`): one that has lapsed can be charged only if it is made again, for
+    which others may have left too little.
 
     Budget that other reservations hold is waited for, behind the account's questions that wait already.
 
@@ -87,9 +88,7 @@ class Reservation:
         elif self._held is not None and self._is_given_back(error):
             await _to_its_end(self._cancel(self._held))
         elif self._held is not None and self._unfinished is not None:
-            charged = await _to_its_end(self._charge_unfinished(self._unfinished))
-            if charged is not None and isinstance(error, GrisError):
-                raise EndedBetweenLooks(str(error), charged.information, charged.calls) from None
+            await self._end_between_looks(self._unfinished, error)
 
     def first_look_begins(self) -> None:
         """Notes that names may be drawn from now on. The reservation must be made, and last for the second look."""
@@ -178,6 +177,8 @@ class Reservation:
             BudgetExhausted: the reservation lapsed, and the worst case does not fit any more.
             OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
+        # What is charged costs the same whatever its names are: they do not decide how this ends.
+        self._unfinished = None
         for _ in range(ATTEMPTS_TO_SETTLE):
             try:
                 charge = await self._settle(await self.made(), release)
@@ -188,40 +189,42 @@ class Reservation:
                 return charge
         raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
 
-    async def _charge_unfinished(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
-        """Settles with the price of the first look; returns what was charged, None if that is not known.
+    async def _end_between_looks(
+        self, unfinished: dp_pb2.UnfinishedRelease, error: BaseException | None
+    ) -> None:
+        """Charges for the first look; what names may have decided is not raised before.
 
-        Without a release_id the ledger records no answer of the question, so it can be asked again. A reservation that
-        has lapsed is first made again, as for any charge.
+        Raises:
+            EndedBetweenLooks: the first look is charged; the error says what ended the question.
+            GrisError: it could not be charged. An answer that cannot be charged ends in the same way.
         """
-        for _ in range(ATTEMPTS_TO_SETTLE):
-            with suppress(ReservationOver):
-                return await self._unfinished_charged(unfinished)
-            self._held = None
-        return None
-
-    async def _unfinished_charged(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
         try:
-            if not await self.made_at_once() or self._held is None:
-                return None
-            charge = await self._budget.charge(
-                unfinished.cost,
-                reservation_id=self._held,
-                release_id="",
-                query_id=self._translation.query_id,
-                charge_ticket=unfinished.charge_ticket,
-                policy_statement=unfinished.policy_statement,
-            )
-        except ReservationOver:
-            raise
+            charged = await _to_its_end(self._charge_unfinished(unfinished))
+        except GrisError as unpaid:
+            if isinstance(error, Exception):
+                raise unpaid from None
+            return
+        if charged is not None and isinstance(error, GrisError):
+            raise EndedBetweenLooks(str(error), charged.information, charged.calls) from None
+
+    async def _charge_unfinished(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
+        """Settles with the price of the first look; returns what was charged, None if its names were paid for before.
+
+        Without a release_id the ledger records no answer of the question, so it can be asked again.
+        """
+        first_look = dp_pb2.Release(
+            cost=unfinished.cost,
+            query_id=self._translation.query_id,
+            charge_ticket=unfinished.charge_ticket,
+            policy_statement=unfinished.policy_statement,
+        )
+        try:
+            return (await self.charge(first_look)).charged
         except ReleaseNotRecorded:
-            # The account has paid for this question before, and so for its names.
-            await self._cancel(self._held or "")
             return None
-        except GrisError:
-            # Cancelling now could give back what was spent; the reservation ends by itself.
-            return None
-        return charge.charged
+        finally:
+            if self._held is not None:
+                await self._cancel(self._held)
 
     async def _settle(self, held: str, release: dp_pb2.Release) -> Charge:
         return await self._budget.charge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.support import two_looks
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account
 
@@ -32,3 +33,16 @@ async def client(world: World, engine: DuckDBEngine) -> AsyncIterator[AsyncPriva
         dp=world.dp, budget=world.budget, account=new_account(), engine=engine
     ) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def looking_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Both services under the policy of `tests.support.two_looks`; the ledger demands tickets."""
+    folder = tmp_path_factory.mktemp("two looks")
+    (folder / "policy.yaml").write_text(two_looks.POLICY)
+    (folder / "budget.yaml").write_text(two_looks.BUDGET)
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as services:
+        yield World(services.dp_address, services.budget_address, folder)

@@ -1,0 +1,394 @@
+"""How questions of two looks end before they are answered, in every order of events, and what that costs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import grpc
+import pytest
+
+from pinot_connector import AsyncPrivateClient, PrivateClient
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.errors import (
+    BudgetExhausted,
+    EndedBetweenLooks,
+    EngineGone,
+    EngineRefused,
+    EngineUnavailable,
+    GrisError,
+    IncompleteAnswer,
+    OutcomeUnknown,
+    ServiceGone,
+)
+from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.relay import Swallower, relayed
+from tests.support.two_looks import (
+    NOTHING,
+    SHORT,
+    SPENT,
+    UNHURRIED,
+    Between,
+    asking,
+    fails,
+    held_and_spent,
+)
+from tests.support.world import COFACTS, World, new_account
+
+ARTICLE = "2uoutqfse7c2o"
+"""The article that most members have."""
+
+
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [
+        (EngineGone("gone"), NOTHING),
+        (EngineUnavailable("took too long"), SPENT),
+        (IncompleteAnswer("in part"), SPENT),
+    ],
+    ids=["gone", "late", "in part"],
+)
+async def test_an_engine_that_ends_between_the_looks(
+    looking_world: World, error: GrisError, after: tuple[int, ...]
+) -> None:
+    """Gone, it gives all back: no name did that. A time-out and anything else pays for the names."""
+    async with asking(looking_world, Between(fails(error))) as client:
+        if after == NOTHING:
+            with pytest.raises(type(error)):
+                await client.top_k("fractions", "article_id", 5)
+        else:
+            with pytest.raises(EndedBetweenLooks, match="4 information and 1 call") as ended:
+                await client.top_k("fractions", "article_id", 5)
+            assert ended.value.charged == (4, 1)
+        assert await held_and_spent(client) == after
+
+
+async def test_no_name_is_drawn_from_an_answer_in_part(looking_world: World) -> None:
+    """The first answer is confirmed before it leads to names: nothing is asked or paid after it."""
+
+    class InPart(Between):
+        def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+            raise IncompleteAnswer("in part")
+
+    async with relayed(looking_world) as relay:
+        engine = InPart()
+        async with asking(looking_world, engine, dp=relay.address) as client:
+            with pytest.raises(IncompleteAnswer):
+                await client.top_k("fractions", "article_id", 5)
+            assert "AddNoiseUnary" not in relay.methods
+            assert len(engine.queries) == 1
+            assert await held_and_spent(client) == NOTHING
+
+
+async def test_a_question_that_ended_can_be_asked_again(looking_world: World) -> None:
+    """It counts as not answered: the whole price is paid, for an answer with the same first look."""
+    engine = Between(fails(EngineUnavailable("late")))
+    async with asking(looking_world, engine) as client:
+        with pytest.raises(EndedBetweenLooks):
+            await client.top_k("fractions", "article_id", 5)
+        result = await client.top_k("fractions", "article_id", 5)
+        assert result.charged.information == 10
+        assert await held_and_spent(client) == (14, 2, 0, 0)
+        # The same names in the same order, both times: the second look is the third and last query.
+        assert engine.queries[1] == engine.queries[3]
+
+
+async def test_a_caller_who_leaves_between_the_looks_pays_for_the_first(looking_world: World) -> None:
+    """When they leave may depend on what they would have seen."""
+    reached, over = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        over.wait(20)
+
+    async with asking(looking_world, Between(wait)) as client:
+        question = asyncio.ensure_future(client.top_k("fractions", "article_id", 5))
+        await asyncio.to_thread(reached.wait, 20)
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
+        over.set()
+        assert await held_and_spent(client) == SPENT
+
+
+async def test_a_caller_who_leaves_before_the_first_look_pays_nothing(looking_world: World) -> None:
+    """No noise is drawn by then."""
+    reached, over = threading.Event(), threading.Event()
+
+    class Waiting(Between):
+        def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+            reached.set()
+            over.wait(20)
+            return super().run(query, data_version)
+
+    async with asking(looking_world, Waiting()) as client:
+        question = asyncio.ensure_future(client.top_k("fractions", "article_id", 5))
+        await asyncio.to_thread(reached.wait, 20)
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
+        over.set()
+        assert await held_and_spent(client) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("code", "after"), [(grpc.StatusCode.UNAVAILABLE, NOTHING), (grpc.StatusCode.DEADLINE_EXCEEDED, SPENT)]
+)
+async def test_a_dp_service_that_ends_between_the_looks(
+    looking_world: World, code: grpc.StatusCode, after: tuple[int, ...]
+) -> None:
+    """Gone, it gives all back; one that is too late is paid for."""
+    async with relayed(looking_world) as relay:
+
+        def fail_from_now_on() -> None:
+            relay.refusals["AddNoiseUnary"] = code
+
+        async with asking(looking_world, Between(fail_from_now_on), dp=relay.address) as client:
+            expected = ServiceGone if after == NOTHING else EndedBetweenLooks
+            with pytest.raises(expected):
+                await client.top_k("fractions", "article_id", 5)
+            assert await held_and_spent(client) == after
+
+
+@asynccontextmanager
+async def budget_wanted(world: World, account: str, *, cancelled: bool) -> AsyncIterator[None]:
+    """Ask another question of the account that its budget holds only once; it is paid, or cancelled at the end."""
+    over = threading.Event()
+
+    class Waiting(Between):
+        def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+            over.wait(20 if cancelled else 0)
+            return super().run(query, data_version)
+
+    async with asking(world, Waiting(), account=account) as client:
+        other = asyncio.ensure_future(client.histogram("fractions", "score"))
+        if cancelled:
+            await asyncio.sleep(0.5)
+        else:
+            await other
+        yield
+        other.cancel()
+        over.set()
+        await asyncio.gather(other, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "error", "table"),
+    [
+        ("none", None, "fractions"),
+        ("none", EngineUnavailable("late"), "fractions"),
+        ("spends", None, "fractions"),
+        ("holds", None, "fractions"),
+        ("holds", EngineUnavailable("late"), "fractions"),
+        ("holds", EngineGone("gone"), "fractions"),
+        ("holds", None, "anew"),
+    ],
+    ids=str,
+)
+async def test_a_second_look_that_outlives_its_reservation_pays_for_the_first(
+    looking_world: World, other: str, error: GrisError | None, table: str
+) -> None:
+    """However it ends then, and if another question takes what is left of the budget."""
+    reached, over, account = threading.Event(), threading.Event(), new_account("narrow")
+
+    def wait() -> None:
+        reached.set()
+        over.wait(30)
+        if error is not None:
+            raise error
+
+    async with asking(looking_world, Between(wait), account=account, timeouts=SHORT) as client:
+        question = asyncio.ensure_future(client.top_k(table, "article_id", 5))
+        assert await asyncio.to_thread(reached.wait, 60)
+        await asyncio.sleep(2 * SHORT.reservation + 1)
+        async with AsyncExitStack() as stack:
+            if other != "none":
+                wanted = budget_wanted(looking_world, account, cancelled=other == "holds")
+                await stack.enter_async_context(wanted)
+            over.set()
+            with pytest.raises(EndedBetweenLooks, match="4 information and 1 call"):
+                await question
+        expected = (14, 1, 0, 0) if other == "spends" else SPENT
+        assert await held_and_spent(client) == expected
+
+
+async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_names_are_drawn(
+    looking_world: World,
+) -> None:
+    """So the second look has the time of one query, however long the first one took."""
+
+    class SlowAtFirst(Between):
+        def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+            if len(self.queries) == 1:
+                time.sleep(SHORT.reservation + 0.5)
+            super().confirm(query, answer)
+
+    async with relayed(looking_world) as relay:
+        engine = SlowAtFirst()
+        async with AsyncPrivateClient(
+            dp=relay.address,
+            budget=relay.address,
+            account=new_account("narrow"),
+            engine=engine,
+            timeouts=SHORT,
+            releases=MemoryReleaseStore(),
+        ) as client:
+            result = await client.top_k("fractions", "article_id", 5)
+            order = [
+                each for each in relay.methods if "Budget" in each or "Reservation" in each or "Add" in each
+            ]
+            assert [each for each in order if each != "GetBudget"] == [
+                "ReserveBudget",
+                "ReleaseReservation",
+                "ReserveBudget",
+                "AddNoiseUnary",
+                "AddNoiseUnary",
+                "UpdateBudget",
+            ]
+            assert (result.charged.information, await held_and_spent(client)) == (10, (10, 1, 0, 0))
+        engine.close()
+
+
+# No charge arrives within a second.
+UNCHARGED = replace(SHORT, budget_attempt=0.5, budget=1)
+
+
+async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charged(
+    looking_world: World,
+) -> None:
+    """Without the ledger, every end is the one of an answer that could not be charged, and what was held lapses."""
+    account, shown = new_account(), set()
+    for error in (None, EngineUnavailable("late"), IncompleteAnswer("in part"), EngineRefused("refused")):
+        engine = Between(fails(error) if error else lambda: None)
+        async with relayed(looking_world) as relay:
+            for method in ("UpdateBudget", "ReleaseReservation"):
+                relay.refusals[method] = grpc.StatusCode.UNAVAILABLE
+            async with asking(
+                looking_world, engine, budget=relay.address, account=account, timeouts=UNCHARGED
+            ) as client:
+                with pytest.raises(GrisError) as ended:
+                    await client.top_k("fractions", "article_id", 5)
+                # The same calls of the ledger one after the other take as long.
+                calls = tuple(dict.fromkeys(each for each in relay.methods if each != "GetBudget"))
+                shown.add((type(ended.value), str(ended.value), calls))
+                assert await held_and_spent(client) == (0, 0, 10, 1)
+                await asyncio.sleep(2 * SHORT.reservation + 0.5)
+    assert len(shown) == 1
+    assert {kind for kind, _, _ in shown} == {OutcomeUnknown}
+    async with asking(looking_world, Between(), account=account) as client:
+        result = await client.top_k("fractions", "article_id", 5)
+        assert result.charged.information == 10
+        assert await held_and_spent(client) == (10, 1, 0, 0)
+
+
+async def test_an_answer_that_cannot_be_charged_costs_nothing(looking_world: World) -> None:
+    """Neither its first look: it is kept, shown to nobody, and paid for once when it is asked for again."""
+    async with relayed(looking_world) as relay:
+        relay.refusals["UpdateBudget"] = grpc.StatusCode.UNAVAILABLE
+        engine = Between()
+        async with asking(looking_world, engine, budget=relay.address, timeouts=UNCHARGED) as client:
+            with pytest.raises(OutcomeUnknown):
+                await client.top_k("fractions", "article_id", 5)
+            assert await held_and_spent(client) == NOTHING
+            relay.refusals.clear()
+            await client.top_k("fractions", "article_id", 5)
+            assert await held_and_spent(client) == (10, 1, 0, 0)
+        assert len(engine.queries) == 2
+
+
+@pytest.mark.parametrize("others", ["wait", "spend"])
+async def test_a_connector_that_was_paused_until_its_reservation_had_lapsed(
+    looking_world: World, others: str
+) -> None:
+    """It makes it again and pays for its first look; if there is too little left, it shows that and nothing else."""
+    loop, account = asyncio.get_running_loop(), new_account("narrow")
+
+    def pause() -> None:
+        loop.call_soon_threadsafe(time.sleep, 2 * SHORT.reservation + 4)
+        time.sleep(2 * SHORT.reservation + 0.5)
+        if others == "spend":
+            other = Between()
+            with PrivateClient(
+                dp=looking_world.dp, budget=looking_world.budget, account=account, engine=other
+            ) as client:
+                client.histogram("fractions", "score")
+            other.close()
+        raise EngineUnavailable("late")
+
+    async with asking(looking_world, Between(pause), account=account, timeouts=SHORT) as client:
+        with pytest.raises(EndedBetweenLooks if others == "wait" else BudgetExhausted):
+            await client.top_k("fractions", "article_id", 5)
+        assert await held_and_spent(client) == (SPENT if others == "wait" else (10, 0, 0, 0))
+
+
+async def test_a_charge_of_a_first_look_whose_answers_are_lost_is_charged_once(looking_world: World) -> None:
+    """Each retry has the same request id."""
+    async with relayed(looking_world) as relay, Swallower(relay.address).listening() as swallower:
+
+        def lose_answers() -> None:
+            swallower.swallow(2)
+            raise EngineUnavailable("late")
+
+        timeouts = replace(UNHURRIED, budget_attempt=2)
+        async with asking(
+            looking_world, Between(lose_answers), budget=swallower.address, timeouts=timeouts
+        ) as client:
+            with pytest.raises(EndedBetweenLooks):
+                await client.top_k("fractions", "article_id", 5)
+            assert await held_and_spent(client) == SPENT
+    assert swallower.swallowed == 2
+
+
+async def test_a_first_look_whose_answer_is_too_late_is_paid_for(looking_world: World) -> None:
+    """Its names may be drawn by then."""
+    async with relayed(looking_world) as relay:
+        relay.refusals["AddNoiseUnary"] = grpc.StatusCode.DEADLINE_EXCEEDED
+        engine = Between()
+        async with asking(looking_world, engine, dp=relay.address) as client:
+            with pytest.raises(EndedBetweenLooks):
+                await client.top_k("fractions", "article_id", 5)
+            assert len(engine.queries) == 1
+            assert await held_and_spent(client) == SPENT
+
+
+def _copy_to(path: Path, *, but: str = "") -> None:
+    new = path.with_suffix(".new")
+    columns = "member_id, article_id, app, score"
+    query = f"SELECT {columns} FROM read_parquet('{COFACTS}') WHERE article_id <> '{but}'"  # noqa: S608
+    duckdb.execute(f"COPY ({query}) TO '{new}' (FORMAT parquet)")
+    new.replace(path)
+
+
+async def test_data_that_move_between_the_looks_give_all_back_and_are_asked_again(
+    looking_world: World, tmp_path: Path
+) -> None:
+    """Both looks are on one version of the data: the question starts again, and pays once."""
+    path = tmp_path / "moving.parquet"
+    _copy_to(path)
+    async with asking(looking_world, Between(lambda: _copy_to(path, but=ARTICLE), path)) as client:
+        result = await client.top_k("fractions", "article_id", 5)
+        assert len(result.rows) == 5
+        assert ARTICLE not in [row.element[0] for row in result.rows]
+        assert await held_and_spent(client) == (10, 1, 0, 0)
+
+
+async def test_every_end_is_paid_for_where_answers_do_not_repeat(
+    looking_world: World, tmp_path: Path
+) -> None:
+    """With fresh noise each try would show other names: a caller that makes the data move would see them all."""
+    path = tmp_path / "moving.parquet"
+    _copy_to(path)
+    async with asking(looking_world, Between(lambda: _copy_to(path, but=ARTICLE), path)) as client:
+        with pytest.raises(EndedBetweenLooks):
+            await client.top_k("anew", "article_id", 5)
+        assert await held_and_spent(client) == SPENT
+    async with asking(looking_world, Between(fails(EngineGone("gone")))) as client:
+        with pytest.raises(EndedBetweenLooks):
+            await client.top_k("anew", "article_id", 5)
+        assert await held_and_spent(client) == SPENT

@@ -1,0 +1,131 @@
+"""A world whose questions take two looks, and an engine that does something between them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import GrisError
+from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.world import COFACTS, World, new_account
+
+DELTA_1, DELTA_2, MOST, UNITS = 4, 8, 75, 40_000
+_TABLE = """
+    member: member_id
+    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    columns:
+      member_id: {type: string}
+      article_id: {type: string, group_by: true, filter: [in, not_in]}
+      app: {type: string, group_by: true}
+      score: {type: int64, group_by: true, filter: [in], domain: [-1, 0, 1]}
+"""
+POLICY = f"""
+epsilon_per: 10
+delta: 1e-10
+count_noise: gaussian
+tables:
+  feedback:
+    contributions:
+      bound: in_query
+      delta_0: {DELTA_2}
+      units: {UNITS}
+      min_count: 3
+      names: {{delta_1: {DELTA_1}, share: 0.35, max_names: {MOST}}}{_TABLE}
+  many:
+    member: member_id
+    contributions: {{bound: assumed, delta_0: 1, units: {UNITS}, names: {{share: 0.5, max_names: 10}}}}
+    measures: {{distinct_members: true}}
+    columns:
+      member_id: {{type: int64}}
+      element: {{type: string, group_by: true}}
+  fractions:
+    contributions:
+      {{bound: in_query, delta_0: 8, units: 10, names: {{delta_1: 4, share: 1/3, max_names: 20}}}}{_TABLE}
+  anew:
+    consistency: fresh
+    contributions:
+      {{bound: in_query, delta_0: 8, units: 10, names: {{delta_1: 4, share: 1/3, max_names: 20}}}}{_TABLE}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 1000000000, calls: 1000000}
+  - path: [t, "*"]
+    limit: {information: 100000000, calls: 1000}
+  - path: [narrow]
+    limit: {information: 1000, calls: 1000}
+  - path: [narrow, "*"]
+    limit: {information: 15, calls: 5}
+"""
+# No end here is one of a slow machine.
+UNHURRIED = Timeouts(dp=60, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=120)
+# Two looks are held for 4 s, of which 1 s is left for the charge.
+SHORT = replace(UNHURRIED, reservation=2)
+# u_1 is 10/3 units, so 4 are charged.
+SPENT = (4, 1, 0, 0)
+NOTHING = (0, 0, 0, 0)
+
+
+class Between(DuckDBEngine):
+    """DuckDB that writes its queries down and does something before the second one."""
+
+    def __init__(self, before_second: Callable[[], None] = lambda: None, path: Path = COFACTS) -> None:
+        super().__init__(dict.fromkeys(("feedback", "fractions", "anew"), path))
+        self._before_second = before_second
+        self.queries: list[str] = []
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers as DuckDB does."""
+        self.queries.append(query.sql)
+        if len(self.queries) == 2:
+            self._before_second()
+        return super().run(query, data_version)
+
+
+@asynccontextmanager
+async def asking(
+    world: World,
+    engine: DuckDBEngine,
+    *,
+    dp: str = "",
+    budget: str = "",
+    account: str = "",
+    timeouts: Timeouts = UNHURRIED,
+) -> AsyncIterator[AsyncPrivateClient]:
+    """Give a client with a release store and, unless one is named, an account of its own."""
+    async with AsyncPrivateClient(
+        dp=dp or world.dp,
+        budget=budget or world.budget,
+        account=account or new_account(),
+        engine=engine,
+        timeouts=timeouts,
+        releases=MemoryReleaseStore(),
+    ) as client:
+        yield client
+    engine.close()
+
+
+async def held_and_spent(client: AsyncPrivateClient) -> tuple[int, int, int, int]:
+    """Return what the account has spent and what is reserved for it, in information and calls."""
+    level = (await client.remaining())[-1]
+    return (
+        level.spent.information,
+        level.spent.calls,
+        level.reserved.information,
+        level.reserved.calls,
+    )
+
+
+def fails(error: GrisError) -> Callable[[], None]:
+    """Return what raises an error."""
+
+    def fail() -> None:
+        raise error
+
+    return fail
