@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,8 +42,27 @@ def read_document(path: Path, schema: type[Document]) -> Document:
         raise SecurityError(f"{path}: {'; '.join(problems)}") from None
 
 
+# libyaml accepts tabs, question marks in brackets, and `|#`, where PyYAML's own parser refuses them.
+_TAKEN_OTHERWISE = re.compile(r"[\t?]|[|>][-+1-9]*#")
+
+
 class UniqueKeyLoader(yaml.SafeLoader):
     """YAML lets the last of two equal keys win silently; here they are refused. Its other errors are YAMLError too."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._text = stream
+
+    def get_single_node(self) -> yaml.Node | None:
+        """Parse the document by libyaml, which is far quicker, if PyYAML has it.
+
+        What libyaml refuses is parsed again, for an error in the words that `yaml_problem` knows.
+        """
+        if yaml.__with_libyaml__ and not _TAKEN_OTHERWISE.search(self._text):
+            with suppress(yaml.YAMLError):
+                node: yaml.Node | None = yaml.CSafeLoader(self._text).get_single_node()
+                return node
+        return super().get_single_node()
 
     def get_single_data(self) -> Any:
         """Read the document.
@@ -61,12 +82,13 @@ class UniqueKeyLoader(yaml.SafeLoader):
         """Build a value as YAML does.
 
         Raises:
-            MarkedYAMLError: It is a day or a number that Python cannot represent.
+            MarkedYAMLError: It is a day or a number that Python cannot represent, or does not fit its tag.
         """
         try:
             return super().construct_object(node, deep)
-        except ValueError:
-            problem = "expected days that exist, and numbers of fewer digits"
+        except (ValueError, LookupError, AttributeError):
+            # What PyYAML raises for `!!bool maybe`, `!!int ""` and `!!timestamp today` is no YAMLError either.
+            problem = "expected days that exist, numbers of fewer digits, and values of their tags"
             mark = node.start_mark
         # Raised here: the text of the other error can repeat the value.
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
@@ -77,11 +99,17 @@ class UniqueKeyLoader(yaml.SafeLoader):
         Raises:
             MarkedYAMLError: It has the same key twice.
         """
-        keys = [key.value for key, _ in node.value]
-        if repeated := next((key for key in keys if keys.count(key) > 1), None):
+        keys = [key.value for key, _ in pairs_of(node) if isinstance(key, yaml.ScalarNode)]
+        if len(set(keys)) < len(keys):
+            repeated = next(key for key, count in Counter(keys).items() if count > 1)
             problem = f"the key {repeated!r} stands there twice"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
+
+
+def pairs_of(node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:
+    """Return the keys and values of a mapping; none where a tag calls another node a mapping, which PyYAML refuses."""
+    return node.value if isinstance(node, yaml.MappingNode) else []
 
 
 _NUMBER = re.compile("^Input should be (?=greater|less|a multiple)")

@@ -27,3 +27,18 @@ def spared_collector() -> Iterator[None]:
         # Extensions whose objects are never collected report leaks when the process ends.
         gc.set_threshold(*thresholds)
         gc.unfreeze()
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """Let the block make many objects that stay, or that nothing keeps; looking at them again and again takes longest.
+
+    Other threads go on without the collector meanwhile.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -18,12 +18,13 @@
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
 entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
 if `create_at_first_use` is true, and otherwise only limits levels of accounts that are written out. Accounts that are
-created at first use need a limit above them: see `unbounded_accounts`.
+created at first use need a limit above them: see `endless_patterns`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -33,8 +34,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
 from budget_service.configuration.errors import Fault, PlainError, RuleError, faults_of
-from budget_service.configuration.unbounded_accounts import unbounded
+from budget_service.configuration.path_tree import PathTree
 from budget_service.ledger.ignorable import first_ignorable
 from budget_service.ledger.values import (
     ANY,
@@ -47,7 +49,8 @@ from budget_service.ledger.values import (
     Mode,
 )
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
-from gris_serving.documents import UniqueKeyLoader, expected, yaml_problem
+from gris_serving.documents import UniqueKeyLoader, expected, pairs_of, yaml_problem
+from gris_serving.garbage_collection import paused_collector
 
 INTEGER_TAG = "tag:yaml.org,2002:int"
 # Levels above accounts; a few megabytes.
@@ -135,16 +138,6 @@ class AccountEntry(_Strict):
         """Return whether the entry matches more than one path."""
         return ANY in self.path
 
-    def matches(self, level: Account) -> bool:
-        """Return whether the entry limits this level, which has as many segments as its path."""
-        return all(level.path[index] == segment for index, segment in self._written_out)
-
-    def is_about(self, level: Account) -> bool:
-        """Return whether the entry limits this level, or levels below it."""
-        return len(self.path) >= level.depth and all(
-            level.path[index] == segment for index, segment in self._written_out if index < level.depth
-        )
-
     def names_in(self, level: Account) -> list[str]:
         """Return the segments of a level as its maker chose them: empty where they are written out here."""
         return [
@@ -156,10 +149,6 @@ class AccountEntry(_Strict):
         """The limit as the rules know it."""
         rule = WindowRule(Period(self.window), self.zone, self.days or 0)
         return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
-
-    @cached_property
-    def _written_out(self) -> list[tuple[int, str]]:
-        return [(index, segment) for index, segment in enumerate(self.path) if segment != ANY]
 
 
 class ChargeTickets(_Strict):
@@ -196,15 +185,14 @@ class Configuration(_Strict):
 
     @model_validator(mode="after")
     def _paths_differ(self) -> Configuration:
-        paths = [tuple(entry.path) for entry in self.accounts]
-        if repeated := next((path for path in paths if paths.count(path) > 1), None):
-            raise ValueError(f"accounts: the path {list(repeated)} stands there twice")
+        if (repeated := self._tree.repeated) is not None:
+            raise ValueError(f"accounts: the path {repeated} stands there twice")
         return self
 
     @model_validator(mode="after")
     def _accounts_have_an_end(self) -> Configuration:
-        if self.create_at_first_use and (found := unbounded(self.accounts, self.limit_of)):
-            raise RuleError(Fault(f"accounts.{found[0]}.path", BOUNDED))
+        if (number := self._endless.first_unbounded(self.limit_of)) is not None:
+            raise RuleError(Fault(f"accounts.{number}.path", BOUNDED))
         return self
 
     @property
@@ -217,15 +205,31 @@ class Configuration(_Strict):
         """What happens to the budget of a reservation that lapsed."""
         return Expired(self.expired_reservations)
 
-    def unbounded_patterns(self, stored: Mapping[Account, Limit]) -> list[str]:
-        """Return the patterns that allow any number of accounts without a shared limit.
+    def may_open(self, changes: Mapping[Account, Limit | None]) -> bool:
+        """Return whether changes of limits take away one that bounds a pattern; if so, see `pattern_opened_by`."""
+        return any(
+            self._endless.needs(level) and not enforces(limit or self.limit_of(level))
+            for level, limit in changes.items()
+        )
+
+    def pattern_opened_by(
+        self, changes: Mapping[Account, Limit | None], stored: Mapping[Account, Limit]
+    ) -> str | None:
+        """Return a pattern that allows any number of accounts once limits are changed, and does not before.
 
         Limits that are `stored` in the ledger come before those of this file.
         """
-        if not self.create_at_first_use:
-            return []
-        found = unbounded(self.accounts, lambda level: stored.get(level) or self.limit_of(level))
-        return ["/".join(self.accounts[index].path) for index in found]
+
+        def limit_of(level: Account) -> Limit | None:
+            return changes.get(level, stored.get(level)) or self.limit_of(level)
+
+        opened = [
+            level
+            for level in changes
+            if enforces(stored.get(level) or self.limit_of(level)) and not enforces(limit_of(level))
+        ]
+        number = self._endless.first_opened(opened, limit_of)
+        return None if number is None else "/".join(self.accounts[number].path)
 
     def limits_of(self, account: Account, stored: Mapping[Account, Limit]) -> tuple[LevelLimit, ...]:
         """Return the levels of an account that have a limit, from the widest; the last one is the account itself.
@@ -246,10 +250,8 @@ class Configuration(_Strict):
 
     def limit_of(self, level: Account) -> Limit | None:
         """Return the limit of one level by this file; None if it has none."""
-        for entry in self._entries_of(level):
-            if entry.matches(level):
-                return entry.made_limit
-        return None
+        found = self._matching(level)
+        return found[0].made_limit if found else None
 
     def rules_of(self, root: str, stored: Mapping[Account, Limit]) -> tuple[WindowRule, ...]:
         """Return the windows of all limits that a root has in this file or `stored` in the ledger.
@@ -257,14 +259,13 @@ class Configuration(_Strict):
         Raises:
             AccountUnknownError: The root has no limit.
         """
-        own = (entry for entry in self.accounts if entry.path[0] in (ANY, root))
-        shown = (entry for entry in own if entry.has_wildcard or Account(tuple(entry.path)) not in stored)
-        rules = dict.fromkeys(
-            [*(each.made_limit.window for each in shown), *(each.window for each in stored.values())]
-        )
-        if not rules:
+        rules = self._rules.get(root, Counter()) + self._rules.get(ANY, Counter())
+        hidden = filter(None, map(self._written_out, stored))
+        rules.subtract(each.made_limit.window for each in hidden)
+        rules.update(each.window for each in stored.values())
+        if not +rules:
             raise AccountUnknownError
-        return tuple(rules)
+        return tuple(+rules)
 
     def named_levels(self) -> list[Account]:
         """Return the levels whose paths are written out in full."""
@@ -282,33 +283,43 @@ class Configuration(_Strict):
 
     def is_written_out(self, account: Account) -> bool:
         """Return whether an entry has exactly this path."""
-        path = list(account.path)
-        return any(entry.path == path for entry in self._entries_of(account))
+        return self._written_out(account) is not None
 
     def is_about(self, level: Account) -> bool:
         """Return whether an entry limits this level, or levels below it."""
-        return any(entry.is_about(level) for entry in self.accounts)
+        return self._tree.leads_to(level.path)
 
     def _require_made(self, account: Account) -> None:
         if self.is_written_out(account):
             return
-        makers = [
-            each for each in self._entries_of(account) if self.create_at_first_use and each.matches(account)
-        ]
+        makers = self._matching(account) if self.create_at_first_use else []
         if not makers:
             raise AccountUnknownError
         unseen = [first_ignorable(each.names_in(account)) for each in makers]
         if None not in unseen:
             raise InvisibleNameError(unseen[0] or 0)
 
-    def _entries_of(self, level: Account) -> list[AccountEntry]:
-        """Return the entries for levels of this depth; only they can match."""
-        return self._by_depth.get(level.depth, [])
+    def _written_out(self, level: Account) -> AccountEntry | None:
+        return next((entry for entry in self._matching(level) if not entry.has_wildcard), None)
+
+    def _matching(self, level: Account) -> list[AccountEntry]:
+        return [self.accounts[number] for number in self._tree.matching(level.path)]
 
     @cached_property
-    def _by_depth(self) -> dict[int, list[AccountEntry]]:
-        depths = {len(entry.path) for entry in self.accounts}
-        return {depth: [entry for entry in self.accounts if len(entry.path) == depth] for depth in depths}
+    def _rules(self) -> dict[str, Counter[WindowRule]]:
+        """How many limits have each window, by the first segment of their paths."""
+        found: defaultdict[str, Counter[WindowRule]] = defaultdict(Counter)
+        for entry in self.accounts:
+            found[entry.path[0]][entry.made_limit.window] += 1
+        return found
+
+    @cached_property
+    def _tree(self) -> PathTree:
+        return PathTree(entry.path for entry in self.accounts)
+
+    @cached_property
+    def _endless(self) -> EndlessPatterns:
+        return EndlessPatterns(self.accounts if self.create_at_first_use else ())
 
 
 def load_configuration(path: Path) -> Configuration:
@@ -318,8 +329,9 @@ def load_configuration(path: Path) -> Configuration:
         ConfigurationError: The file cannot be read, or is not a valid configuration.
     """
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
-        return Configuration.model_validate(content)
+        with paused_collector():
+            content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
+            return Configuration.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:
@@ -340,8 +352,9 @@ class _PlainLoader(UniqueKeyLoader):
     """YAML reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        for key, value in node.value:
-            if value.tag == INTEGER_TAG and not DECIMAL.fullmatch(value.value):
+        for key, value in pairs_of(node):
+            is_integer = value.tag == INTEGER_TAG and isinstance(value, yaml.ScalarNode)
+            if is_integer and not DECIMAL.fullmatch(value.value):
                 raise PlainError(
                     f"{key.value}: {value.value} is not a plain decimal number (no leading zeros, "
                     "underscores, colons or other bases)",

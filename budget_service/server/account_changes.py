@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from budget_service.configuration.budget_file import AccountUnknownError, Configuration, InvisibleNameError
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.requests import AccountRequest, CloseAccount, MoveAccount
 from budget_service.ledger.values import Account, InvalidFieldError, Limit
 from budget_service.server import rpc_errors
+from budget_service.stores.interface import Store
 
 
-def require_known(
-    request: AccountRequest, configuration: Configuration, stored: Mapping[Account, Limit]
-) -> None:
+async def require_known(request: AccountRequest, configuration: Configuration, store: Store) -> None:
     """Refuse to close what nobody could use, most likely a misspelt name, or to move an account where nobody is.
 
     Args:
         request: What is asked.
         configuration: The configuration in force.
-        stored: The limits that the root has in the ledger.
+        store: The ledger, whose stored limits create accounts too.
 
     Raises:
         AccountUnknownError: There is no such account to be closed.
         InvalidFieldError: The new name looks like another one.
         RefusalError: There is no account of the new name.
+        StoreError: The store failed.
     """
     if isinstance(request, CloseAccount):
-        _require_named(request.account, configuration, stored)
+        await _require_named(request.account, configuration, store)
     if isinstance(request, MoveAccount):
-        _require_target(request, configuration, stored)
+        limits = dict((await store.limits(request.account)).limits)
+        limits |= (await store.limits(request.target)).limits
+        _require_target(request, configuration, limits)
 
 
-def _require_named(level: Account, configuration: Configuration, stored: Mapping[Account, Limit]) -> None:
-    if configuration.is_about(level) or any(each.level(level.depth) == level for each in stored):
+async def _require_named(level: Account, configuration: Configuration, store: Store) -> None:
+    if configuration.is_about(level):
         return
-    raise AccountUnknownError
+    # A root may have very many stored limits, and few names are unknown.
+    stored = (await store.all_limits(level.root)).limits
+    if not any(each.level(level.depth) == level for each in stored):
+        raise AccountUnknownError
 
 
-def _require_target(
-    request: MoveAccount, configuration: Configuration, stored: Mapping[Account, Limit]
-) -> None:
-    limits = dict(stored)
+def _require_target(request: MoveAccount, configuration: Configuration, limits: dict[Account, Limit]) -> None:
     limit = limits.pop(request.account, None)
     if limit is not None:
         limits[request.target] = limit

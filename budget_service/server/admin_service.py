@@ -9,13 +9,12 @@ from pathlib import Path
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
-from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
-from budget_service.ledger.values import Account, InvalidFieldError, Limit, Unit
+from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
 from budget_service.server.account_changes import require_known
@@ -133,26 +132,25 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _require_sound(self, request: ChangedLimits) -> None:
         """Refuse changes that make accounts with names which look like others, or accounts without a shared bound."""
-        stored = dict((await self._store.all_limits(request.account.root)).limits)
-        configuration = self._settings.current.configuration
-        for number, (level, limit) in enumerate(request.changes):
-            is_new = limit is not None and level not in stored and not configuration.is_written_out(level)
-            if is_new and (index := first_ignorable(level.path)) is not None:
+        configuration, changes = self._settings.current.configuration, dict(request.changes)
+        unseen = {
+            number: index
+            for number, (level, limit) in enumerate(request.changes)
+            if limit is not None
+            and (index := first_ignorable(level.path)) is not None
+            and not configuration.is_written_out(level)
+        }
+        # A root may have very many stored limits.
+        if not unseen and not configuration.may_open(changes):
+            return
+        stored = (await self._store.all_limits(request.account.root)).limits
+        for number, index in unseen.items():
+            if request.changes[number][0] not in stored:
                 raise InvalidFieldError(f"changes[{number}].path[{index}]", PROBLEM)
-        self._require_bounded(request, stored, configuration)
-
-    @staticmethod
-    def _require_bounded(
-        request: ChangedLimits, stored: dict[Account, Limit], configuration: Configuration
-    ) -> None:
         # Patterns that are unbounded already must not block other changes.
-        before = configuration.unbounded_patterns(stored)
-        for level, limit in request.changes:
-            stored.pop(level, None)
-            stored |= {} if limit is None else {level: limit}
-        opened = [each for each in configuration.unbounded_patterns(stored) if each not in before]
-        if opened:
-            raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened[0]))
+        opened = configuration.pattern_opened_by(changes, stored)
+        if opened is not None:
+            raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened))
 
     async def _begin_currency(self, message: pb.BeginCurrencyRequest) -> pb.BeginCurrencyResponse:
         request = messages.parse_begin_currency(message)
@@ -193,8 +191,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _changed(self, request: AccountRequest) -> Answer:
         """Apply a change of an account, or raise RefusalError."""
-        stored = (await self._store.all_limits(request.account.root)).limits
-        require_known(request, self._settings.current.configuration, stored)
+        await require_known(request, self._settings.current.configuration, self._store)
         answer = await self._store.apply(request, NO_LIMITS)
         success(answer, LimitsSet, request)
         return answer

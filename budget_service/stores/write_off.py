@@ -7,6 +7,7 @@ later: they are cancelled first, and what they held is spent with the rest.
 from __future__ import annotations
 
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -28,13 +29,15 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
 
     What was charged in the lost interval is not known. Raises StoreError.
     """
-    wanted = set(named)
+    wanted: defaultdict[str, set[Account]] = defaultdict(set)
+    for level in named:
+        wanted[level.root].add(level)
     name = secrets.token_hex(8)
     count = 0
-    for root in sorted({*await store.roots(), *(level.root for level in wanted)}):
+    for root in sorted({*await store.roots(), *wanted}):
         stored = await store.all_limits(root)
         await _end_reservations(store, root, stored, limit_of, name)
-        known = {*await _used(store, root), *stored.limits, *(each for each in wanted if each.root == root)}
+        known = {*await _used(store, root), *stored.limits, *wanted[root]}
         for level in sorted(known, key=lambda each: each.text):
             limit = stored.limits.get(level) or limit_of(level)
             if limit is not None:

@@ -12,6 +12,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.limits import StoredLimits
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.server.settings import LiveSettings, Settings
@@ -85,3 +86,27 @@ async def test_what_an_earlier_version_took_away_can_be_put_back(
         await admin.SetLimits(setting("c", acme=mend))
         error = await failure(admin.SetLimits(setting("d", acme=TRACKED)))
         assert "ACCOUNTS_WITHOUT_END" == error.info.reason
+
+
+async def test_what_opens_no_pattern_is_changed_without_reading_all_limits_of_its_root(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A root may have 100,000 of them, and every other call waits while they are read."""
+    reads: list[str] = []
+    all_limits = any_store.all_limits
+
+    async def counted(root: str) -> StoredLimits:
+        reads.append(root)
+        return await all_limits(root)
+
+    monkeypatch.setattr(any_store, "all_limits", counted)
+    async with admin_on(any_store, settings()) as admin:
+        await admin.SetLimits(setting("a", acme=ENFORCED, acme_ann=ENFORCED, acme_bob=TRACKED))
+        await admin.SetLimits(setting("b", acme=None))
+        ann, eve = (budget_pb2.Account(path=["acme", name]) for name in ("ann", "eve"))
+        await admin.CloseAccount(pb.CloseAccountRequest(account=eve, request_id="c", reason="left"))
+        await admin.ReopenAccount(pb.ReopenAccountRequest(account=eve, request_id="d", reason="back"))
+        await admin.MoveAccount(pb.MoveAccountRequest(account=ann, target=eve, request_id="e", reason="name"))
+        assert reads == []
+        await failure(admin.SetLimits(setting("f", acme=TRACKED)))
+        assert reads == ["acme"]

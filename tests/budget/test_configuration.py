@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from budget_service.configuration.budget_file import (
+    AccountEntry,
     AccountUnknownError,
     Configuration,
     ConfigurationError,
@@ -315,3 +318,77 @@ def test_an_administrator_is_told_what_is_missing_in_plain_words(tmp_path: Path)
     assert {("accounts.0.path", "this key"), ("accounts.0.limit.calls", "a whole number")} == {
         (fault.field, fault.expected) for fault in error.value.faults
     }
+
+
+class CountedName(str):
+    """A segment of a path that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as texts do."""
+        CountedName.comparisons += 1
+        return str.__eq__(self, other)
+
+
+def counted(path: Sequence[str]) -> list[str]:
+    """Return a path whose comparisons are counted."""
+    return [CountedName(segment) for segment in path]
+
+
+def many_entries(roots: int, mode: str) -> list[AccountEntry]:
+    """Return three levels of each root, and of one of them as many companies."""
+    paths = [[f"c{number}", *rest] for number in range(roots) for rest in ([], ["*"], ["*", "*"])]
+    paths += [["acme"], *([*path, "*"] for path in (["acme", f"d{number}"] for number in range(roots)))]
+    template = AccountEntry.model_validate(
+        {"path": ["a"], "limit": {"information": 9, "calls": 9}, "mode": mode}
+    )
+    return [template.model_copy(update={"path": counted(path)}) for path in paths]
+
+
+def comparisons_of(work: Callable[[], object]) -> int:
+    """Return how often segments are compared."""
+    before = CountedName.comparisons
+    work()
+    return CountedName.comparisons - before
+
+
+@pytest.mark.parametrize("mode", ["enforce", "track"])
+def test_ten_times_as_many_entries_take_ten_times_the_comparisons_to_check(mode: str) -> None:
+    """Each path once, and each pattern a level that bounds it."""
+
+    def checked(roots: int) -> int:
+        document = {"create_at_first_use": True, "accounts": many_entries(roots, mode)}
+        return comparisons_of(lambda: Configuration.model_validate(document))
+
+    few, many = checked(20), checked(200)
+    assert 0 < many < 15 * few
+
+
+@pytest.mark.parametrize("makes", [False, True])
+def test_a_request_takes_as_many_comparisons_with_ten_times_as_many_entries(makes: bool) -> None:
+    """Whatever is looked up: the limits of an account, a level to be closed, a limit that is changed."""
+
+    def asked(roots: int) -> list[int]:
+        document = {"create_at_first_use": makes, "accounts": many_entries(roots, "enforce")}
+        configuration = Configuration.model_validate(document)
+        last = Account(tuple(counted([f"c{roots - 1}", "*", "*"])))
+        named, unknown = Account((last.root, "ann", "x")), account("nobody", "ann")
+        limit = configuration.limit_of(last.level(1))
+        assert limit is not None
+        tracked = replace(limit, mode=Mode.TRACK)
+        first = configuration.rules_of(last.root, {})
+        assert len(first) == 1
+        return [
+            comparisons_of(lambda: configuration.limit_of(named)),
+            comparisons_of(lambda: configuration.limit_of(unknown)),
+            comparisons_of(lambda: configuration.limits_of(named, {named: limit})),
+            comparisons_of(lambda: configuration.is_about(unknown)),
+            comparisons_of(lambda: configuration.is_written_out(named)),
+            comparisons_of(lambda: configuration.rules_of(last.root, {named: limit})),
+            comparisons_of(lambda: configuration.pattern_opened_by({named.level(1): tracked}, {})),
+        ]
+
+    assert asked(20) == asked(200)

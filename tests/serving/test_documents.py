@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import Field
 
 from gris_serving.documents import Strict, read_document
@@ -48,3 +49,38 @@ def test_a_fault_is_told_in_the_words_of_who_writes_the_document(
     with pytest.raises(SecurityError) as refusal:
         read_document(path, _Schema)
     assert f"{path}: {problem}" == str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: a\ninner: {port: 1}\nmany: [b, 'c', \"d\\u00e9\"]",
+        "name: >-\n  a\n  b\ninner: &x {port: 1}\nmany: []",
+        "name: a\tb\ninner: {port: 1}",
+        "name: a\ninner: {port: 1}\nmany: [b?c]",
+        "name: |# a\ninner: {port: 1}",
+        "name: a\ninner: {port: 1, port: 2}",
+        "? [a, b]\n: c",
+        "name: !!bool maybe",
+        "name: !!int ''",
+        "name: !!timestamp today",
+        "name: !!map a",
+        "name: " + "[" * 2000,
+    ],
+)
+def test_a_document_is_read_alike_where_pyyaml_has_no_libyaml(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same values, or the same refusal; nothing else is raised."""
+    path = tmp_path / "document.yaml"
+    path.write_text(text)
+
+    def outcome() -> _Schema | str:
+        try:
+            return read_document(path, _Schema)
+        except SecurityError as refusal:
+            return str(refusal)
+
+    found = outcome()
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    assert found == outcome()
