@@ -49,7 +49,7 @@ from tests.support.budget_samples import (
     reserve,
 )
 from tests.support.log_events import logged_events
-from tests.support.redis_server import DURABLE, RedisServer, redis_server
+from tests.support.redis_server import DURABLE, RedisServer, redis_cluster, redis_server
 
 ACCOUNT = Account(("only-redis", "ann"))
 OWN = levels(ACCOUNT)
@@ -149,6 +149,17 @@ async def test_a_redis_that_would_forget_is_refused(
     """Snapshots are not enough: what came after the last one is gone when Redis is killed."""
     with redis_server(tmp_path, options) as server, pytest.raises(StoreUnusableError, match=complaint):
         await RedisStore.open(server.address)
+
+
+@pytest.mark.usefixtures("starts_redis")
+async def test_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
+    """Whichever of its servers is named; nothing is written into it."""
+    with redis_cluster(tmp_path) as nodes:
+        for node in nodes:
+            with pytest.raises(StoreUnusableError, match="Redis Cluster"):
+                await RedisStore.open(node.address)
+            async with Redis.from_url(node.address) as client:
+                assert await client.dbsize() == 0
 
 
 @pytest.mark.usefixtures("starts_redis")

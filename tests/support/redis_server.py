@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tests.support.rings import require
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 START_SECONDS = 10
+CLUSTER_NODES = 3
 
 
 @dataclass
@@ -86,6 +87,22 @@ def redis_server(folder: Path, options: tuple[str, ...] = DURABLE) -> Iterator[R
         yield server
     finally:
         server.kill()
+
+
+@contextmanager
+def redis_cluster(folder: Path) -> Iterator[list[RedisServer]]:
+    """Run three servers that share the keys of one Redis Cluster."""
+    with ExitStack() as stack:
+        nodes = []
+        for number in range(CLUSTER_NODES):
+            home = folder / str(number)
+            home.mkdir()
+            options = (*DURABLE, "--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+            nodes.append(stack.enter_context(redis_server(home, options)))
+        places = [f"127.0.0.1:{node.port}" for node in nodes]
+        command = ["redis-cli", "--cluster", "create", *places, "--cluster-yes"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60)
+        yield nodes
 
 
 def free_port() -> int:

@@ -335,6 +335,12 @@ class RedisStore:
         return Count(ledger_id, int(count))
 
     async def _require_promises(self) -> None:
+        # Some hosted ones do not tell.
+        if (await self._info("cluster")).get("cluster_enabled"):
+            raise StoreUnusableError(
+                "this is a Redis Cluster (cluster-enabled yes), whose servers share the keys: take one Redis without "
+                "it, with replicas if it has to fail over"
+            )
         replication = await self._info("replication")
         self._replication.seen(replication)
         memory = await self._info("memory")
