@@ -54,14 +54,14 @@ def checked_segment(text: object) -> str:
     """Return a segment of an account unchanged, if it can be one.
 
     Raises:
-        AccountError: It is no text, empty, too long, not in NFC, a step of a path, a wildcard, or has a slash or an
+        AccountError: It is no text, empty, too long, not in NFC, a step of a path, or has a slash, a star or an
             invisible character.
     """
     if not isinstance(text, str) or not 1 <= len(text.encode("utf-8", "replace")) <= MAX_SEGMENT_BYTES:
         raise AccountError(f"expected segments of 1 to {MAX_SEGMENT_BYTES} bytes")
-    # In the ledger's configuration a star stands for every name.
-    if "/" in text or text in (".", "..", "*"):
-        raise AccountError('expected segments without "/" that are not ".", ".." or "*"')
+    # In the ledger's configuration a star stands for every name, and no account has one in its own.
+    if "/" in text or "*" in text or text in (".", ".."):
+        raise AccountError('expected segments without "/" and "*" that are not "." or ".."')
     # Invisible characters (category C) would let two accounts look alike.
     if not unicodedata.is_normalized("NFC", text) or any(
         unicodedata.category(each)[0] == "C" for each in text

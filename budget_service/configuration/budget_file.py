@@ -115,7 +115,7 @@ class AccountEntry(_Strict):
     @classmethod
     def _path_is_an_account(cls, path: list[str]) -> list[str]:
         try:
-            Account.parse_pattern(tuple(path), "path")
+            Account.parse_pattern(path, "path")
         except InvalidFieldError as error:
             raise ValueError(str(error)) from None
         return path

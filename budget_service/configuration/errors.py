@@ -42,7 +42,8 @@ class RuleError(ValueError):
 _UNKNOWN_KEY = "extra_forbidden"
 _OWN_RULE = "value_error"
 _EXPECTED: Mapping[str, str] = {
-    "accounts.*.path": "a path of 1 to 4 segments without slashes, control or invisible characters",
+    "accounts.*.path": "a path of 1 to 4 segments without slashes, control or invisible characters, each a * alone or "
+    "without one",
     "accounts.*.zone": "the name of an IANA time zone",
     "accounts.*": "days for a sliding window, and for no other",
     "": "each path once",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
@@ -15,13 +15,13 @@ from budget_service.ledger.windows import Microseconds, WindowRule
 MAX_AMOUNT = 2**63 - 1
 MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
-# In a configuration it stands for any one segment, so no segment may have this name.
+# In a configuration it stands for any one segment, so no segment may have it in its name.
 ANY = "*"
 
 Fingerprint: TypeAlias = str
 
-# Printable ASCII without the slash, as nearly all segments are: it is in every normal form.
-_PLAIN_SEGMENT = re.compile(r"[ -.0-~]{1,128}")
+# Printable ASCII without slash and star, as nearly all segments are: it is in every normal form.
+_PLAIN_SEGMENT = re.compile(r"[ -)+-.0-~]{1,128}")
 
 # Controls, what formats the text around it, and the ends of lines and paragraphs.
 _INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
@@ -107,23 +107,14 @@ class Account(NamedTuple):
     path: tuple[str, ...]
 
     @staticmethod
-    def parse(path: tuple[str, ...], field: str) -> Account:
+    def parse(path: Sequence[str], field: str) -> Account:
         """Return the account of a path that comes from outside, or raise InvalidFieldError naming `field`."""
-        if ANY in path:
-            raise InvalidFieldError(
-                f"{field}[{path.index(ANY)}]", f'must not be "{ANY}", which stands for any segment'
-            )
-        return Account.parse_pattern(path, field)
+        return _parsed(segments_of(path, field), field, with_any=False)
 
     @staticmethod
-    def parse_pattern(path: tuple[str, ...], field: str) -> Account:
+    def parse_pattern(path: Sequence[str], field: str) -> Account:
         """Return a path whose segments may be `*`, as a configuration has it, or raise InvalidFieldError."""
-        if not 1 <= len(path) <= MAX_SEGMENTS:
-            raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENTS} segments")
-        for index, segment in enumerate(path):
-            if not _PLAIN_SEGMENT.fullmatch(segment):
-                _check_segment(segment, f"{field}[{index}]")
-        return Account(path)
+        return _parsed(segments_of(path, field), field, with_any=True)
 
     @property
     def root(self) -> str:
@@ -148,6 +139,16 @@ class Account(NamedTuple):
     def levels(self) -> tuple[Account, ...]:
         """All levels of this account, from the widest to itself."""
         return tuple([self.level(depth) for depth in range(1, self.depth + 1)])
+
+
+def segments_of(path: Sequence[str], field: str) -> tuple[str, ...]:
+    """Return the segments of a path that comes from outside, or raise InvalidFieldError.
+
+    A message can hold tens of thousands of them: not even a copy is made of too many.
+    """
+    if not 1 <= len(path) <= MAX_SEGMENTS:
+        raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENTS} segments")
+    return tuple(path)
 
 
 class Hold(NamedTuple):
@@ -180,13 +181,24 @@ def has_invisible(text: str) -> bool:
     return any(unicodedata.category(each) in _INVISIBLE for each in text)
 
 
-def _check_segment(segment: str, field: str) -> None:
+def _parsed(path: tuple[str, ...], field: str, *, with_any: bool) -> Account:
+    for index, segment in enumerate(path):
+        if not (_PLAIN_SEGMENT.fullmatch(segment) or (with_any and segment == ANY)):
+            _check_segment(segment, f"{field}[{index}]", with_any=with_any)
+    return Account(path)
+
+
+def _check_segment(segment: str, field: str, *, with_any: bool) -> None:
     try:
         size = len(segment.encode())
     except UnicodeEncodeError:
         raise InvalidFieldError(field, "must be UTF-8") from None
     if not 1 <= size <= MAX_SEGMENT_BYTES:
         raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENT_BYTES} bytes")
+    if ANY in segment:
+        # As a part of a name it would look like a pattern, and match nothing but itself.
+        allowed = f'"{ANY}" alone or no "{ANY}" at all' if with_any else f'no "{ANY}"'
+        raise InvalidFieldError(field, f"must have {allowed}: it stands for any whole segment of budget.yaml")
     # Invisible characters make two accounts look like one, and can reverse the text around them.
     if "/" in segment or has_invisible(segment):
         raise InvalidFieldError(field, "must have no slash, no control character and no invisible one")

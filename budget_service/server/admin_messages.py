@@ -27,7 +27,7 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.requests import parse_move as parse_noted_move
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
-from budget_service.ledger.values import ANY, Account, Cost, InvalidFieldError, Limit, Mode, has_invisible
+from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode, has_invisible
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
@@ -167,9 +167,7 @@ def parse_reopen(message: pb.ReopenAccountRequest) -> ReopenAccount:
 def parse_move(message: pb.MoveAccountRequest) -> MoveAccount:
     """Return the request, or raise InvalidFieldError."""
     account = parse_account(message.account)
-    if ANY in message.target.path:
-        raise InvalidFieldError("target.path", f"must name one account: {ANY} stands for others")
-    target = Account.parse(tuple(message.target.path), "target.path")
+    target = Account.parse(message.target.path, "target.path")
     if account.depth == 1:
         raise InvalidFieldError(
             "account.path", "must have 2 to 4 segments: each root account is a ledger of its own"
@@ -281,11 +279,7 @@ def _reason(text: str) -> str:
 
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
-    if ANY in message.path:
-        # A wildcard here would look like a limit for every account, and would limit none.
-        problem = f"must name one level: {ANY} stands for others in budget.yaml only"
-        raise InvalidFieldError(f"{field}.path", problem)
-    level = Account.parse(tuple(message.path), f"{field}.path")
+    level = Account.parse(message.path, f"{field}.path")
     return level, _limit(message.limit, f"{field}.limit") if message.HasField("limit") else None
 
 

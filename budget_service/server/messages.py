@@ -13,7 +13,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.requests import LEASE_PREFIX, CancelReservation, Charge, Reserve
-from budget_service.ledger.values import Account, Cost, InvalidFieldError
+from budget_service.ledger.values import Account, Cost, InvalidFieldError, segments_of
 from budget_service.ledger.windows import SECOND, Microseconds
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
@@ -78,7 +78,7 @@ def parse_cancel(message: pb.ReleaseReservationRequest, account: Account) -> Can
 
 def parse_account(message: pb.Account) -> Account:
     """Return an account that is well formed, or raise InvalidFieldError."""
-    return _account(tuple(message.path))
+    return _account(segments_of(message.path, "account.path"))
 
 
 @lru_cache(maxsize=_KEPT_ACCOUNTS)

@@ -121,7 +121,7 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (setting(pb.LimitChange(path=["a"]), pb.LimitChange(path=["b"])), "changes"),
         (setting(pb.LimitChange(path=["a"]), pb.LimitChange(path=["a"])), "changes"),
         (setting(pb.LimitChange(path=["a/b"])), "changes[0].path[0]"),
-        (setting(pb.LimitChange(path=["a", "*"], limit=pb.Limit())), "changes[0].path"),
+        (setting(pb.LimitChange(path=["a", "*"], limit=pb.Limit())), "changes[0].path[1]"),
         (setting(pb.LimitChange(path=["a"]), request_id=""), "request_id"),
         (setting(pb.LimitChange(path=["a"], limit=pb.Limit())), "changes[0].limit.mode"),
         (changed(information=-1), "changes[0].limit.information"),

@@ -180,7 +180,7 @@ async def test_a_move_that_is_refused_says_why(servers: Servers) -> None:
         ("target.path", {"target": Account(path=["acme"])}),
         ("target.path", {"target": Account(path=["other", "ann"])}),
         ("target.path", {"target": account()}),
-        ("target.path", {"target": Account(path=["acme", "*"])}),
+        ("target.path[1]", {"target": Account(path=["acme", "*"])}),
         ("target.path[1]", {"target": Account(path=["acme", "ev/e"])}),
         ("target.path[1]", {"target": Account(path=["acme", "eve\ufe0f"])}),
         ("account.path", {"account": Account(path=["acme"]), "target": Account(path=["acne"])}),

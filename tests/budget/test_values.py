@@ -1,6 +1,11 @@
 """What a cost and an account may be."""
 
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
+from gris_api.budget.v1 import budget_pb2
 
 from budget_service.ledger.requests import (
     CancelReservation,
@@ -15,6 +20,7 @@ from budget_service.ledger.requests import (
 )
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError
 from budget_service.ledger.windows import SECOND
+from budget_service.server.messages import parse_account
 from tests.support.budget_samples import ANALYST, COMPANY, UNIT, Asked, charge, limit, reserve
 
 # What ledgers have stored for these requests: a replay is recognised by it, also by a later version.
@@ -102,7 +108,7 @@ FINGERPRINTS: list[tuple[Request, str]] = [
 
 @pytest.mark.parametrize(
     "path",
-    [("a",), ("a", "b", "c", "d"), ("x" * 128,), ("\u00e9" * 64,), ("{a}:*",), (" ",), ("\U0001f600",)],
+    [("a",), ("a", "b", "c", "d"), ("x" * 128,), ("\u00e9" * 64,), ("{a}:+",), (" ",), ("\U0001f600",)],
 )
 def test_a_well_formed_path_is_an_account(path: tuple[str, ...]) -> None:
     """Any NFC text of 1 to 128 bytes without slashes, control and invisible characters is a segment."""
@@ -127,6 +133,9 @@ def test_a_well_formed_path_is_an_account(path: tuple[str, ...]) -> None:
         (("a\u2028",), "account.path[0]"),
         (("e\u0301",), "account.path[0]"),
         (("\ud800",), "account.path[0]"),
+        (("acme", "*"), "account.path[1]"),
+        (("acme", "team-*"), "account.path[1]"),
+        (("**",), "account.path[0]"),
     ],
 )
 def test_a_malformed_path_is_refused_by_field(path: tuple[str, ...], field: str) -> None:
@@ -134,6 +143,34 @@ def test_a_malformed_path_is_refused_by_field(path: tuple[str, ...], field: str)
     with pytest.raises(InvalidFieldError) as error:
         Account.parse(path, "account.path")
     assert field == error.value.field
+
+
+class UnreadPath(Sequence[str]):
+    """The path of a message with very many segments, none of which may be looked at."""
+
+    def __len__(self) -> int:
+        """Return as many as fit into the largest request."""
+        return 32_000
+
+    def __getitem__(self, index: Any) -> Any:
+        """Fail."""
+        raise AssertionError("a segment was read")
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        lambda path: Account.parse(path, "account.path"),
+        lambda path: Account.parse_pattern(path, "account.path"),
+        lambda path: parse_account(cast(budget_pb2.Account, SimpleNamespace(path=path))),
+    ],
+)
+def test_a_path_of_too_many_segments_is_refused_without_reading_one(
+    parse: Callable[[Sequence[str]], Account],
+) -> None:
+    """A request of 64 KiB would otherwise take thousands of times as long as others before it is refused."""
+    with pytest.raises(InvalidFieldError, match=r"account\.path must have 1 to 4 segments"):
+        parse(UnreadPath())
 
 
 @pytest.mark.parametrize(
