@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused
 from budget_service.ledger.rules import shortage
-from budget_service.ledger.state import Snapshot
+from budget_service.ledger.state import HistoryNeededError, Snapshot
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds
 
@@ -38,7 +40,7 @@ def account_statement(
     """Return the state of an account at `now`.
 
     Args:
-        snapshot: Its `root`, `due` and the balances of all levels of the account are enough.
+        snapshot: Its `root`, `due`, `due_further` and the balances of all levels of the account are enough.
         account: The account.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
@@ -46,6 +48,12 @@ def account_statement(
     Raises:
         HistoryNeededError: It needs the past days too.
     """
+    if snapshot.due_further:
+        # Nothing is ended by reading, and so nothing is left to a next step either.
+        if snapshot.past is None:
+            raise HistoryNeededError
+        lapsed = tuple(each for each in snapshot.reservations if each.expires_at <= now)
+        snapshot = replace(snapshot, due=lapsed)
     draft = Draft(snapshot, levels, now, account.levels)
     root = snapshot.root
     return AccountStatement(

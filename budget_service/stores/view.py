@@ -130,6 +130,7 @@ class View:
         return Snapshot(
             root=self.root(account.root),
             due=due,
+            due_further=account.root in self._loaded.due_further,
             balances=self._balances(names),
             past=self._past(),
             reservations=self._reservations(account.root),

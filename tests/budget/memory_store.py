@@ -80,7 +80,10 @@ class MemoryStore:
         """State the balances now."""
         root = self._root(account)
         now = root.now(self.clock())
-        snapshot = Snapshot(root=root, balances=self.kept, due=self._due(account.root, now))
+        due = self._due(account.root, now)
+        snapshot = Snapshot(
+            root=root, balances=self.kept, due=due, due_further=len(due) == self.expired_at_once
+        )
         return account_statement(self._with_history(account, snapshot), account, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.account_statement import check
 from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Cost, Unit
@@ -26,6 +27,7 @@ from tests.support.budget_samples import (
     COLLEAGUE,
     COMPANY,
     NOON,
+    UNIT,
     SteppedClock,
     cancel,
     charge,
@@ -123,6 +125,22 @@ async def test_nobody_is_held_by_what_has_lapsed(any_store: Store, clock: Steppe
     found = Verification()
     await verify(any_store, ANALYST.root, found)
     assert ([], 1) == (found.differences, found.entries)
+
+
+@pytest.mark.parametrize("tuning", [replace(UNHURRIED, expired_at_once=2)])
+async def test_nothing_that_has_lapsed_is_shown_as_reserved(any_store: Store, clock: SteppedClock) -> None:
+    """However much it is; what is forfeited is spent, what is still open is reserved, and nothing is written."""
+    on = levels(own=limit(20, 9), above=limit(30, 9))
+    for index in range(5):
+        await any_store.apply(*reserve(f"r{index}", Cost(1, 1), on=on, forfeits=index == 4))
+    await any_store.apply(*reserve("open", Cost(3, 1), on=on, ttl_seconds=600))
+    clock.step(seconds=61)
+    for _ in range(2):
+        statement = await any_store.read(ANALYST, on)
+        assert [(Cost(1, 1), Cost(3, 1))] * 2 == [(each.spent, each.reserved) for each in statement.levels]
+        assert check(statement, Cost(16, 7), UNIT, ANALYST) is None
+        assert isinstance(check(statement, Cost(17, 7), UNIT, ANALYST), Held)
+    assert await any_store.journal(ANALYST.root, "", "", 10) == []
 
 
 async def test_what_has_lapsed_is_charged_beside_a_refusal_at_the_time_it_lapsed(

@@ -85,9 +85,16 @@ def parse_answer(_request_id: str, kind: str, text: str) -> Answer:
 
 
 def parse_reading(
-    reply: list[Any], accounts: Sequence[Account], *, with_history: bool
+    reply: list[Any], accounts: Sequence[Account], most_due: int, *, with_history: bool
 ) -> tuple[Snapshot, Microseconds]:
-    """Return the snapshot of some accounts that `read.lua` found, and its time."""
+    """Return the snapshot of some accounts that `read.lua` found, and its time.
+
+    Args:
+        reply: What it returned.
+        accounts: The levels it was given.
+        most_due: How many lapsed reservations it returns at most.
+        with_history: Whether it was asked for the history.
+    """
     now, unit_id, since, next_unit_id, next_since, ahead, last_time, limits_version, *rest = reply
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
     past: dict[Account, list[PastDay]] | None = None
@@ -97,6 +104,9 @@ def parse_reading(
         lapsed = lapsed[len(accounts) + 1 :]
         past = {level: _past_days(level.text, each) for level, each in zip(accounts, days, strict=True)}
         reservations = tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(held))
+    due = tuple(
+        parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
+    )
     snapshot = Snapshot(
         root=RootRecord(
             Currency(unit_id, int(since), next_unit_id, int(next_since)),
@@ -107,9 +117,8 @@ def parse_reading(
         balances={
             level: _balance(level.text, text) for level, text in zip(accounts, texts, strict=True) if text
         },
-        due=tuple(
-            parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
-        ),
+        due=due,
+        due_further=len(due) == most_due,
         past=past,
         reservations=reservations,
     )

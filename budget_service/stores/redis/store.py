@@ -197,19 +197,20 @@ class RedisStore:
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
-        path = account.levels
-        names = [level.text for level in path]
-        keys = layout.reading_keys(account.root)
-        bounds = (self._clock_argument(), str(self._tuning.expired_at_once))
-        snapshot, now = text.parse_reading(
-            await self._ask(READ, keys, *bounds, "0", *names), path, with_history=False
-        )
         try:
-            return account_statement(snapshot, account, levels, now)
+            return await self._read(account, levels, history=False)
         except HistoryNeededError:
-            reply = await self._ask(READ, keys, *bounds, "1", *names)
-            snapshot, now = text.parse_reading(reply, path, with_history=True)
-            return account_statement(snapshot, account, levels, now)
+            return await self._read(account, levels, history=True)
+
+    async def _read(
+        self, account: Account, levels: tuple[LevelLimit, ...], *, history: bool
+    ) -> AccountStatement:
+        path, most_due = account.levels, self._tuning.expired_at_once
+        arguments_ = (self._clock_argument(), str(most_due), str(int(history)))
+        keys = layout.reading_keys(account.root)
+        reply = await self._ask(READ, keys, *arguments_, *(level.text for level in path))
+        snapshot, now = text.parse_reading(reply, path, most_due, with_history=history)
+        return account_statement(snapshot, account, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
