@@ -127,6 +127,7 @@ _EXPECTED = {
     "float_type": "expected a number",
     "bool_type": "expected true or false",
     "list_type": "expected a list",
+    "invalid_key": "expected a text as the key",
     "tuple_type": "expected a list",
     "string_pattern_mismatch": "expected a text of another form",
 }
@@ -159,6 +160,8 @@ _YAML = {
     "expected ',' or ']'": "a list in brackets needs a comma between its values, and a ] at its end",
     "expected ',' or '}'": "a mapping in braces needs a comma between its keys, and a } at its end",
     "<block end>": "this line does not continue what is above it: begin all keys of one mapping in the same column",
+    "expected alphabetic or numeric": "a text that begins with *, & or % needs quotes",
+    "undefined alias": "a text that begins with * needs quotes",
     "escape": "a backslash in double quotes means something else: put this text into single quotes",
     "the node content": "expected a value",
     "another document": "expected one document, without a second one behind ---",

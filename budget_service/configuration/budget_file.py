@@ -33,6 +33,7 @@ from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
 from budget_service.configuration.errors import Fault, PlainError, RuleError, faults_of
@@ -53,6 +54,8 @@ from gris_serving.documents import UniqueKeyLoader, expected, pairs_of, yaml_pro
 from gris_serving.garbage_collection import paused_collector
 
 INTEGER_TAG = "tag:yaml.org,2002:int"
+# One mistake may stand in each of many entries.
+MOST_FAULTS = 20
 # Levels above accounts; a few megabytes.
 KEPT_LEVELS = 10_000
 BOUNDED = (
@@ -183,10 +186,19 @@ class Configuration(_Strict):
     charge_tickets: ChargeTickets | None = None
     leases: Leases | None = None
 
+    @field_validator("charge_tickets", "leases", mode="before")
+    @classmethod
+    def _a_section_has_keys(cls, value: object) -> object:
+        # Where all its keys are commented out, tickets would be required no more.
+        if value is None:
+            raise PydanticCustomError("dict_type", "expected keys and their values")
+        return value
+
     @model_validator(mode="after")
     def _paths_differ(self) -> Configuration:
         if (repeated := self._tree.repeated) is not None:
-            raise ValueError(f"accounts: the path {repeated} stands there twice")
+            fault = Fault(f"accounts.{repeated}.path", "a path that no other entry has")
+            raise RuleError(fault, f"{self.accounts[repeated].path} stands there twice")
         return self
 
     @model_validator(mode="after")
@@ -335,8 +347,11 @@ def load_configuration(path: Path) -> Configuration:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:
-        problems = (_problem(each["loc"], expected(each["type"], each["msg"])) for each in error.errors())
-        raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)) from None
+        shown = error.errors()[:MOST_FAULTS]
+        problems = [_problem(each["loc"], expected(each["type"], each["msg"])) for each in shown]
+        if (rest := error.error_count() - len(shown)) > 0:
+            problems.append(f"and {rest} more")
+        raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)[:MOST_FAULTS]) from None
 
 
 def _unread(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:

@@ -33,20 +33,20 @@ class PlainError(yaml.YAMLError):
 class RuleError(ValueError):
     """Fields that are valid one by one, but not together. `fault` names the one to change, without a quote."""
 
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(f"{fault.field}: expected {fault.expected}")
+    def __init__(self, fault: Fault, problem: str = "") -> None:
+        super().__init__(f"{fault.field}: {problem or f'expected {fault.expected}'}")
         self.fault = fault
 
 
 # What is said of other types names types and bounds, and quotes nothing.
-_UNKNOWN_KEY = "extra_forbidden"
+_WRONG_KEYS = ("extra_forbidden", "invalid_key")
 _OWN_RULE = "value_error"
 _EXPECTED: Mapping[str, str] = {
     "accounts.*.path": "a path of 1 to 4 segments without slashes, control or invisible characters, each a * alone or "
     "without one",
     "accounts.*.zone": "the name of an IANA time zone",
     "accounts.*": "days for a sliding window, and for no other",
-    "": "each path once",
+    "leases": "a share_percent that is not above outstanding_percent",
 }
 
 
@@ -66,14 +66,16 @@ def faults_of(error: OSError | UnicodeDecodeError | yaml.YAMLError | ValidationE
 def _of_fields(error: ValidationError) -> Iterator[Fault]:
     for each in error.errors(include_input=False, include_url=False):
         location, kind = each["loc"], each["type"]
+        field = ".".join(map(str, location)) or "the file"
         own = each.get("ctx", {}).get("error")
-        if kind == _UNKNOWN_KEY:
-            yield Fault(".".join(map(str, location[:-1])), "no keys but the documented ones")
+        if kind in _WRONG_KEYS:
+            above = ".".join(map(str, location[:-1])) or "the file"
+            yield Fault(above, "no keys but the documented ones")
         elif isinstance(own, RuleError):
             yield own.fault
         elif kind == _OWN_RULE:
             pattern = ".".join("*" if isinstance(part, int) else part for part in location)
-            yield Fault(".".join(map(str, location)), _EXPECTED[pattern])
+            yield Fault(field, _EXPECTED.get(pattern, "another value"))
         else:
             what = expected(kind, each["msg"]).removeprefix("expected ")
-            yield Fault(".".join(map(str, location)), what)
+            yield Fault(field, what)

@@ -10,7 +10,7 @@ from budget_service.ledger.values import ANY
 class PathTree:
     """Paths in which `*` stands for any one segment, and the number of each: where it stands among them.
 
-    `repeated` is the first one that stands there for the second time, None if none does.
+    `repeated` is the number of the first one that stands there for the second time, None if none does.
     """
 
     __slots__ = ("_below", "_number", "repeated")
@@ -18,7 +18,7 @@ class PathTree:
     def __init__(self, paths: Iterable[Sequence[str]] = ()) -> None:
         self._below: dict[str, PathTree] = {}
         self._number: int | None = None
-        self.repeated: list[str] | None = None
+        self.repeated: int | None = None
         for number, path in enumerate(paths):
             node = self
             for segment in path:
@@ -26,7 +26,7 @@ class PathTree:
                     node._below[segment] = PathTree()
                 node = node._below[segment]
             if node._number is not None and self.repeated is None:
-                self.repeated = list(path)
+                self.repeated = number
             node._number = number
 
     def matching(self, path: Sequence[str]) -> list[int]:

@@ -146,7 +146,19 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
         ("accounts:\n" + entry("[a, b, c, d, e]"), "accounts.0.path: path must have 1 to 4 segments"),
         ("accounts:\n" + entry("[a, 'team-*']"), 'accounts.0.path: path[1] must have "*" alone'),
         ("accounts:\n" + entry("[a, '**']"), 'accounts.0.path: path[1] must have "*" alone'),
-        ("accounts:\n" + entry("[a]") + entry("[a]"), "twice"),
+        (
+            "accounts:\n" + entry("[a]") + entry("[b]") + entry("[a]"),
+            "accounts.2.path: ['a'] stands there twice",
+        ),
+        ("accounts:\n" + entry("[a, *]"), "line 2: a text that begins with *, & or % needs quotes"),
+        ("accounts:\n  - path: [a]\n    limit: !!int {information: 1}", "line 3: expected YAML"),
+        ("1: 2\naccounts:\n" + entry("[a]"), "1: expected a text as the key"),
+        ("accounts:\n" + entry("[a]") + "charge_tickets:", "charge_tickets: expected keys and their values"),
+        ("accounts:\n" + entry("[a]") + "leases:\n  # seconds: 60", "leases: expected keys and their values"),
+        (
+            "accounts:\n" + entry("[a]") + "leases: {share_percent: 50, outstanding_percent: 9}",
+            "leases: share_percent must not be more than outstanding_percent",
+        ),
         ("accounts:\n" + entry("[a]", "    mode: track\n    mode: enforce\n"), "'mode' stands there twice"),
         ("accounts: " + "[" * 10_000, "expected less nesting"),
         ("accounts:\n  - path: [a]\n    limit: {information: -1, calls: 1}", "accounts.0.limit.information"),
@@ -282,6 +294,15 @@ def test_an_administrator_is_told_where_the_fault_is(tmp_path: Path, text: str, 
     with pytest.raises(ConfigurationError) as error:
         load(tmp_path, text)
     assert fault in error.value.faults
+
+
+def test_of_one_mistake_in_very_many_entries_the_first_twenty_are_named(tmp_path: Path) -> None:
+    """An administrator's answer and a line of the log have to hold them."""
+    with pytest.raises(ConfigurationError, match=r"accounts\.19\.mode: [^;]*; and 30 more$") as error:
+        load(
+            tmp_path, "accounts:\n" + "".join(entry(f"[a{number}]", "    mode: on\n") for number in range(50))
+        )
+    assert [f"accounts.{number}.mode" for number in range(20)] == [each.field for each in error.value.faults]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -37,7 +37,11 @@ class _Schema(Strict):
         ("- a", "expected keys and their values"),
         ("a:\n\tb: 1", "line 2: a tab is not allowed here: indent with spaces"),
         ("a: {b: 1\nc: d", "line 2: a mapping in braces needs a comma between its keys, and a } at its end"),
-        ("a: &", "line 1: expected YAML"),
+        ("a: &", "line 1: a text that begins with *, & or % needs quotes"),
+        ("a: [b, *]", "line 1: a text that begins with *, & or % needs quotes"),
+        ("a: [b, *c]", "line 1: a text that begins with * needs quotes"),
+        ("a: !b c", "line 1: expected YAML"),
+        ("{7: a}", "name: expected this key; inner: expected this key; 7: expected a text as the key"),
     ],
 )
 def test_a_fault_is_told_in_the_words_of_who_writes_the_document(
