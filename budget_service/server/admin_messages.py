@@ -216,6 +216,9 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
     ):
         if len(limits) > MAX_CURVES or any(limit < 0 for limit in limits):
             raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers that are not negative")
+    if not message.HasField("start_time"):
+        # 1970 would be taken for it, and the report be empty.
+        raise InvalidFieldError("start_time", "must say when the days begin")
     return Usage(_microseconds(message.start_time, "start_time"), message.days, message.depth)
 
 

@@ -144,6 +144,7 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (pb.GetUsageReportRequest(account={"path": ["a", "b"]}, depth=1, days=1), "depth"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=5, days=1), "depth"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=0), "days"),
+        (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1), "start_time"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, call_limits=[-1]), "call_limits"),
         (
             pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, information_limits=range(101)),
@@ -195,7 +196,9 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
             assert (error.code, error.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
         assert (await stub.ListCharges(pb.ListChargesRequest(account=root))).charges
         assert (await stub.VerifyLedger(pb.VerifyLedgerRequest())).entries
-        await stub.GetUsageReport(pb.GetUsageReportRequest(account=root, depth=2, days=31))
+        await stub.GetUsageReport(
+            pb.GetUsageReportRequest(account=root, depth=2, days=31, start_time=Timestamp(seconds=1))
+        )
         await stub.GetStatus(pb.GetStatusRequest())
     checking.cancel()
     await asyncio.gather(checking, return_exceptions=True)
