@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity simulate superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity simulate superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -244,6 +244,9 @@ bench-scale: $(VENV)/.dev ## a raw table, its pairs copy and a star-tree beside 
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo and one durable row; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)
+
+bench-readings: $(VENV)/.dev ## charges beside verify, list and report of a whole ledger; BENCH="--store postgres --entries 100000"
+	$(BIN)/python -m bench.readings $(BENCH)
 
 bench-regions: $(VENV)/.dev ## a lone charge in a region beside a single service, 40 ms from its home each way; BENCH="--charges 5000"
 	$(BIN)/python -m bench.regions $(BENCH)

@@ -62,8 +62,8 @@ class Tuning:
     unfinished_bytes: int = 32 * 2**20
     statement_readers: int = 2
     read_wait_seconds: float = 5.0
-    journal_page: int = 1000
-    statements_page: int = 500
+    journal_page: int = 50
+    statements_page: int = 200
     max_statements: int = 1000
     dropped_at_once: int = 1000
 

@@ -130,10 +130,9 @@ class Rebuilt:
         rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
         return rebuilt
 
-    def checkpointed(self, position: str, states: Mapping[Account, AccountState] | None) -> Checkpoint:
-        """Return a checkpoint at the last entry, with a sum for each day that is kept at a compared balance."""
-        spent = {level: by_day(spans, self.kept.get(level, ())) for level, spans in self.spent.items()}
-        return Checkpoint(position, self.entries, self.digest, spent, self.currency, states)
+    def by_day(self, level: Account) -> dict[Microseconds, Cost]:
+        """Return what was spent at a level, with a sum for each day that is kept at a compared balance."""
+        return by_day(self.spent[level], self.kept.get(level, ()))
 
     def add(self, entry: JournalEntry) -> None:
         """Count one entry on all its levels."""
@@ -211,11 +210,10 @@ class Rebuilt:
         if found != expected:
             yield Difference(root, None, Sum.CURRENCY, None, found.since, expected.since)
 
-    def missing(self, levels: Iterable[Account]) -> Iterator[Difference]:
-        """Return what was last charged at levels that have no balance."""
-        for level in levels:
-            start = max(self.spent[level])
-            yield from _compared(level, Sum.SPENT, start, NOTHING, self.spent[level][start])
+    def missing(self, level: Account) -> Iterator[Difference]:
+        """Return what was last charged at a level that has no balance."""
+        start = max(self.spent[level])
+        yield from _compared(level, Sum.SPENT, start, NOTHING, self.spent[level][start])
 
 
 def entry_parts(entry: JournalEntry) -> list[bytes]:

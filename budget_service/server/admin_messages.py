@@ -6,7 +6,6 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Container
 from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -84,10 +83,9 @@ class Listing:
     most: int
     after: str
 
-    def matches(self, entry: JournalEntry, names: Container[Account]) -> bool:
-        """Return whether an entry is listed; `names` are all that the account has had."""
-        is_in_time = self.start <= entry.time and (self.end is None or entry.time < self.end)
-        return is_in_time and entry.account.level(self.account.depth) in names
+    def matches(self, entry: JournalEntry) -> bool:
+        """Return whether an entry of the account is listed."""
+        return self.start <= entry.time and (self.end is None or entry.time < self.end)
 
     def token(self, position: str) -> str:
         """Return the page token for the page after a position."""

@@ -19,7 +19,6 @@ from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
 from budget_service.server.account_changes import require_known
 from budget_service.server.damage import reading_ledger
-from budget_service.server.former_names import names_of
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
@@ -198,13 +197,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)
-        names = await names_of(self._store, listing.account)
         found: list[pb.ChargeEntry] = []
         position = listing.after
-        async for each, entry in audit.entries(
-            self._store, listing.account.root, listing.after, "", self._tuning
-        ):
-            if listing.matches(entry, names):
+        async for each, entry in audit.entries_of(self._store, listing.account, listing.after, self._tuning):
+            if listing.matches(entry):
                 if len(found) == listing.most:
                     return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
                 found.append(messages.entry_message(entry))

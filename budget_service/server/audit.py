@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.state import EntryKind, JournalEntry
@@ -17,6 +17,7 @@ from budget_service.ledger.verification import (
     held_by_level,
 )
 from budget_service.server.former_names import names_of
+from budget_service.server.pacing import in_turns
 from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -60,7 +61,9 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
         StoreError: The store failed.
     """
     last = await store.checkpoint(root)
-    rebuilt, states, seen = Rebuilt.after(last), RebuiltStates.after(last), set[Account]()
+    rebuilt, states, seen = Rebuilt.after(replace(last, spent={})), RebuiltStates.after(last), set[Account]()
+    async for level, spans in in_turns(last.spent.items()):
+        rebuilt.spent[level] = dict(spans)
     after, position = "", last.position
     early: set[Account] | None = None
     while early is None or after:
@@ -81,12 +84,15 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
         seen.update(level for level, _ in page.balances)
     for difference in rebuilt.currency_differences(Account((root,)), page.currency):
         found.note(difference)
-    for difference in rebuilt.missing(early & set(rebuilt.spent) - seen):
-        found.note(difference)
+    async for level in in_turns(list(rebuilt.spent)):
+        if level in early and level not in seen:
+            for difference in rebuilt.missing(level):
+                found.note(difference)
     verified = await _verify_states(store, root, position, states, found=found, tuning=tuning)
     found.entries += rebuilt.entries
     found.balances += len(seen)
-    return rebuilt.checkpointed(position, verified)
+    spent = {level: rebuilt.by_day(level) async for level in in_turns(list(rebuilt.spent))}
+    return Checkpoint(position, rebuilt.entries, rebuilt.digest, spent, rebuilt.currency, verified)
 
 
 async def _verify_states(
@@ -116,10 +122,24 @@ async def _verify_states(
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:
     """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
-    names = await names_of(store, account)
-    async for _, entry in entries(store, account.root, "", "", tuning):
-        if entry.account.level(account.depth) in names:
-            usage.add(entry)
+    async for _, entry in entries_of(store, account, "", tuning):
+        usage.add(entry)
+
+
+async def entries_of(
+    store: Store, account: Account, after: str, tuning: Tuning = DEFAULTS
+) -> AsyncIterator[tuple[str, JournalEntry]]:
+    """Give the entries of an account and of those below it after a position, by all names that the account has had.
+
+    Raises StoreError.
+    """
+    names, is_last = await names_of(store, account), False
+    while not is_last:
+        page = await store.matching(names, after, tuning.journal_page)
+        for each in page.entries:
+            if each[1].account.level(account.depth) in names:
+                yield each
+        after, is_last = page.after, not page.after
 
 
 async def entries(

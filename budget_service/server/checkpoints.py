@@ -77,7 +77,7 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
         OSError: The file cannot be written.
         StoreError: The store failed.
     """
-    checkpoint = await store.checkpoint(root)
+    checkpoint = await store.checkpoint(root, ())
     if not checkpoint.entries:
         return None
     # Another worker or replica may be writing the same archive; in containers, replicas have the same process id.

@@ -25,6 +25,7 @@ from budget_service.server.health import watch
 from budget_service.server.home_client import Caller
 from budget_service.server.lending_service import SERVICE_NAME as LENDING_NAME
 from budget_service.server.lending_service import RegionService
+from budget_service.server.pacing import PacedStore
 from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
@@ -192,7 +193,8 @@ async def serving(
     if region is not None:
         service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
     else:
-        service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
+        reporting = PacedStore(ReportingStore(store, detector).store).store
+        service = BudgetService(reporting, settings, calls, tuning)
         lending = RegionService(
             service.limits, settings, calls, regions_of=security.regions, counts=lending_counts
         )
@@ -267,7 +269,7 @@ async def administering(
     server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
     changes = RequestRunner(detector, tuning, names_damage=True)
     readings = RequestRunner(None, tuning, names_damage=True)
-    reporting = ReportingStore(store, detector).store
+    reporting = PacedStore(ReportingStore(store, detector).store).store
     service = BudgetAdminService(reporting, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(
         service, instrumentation.before(server, recorders)

@@ -7,10 +7,8 @@ entries are not read; if some of them still count, there is an error instead of 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from time import perf_counter
 
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import EntryKind, JournalEntry
@@ -21,9 +19,6 @@ from budget_service.server.former_names import names_of
 from budget_service.server.limit_history import LimitHistory
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
-
-# After a page others have as long as it took, but not longer than this.
-LONGEST_PAUSE_SECONDS = 0.02
 
 
 class TooManyStatementsError(Exception):
@@ -68,12 +63,13 @@ async def policy_statements_of(
         ArchivedStatementsError: Charges that count were archived.
         StoreError: The store failed.
     """
-    checkpoint = await store.checkpoint(account.root)
     names = await names_of(store, account)
+    counted = [name.level(each.depth) for name in names for each in levels]
+    checkpoint = await store.checkpoint(account.root, counted)
     while True:
         window = _Window(names, levels, tuning.max_statements)
         checkpointed = [await _read(store, window, each, checkpoint, tuning) for each in names]
-        last, checkpoint = checkpoint, await store.checkpoint(account.root)
+        last, checkpoint = checkpoint, await store.checkpoint(account.root, counted)
         if all(each is None for each in checkpointed):
             return window.statements()
         # Entries that got a checkpoint meanwhile may have been archived before they were read.
@@ -95,7 +91,6 @@ async def _read(
     """
     checkpointed, before, is_last = 0, "", False
     while not is_last:
-        began = perf_counter()
         page = await store.grouped_entries(account, before, checkpoint.position, tuning.statements_page)
         for entry in page.entries:
             window.add(entry)
@@ -103,7 +98,6 @@ async def _read(
             return None
         checkpointed += page.checkpointed
         before, is_last = page.before, not page.before
-        await asyncio.sleep(min(perf_counter() - began, LONGEST_PAUSE_SECONDS))
     return checkpointed
 
 

@@ -70,10 +70,11 @@ class StoreUnusableError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class BalancePage:
-    """Some balances of a root, its currency, all its open reservations and its journal's last position, at one time.
+    """Some balances of a root, its currency, its open reservations and its journal's last position, all at one time.
 
-    `past` are the past days of these balances. `after` leads to the next page, and is empty after the last one. A page
-    may contain balances of an earlier one.
+    After the first page, reservations that hold on none of these balances may be missing. `past` are the past days of
+    these balances. `after` leads to the next page, and is empty after the last one. A page may contain balances of an
+    earlier one.
     """
 
     position: str
@@ -81,6 +82,14 @@ class BalancePage:
     balances: tuple[tuple[Account, Balance], ...]
     past: Mapping[Account, Sequence[PastDay]]
     reservations: tuple[Reservation, ...]
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingEntries:
+    """Some entries in order, with their positions. `after` leads to the next page, and is empty after the last one."""
+
+    entries: list[tuple[str, JournalEntry]]
     after: str
 
 
@@ -133,6 +142,12 @@ class Store(Protocol):
         An empty position is the beginning, or the end. Fewer than `most` entries means that there are no more.
         """
 
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Return the oldest entries after a position that are of these levels of one root, or of accounts below them.
+
+        There may be others among them, and fewer than `most` on any page.
+        """
+
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root before a position, newest first, with their positions.
 
@@ -150,8 +165,11 @@ class Store(Protocol):
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root, all at one time."""
 
-    async def checkpoint(self, root: str) -> Checkpoint:
-        """Return the checkpoint of a root's journal, an empty one if there is none."""
+    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
+        """Return the checkpoint of a root's journal, an empty one if there is none.
+
+        With `levels`, the sums of others may be missing.
+        """
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint, unless the new one has fewer entries."""
@@ -173,6 +191,11 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish running work and close the store."""
+
+
+def unmatched_entries(page: list[tuple[str, JournalEntry]], most: int) -> MatchingEntries:
+    """Return a page of `journal` for a store that looks for no levels."""
+    return MatchingEntries(page, page[-1][0] if len(page) == most else "")
 
 
 def ungrouped_entries(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int) -> GroupedEntries:

@@ -39,7 +39,14 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.interface import BalancePage, Clock, GroupedEntries, ungrouped_entries
+from budget_service.stores.interface import (
+    BalancePage,
+    Clock,
+    GroupedEntries,
+    MatchingEntries,
+    ungrouped_entries,
+    unmatched_entries,
+)
 
 
 @dataclass
@@ -112,6 +119,10 @@ class MemoryStore:
             if each.account.root == root and int(number) not in self.dropped
         ][:most]
 
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Give all of the root."""
+        return unmatched_entries(await self.journal(levels[0].root, after, "", most), most)
+
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Turn the journal round."""
         found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
@@ -137,7 +148,7 @@ class MemoryStore:
             each.account.root in roots and now < each.expires_at for each in self.reservations.values()
         )
 
-    async def checkpoint(self, root: str) -> Checkpoint:
+    async def checkpoint(self, root: str, _levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the last one."""
         return self.checkpoints.get(root, Checkpoint())
 

@@ -41,6 +41,7 @@ from budget_service.stores.interface import (
     Clock,
     Committed,
     GroupedEntries,
+    MatchingEntries,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
@@ -49,6 +50,7 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
     ungrouped_entries,
+    unmatched_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position
@@ -172,6 +174,10 @@ class EtcdStore:
         """Return entries of a root; see `Store`."""
         return await audit.load_journal(self._at(root), after, until, most)
 
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Return entries of the root of some levels; see `Store`."""
+        return unmatched_entries(await self.journal(levels[0].root, after, "", most), most)
+
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         return await audit.load_latest(self._at(root), before, most)
@@ -186,7 +192,7 @@ class EtcdStore:
         """Return balances of a root; see `Store`."""
         return await audit.load_balances(self._at(root), after, most)
 
-    async def checkpoint(self, root: str) -> Checkpoint:
+    async def checkpoint(self, root: str, _levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""
         return await audit.load_checkpoint(self._at(root))
 

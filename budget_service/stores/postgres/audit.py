@@ -5,7 +5,7 @@ Each read is one statement, so its result is consistent.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from operator import itemgetter
 from typing import Any
@@ -20,9 +20,10 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores.checkpoint_pages import add_sums
 from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
 from budget_service.stores.damaged_rows import reading_row, reads
-from budget_service.stores.interface import BalancePage, StoreUnavailableError
+from budget_service.stores.interface import BalancePage, MatchingEntries, StoreUnavailableError
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.connections import Session
 
@@ -31,6 +32,23 @@ JOURNAL = sql.SQL(
     "SELECT entry, to_json(each) FROM gris.journal AS each "
     "WHERE root = %s AND entry > %s AND entry <= %s ORDER BY entry LIMIT %s"
 )
+# Those of some levels, each given with a slash at its end, among the next ones.
+MATCHING = sql.SQL(
+    """
+    WITH next AS (
+      SELECT * FROM gris.journal WHERE root = %s AND entry > %s ORDER BY entry LIMIT %s
+    )
+    SELECT
+      (SELECT count(*) FROM next), (SELECT max(entry) FROM next),
+      (SELECT coalesce(json_agg(each ORDER BY entry), '[]') FROM (
+        SELECT * FROM next
+        WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS level WHERE starts_with(account || '/', level))
+        ORDER BY entry LIMIT %s
+      ) AS each)
+    """
+)
+# So many entries are looked through in the time in which one is read.
+LOOKED_THROUGH = 20
 LATEST = sql.SQL(
     "SELECT entry, to_json(each) FROM gris.journal AS each "
     "WHERE root = %s AND entry < %s ORDER BY entry DESC LIMIT %s"
@@ -48,7 +66,9 @@ BALANCES = sql.SQL(
       (SELECT max(entry) FROM gris.journal WHERE root = %s),
       (SELECT to_json(each) FROM gris.roots AS each WHERE root = %s),
       (SELECT coalesce(json_agg(balance), '[]') FROM page),
-      (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s),
+      (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s AND (
+        %s = '' OR account >= (SELECT min((balance).level) FROM page)
+        AND account < (SELECT max((balance).level || '0') FROM page))),
       (SELECT coalesce(json_agg(day), '[]') FROM gris.days AS day
        WHERE level IN (SELECT (balance).level FROM page))
     """
@@ -70,7 +90,12 @@ CHECKPOINT_TIMEOUT_SECONDS = 60.0
 _CHECKPOINT = sql.SQL(
     "SELECT position, entries, digest, currency, states, "
     "coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
-    "WHERE each.root = checkpoints.root), '[]') FROM gris.checkpoints WHERE root = %s"
+    "WHERE each.root = checkpoints.root AND (%s::text[] IS NULL OR each.level = ANY(%s))), '[]') "
+    "FROM gris.checkpoints WHERE root = %s"
+)
+SUMS = sql.SQL(
+    "SELECT level, window_start, information, calls FROM gris.checkpoint_sums "
+    "WHERE root = %s AND (level, window_start) > (%s, %s) ORDER BY level, window_start LIMIT %s"
 )
 # The row of the checkpoint stays locked until its sums are replaced too.
 _REPLACE = sql.SQL(
@@ -89,11 +114,20 @@ def journal_parameters(root: str, after: str, until: str, most: int) -> tuple[An
     return root, int(after or 0), int(until) if until else LAST, most
 
 
+def read_matching(row: tuple[Any, ...], most: int) -> MatchingEntries:
+    """Return the page that MATCHING found."""
+    count, last, found = row
+    entries = [(str(each["entry"]), read_entry(each)) for each in found]
+    if len(entries) == most:
+        return MatchingEntries(entries, entries[-1][0])
+    return MatchingEntries(entries, str(last) if count == most * LOOKED_THROUGH else "")
+
+
 def balances_parameters(root: str, after: str, most: int) -> tuple[Any, ...]:
     """Return the parameters of BALANCES; `after` is the last level of the page before."""
     # Bytes are compared, as PostgreSQL does for these columns.
     first = max(f"{root}/", after, key=str.encode)
-    return root, after, first, f"{root}0", most, root, root, root
+    return root, after, first, f"{root}0", most, root, root, root, after
 
 
 @reads("journal", itemgetter("entry"))
@@ -137,17 +171,14 @@ def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
     )
 
 
-async def load_checkpoint(session: Session, root: str) -> Checkpoint:
-    """Return the checkpoint of a root's journal. Raises StoreUnavailableError."""
-    async with _at_length(session) as connection:
-        found = await (await connection.execute(_CHECKPOINT, (root,))).fetchone()
-    # To read it takes its time too, and a transaction that does nothing is ended.
-    return _read_checkpoint(root, found)
-
-
-async def checkpoint_of(connection: AsyncConnection[Any], root: str) -> Checkpoint:
-    """Return the checkpoint of a root's journal in a transaction that is open."""
-    return _read_checkpoint(root, await (await connection.execute(_CHECKPOINT, (root,))).fetchone())
+async def load_checkpoint(
+    connection: AsyncConnection[Any], root: str, levels: Sequence[Account] | None = None
+) -> Checkpoint:
+    """Return the checkpoint of a root's journal with all sums, or those of some levels."""
+    names = None if levels is None else [each.text for each in levels]
+    return _read_checkpoint(
+        root, await (await connection.execute(_CHECKPOINT, (names, names, root))).fetchone()
+    )
 
 
 def _read_checkpoint(root: str, found: tuple[Any, ...] | None) -> Checkpoint:
@@ -155,10 +186,8 @@ def _read_checkpoint(root: str, found: tuple[Any, ...] | None) -> Checkpoint:
         return Checkpoint()
     position, entries, digest, currency, states, sums = found
     spent: dict[Account, dict[Microseconds, Cost]] = {}
-    for each in sums:
-        level = spent.setdefault(text.read_account(each["level"]), {})
-        with reading_row("checkpoint_sums", each["level"]):
-            level[each["window_start"]] = Cost(each["information"], each["calls"])
+    rows = ((each["level"], each["window_start"], each["information"], each["calls"]) for each in sums)
+    add_sums(spent, rows)
     with reading_row("checkpoints", root):
         kept = decode_currency(currency), decode_states(states)
     return Checkpoint(str(position), entries, digest, spent, *kept)

@@ -32,7 +32,7 @@ async def count_by_day(connection: AsyncConnection[Any]) -> None:
 
 
 async def _migrated(connection: AsyncConnection[Any], root: str) -> Migrated:
-    checkpoint = await audit.checkpoint_of(connection, root)
+    checkpoint = await audit.load_checkpoint(connection, root)
     found, after = OlderRoot.after(checkpoint), checkpoint.position
     while True:
         asked = audit.journal_parameters(root, after, "", PAGE)

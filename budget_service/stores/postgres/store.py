@@ -23,11 +23,13 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, checkpoint_in_pages
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
     Committed,
     GroupedEntries,
+    MatchingEntries,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
@@ -203,6 +205,13 @@ class PostgresStore:
         found = await self._reading(audit.JOURNAL, *audit.journal_parameters(root, after, until, most))
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
 
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Return entries of some levels; see `Store`."""
+        names = [f"{each.text}/" for each in levels]
+        asked = (levels[0].root, int(after or 0), most * audit.LOOKED_THROUGH, names, most)
+        (found,) = await self._reading(audit.MATCHING, *asked)
+        return audit.read_matching(found, most)
+
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
@@ -219,10 +228,17 @@ class PostgresStore:
         (found,) = await self._reading(audit.BALANCES, *audit.balances_parameters(root, after, most))
         return audit.read_page(found, most)
 
-    async def checkpoint(self, root: str) -> Checkpoint:
+    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""
-        async with self._session() as session:
-            return await audit.load_checkpoint(session, root)
+
+        async def summary() -> Checkpoint:
+            async with self._session() as session:
+                return await audit.load_checkpoint(session.connection, root, levels or ())
+
+        async def page(last: SumRow) -> list[SumRow]:
+            return await self._reading(audit.SUMS, root, *last[:2], SUMS_PAGE)
+
+        return await (summary() if levels is not None else checkpoint_in_pages(summary, page))
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; see `Store`."""

@@ -32,12 +32,14 @@ from budget_service.stores.interface import (
     Clock,
     Committed,
     GroupedEntries,
+    MatchingEntries,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
     system_clock,
     uncounted,
     ungrouped_entries,
+    unmatched_entries,
 )
 from budget_service.stores.mark_file import WHAT_TO_DO, Position
 from budget_service.stores.redis import arguments, layout
@@ -235,6 +237,10 @@ class RedisStore:
         """Return entries of a root; see `Store`."""
         return await self._entries("XRANGE", root, f"({after}" if after else "-", until or "+", most)
 
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Return entries of the root of some levels; see `Store`."""
+        return unmatched_entries(await self.journal(levels[0].root, after, "", most), most)
+
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         return await self._entries("XREVRANGE", root, f"({before}" if before else "+", "-", most)
@@ -257,10 +263,16 @@ class RedisStore:
         reply = await self._ask(BALANCES, layout.balances_keys(root), after or "0", str(most))
         return text.parse_balances(reply)
 
-    async def checkpoint(self, root: str) -> Checkpoint:
+    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""
-        kept = await self._reading(self._pipeline.ask("HGETALL", layout.checkpoint_key(root)))
-        return text.parse_checkpoint(root, kept)
+        key = layout.checkpoint_key(root)
+        if levels is None:
+            return text.parse_checkpoint(root, await self._reading(self._pipeline.ask("HGETALL", key)))
+        sums = [f"level:{level.text}" for level in levels]
+        names = ["position", "entries", "digest", "currency", "states", *sums]
+        kept = await self._reading(self._pipeline.ask("HMGET", key, *names))
+        found = [part for pair in zip(names, kept, strict=True) if pair[1] is not None for part in pair]
+        return text.parse_checkpoint(root, found)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; see `Store`."""

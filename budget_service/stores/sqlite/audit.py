@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from budget_service.ledger.balances import PastDay
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, add_sums
 from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
 from budget_service.stores.damaged_rows import reading_row
-from budget_service.stores.interface import BalancePage, GroupedEntries
+from budget_service.stores.interface import BalancePage, GroupedEntries, MatchingEntries
 from budget_service.stores.sqlite import rows
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
+SUMS = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
 # What comes right after the slash.
 AFTER_SLASH = "0"
 
-# How many of four levels an account is below, or is itself; each parameter ends with a slash.
-SHARED_LEVELS = " + ".join(["(substr(account || '/', 1, length(?)) = ?)"] * MAX_SEGMENTS)
+SOME = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry > ? ORDER BY entry LIMIT ?"  # noqa: S608 - a constant
+# The parameters end with a slash.
+IS_BELOW = "substr(account || '/', 1, length(?)) = ?"
+# So many entries are looked through in the time in which one is read.
+LOOKED_THROUGH = 20
+
+# How many of four levels an account is below, or is itself.
+SHARED_LEVELS = " + ".join([f"({IS_BELOW})"] * MAX_SEGMENTS)
 # Of what differs within a group only the time is looked at, and there the oldest matters. Changes of limits differ.
 GROUPED = (
     "SELECT count(*), sum(entry <= ?), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
@@ -46,6 +55,26 @@ def load_journal(
     last = int(until) if until else 2**63 - 1
     found = connection.execute(query, (root, int(after or 0), last, most))
     return [(str(row[0]), rows.read_entry(*row)) for row in found]
+
+
+def load_matching(
+    connection: sqlite3.Connection, levels: Sequence[Account], after: str, most: int
+) -> MatchingEntries:
+    """Return entries of some levels of a root, and of accounts below them, in order.
+
+    SQLite looks through many entries in the time in which few can be read.
+    """
+    within = " OR ".join([IS_BELOW] * len(levels))
+    looked_through = (levels[0].root, int(after or 0), most * LOOKED_THROUGH)
+    query = f"SELECT * FROM ({SOME}) WHERE {within} LIMIT ?"  # noqa: S608 - constants
+    names = [name for level in levels for name in (f"{level.text}/", f"{level.text}/")]
+    found = connection.execute(query, (*looked_through, *names, most)).fetchall()
+    entries = [(str(row[0]), rows.read_entry(*row)) for row in found]
+    if len(entries) == most:
+        return MatchingEntries(entries, entries[-1][0])
+    query = f"SELECT count(*), max(entry) FROM ({SOME.replace('*', 'entry')})"  # noqa: S608 - constants
+    count, last = connection.execute(query, looked_through).fetchone()
+    return MatchingEntries(entries, str(last) if count == most * LOOKED_THROUGH else "")
 
 
 def load_latest(
@@ -95,26 +124,34 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
         currency=rows.find_root(connection, root).currency,
         balances=balances,
         past={level: load_past_days(connection, level) for level, _ in balances},
-        reservations=load_reservations(connection, root),
+        reservations=_load_held(connection, root, below) if after else load_reservations(connection, root),
         after=below[-1][0] if len(below) == most else "",
     )
 
 
-def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
-    """Return the checkpoint of a root's journal."""
+def load_checkpoint(
+    connection: sqlite3.Connection, root: str, levels: Sequence[Account] | None = None
+) -> Checkpoint:
+    """Return the checkpoint of a root's journal with all sums, or those of some levels."""
     query = "SELECT position, entries, digest, currency, states FROM checkpoints WHERE root = ?"
     row = connection.execute(query, (root,)).fetchone()
     if row is None:
         return Checkpoint()
     spent: dict[Account, dict[Microseconds, Cost]] = {}
-    query = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
-    for level, start, *amounts in connection.execute(query, (root,)):
-        with reading_row("checkpoint_sums", level):
-            spent.setdefault(_account(level), {})[start] = Cost(*amounts)
+    if levels is None:
+        add_sums(spent, connection.execute(SUMS, (root,)))
+    for level in levels or ():
+        add_sums(spent, connection.execute(f"{SUMS} AND level = ?", (root, level.text)))
     position, entries, digest, *texts = row
     with reading_row("checkpoints", root):
         currency, states = decode_currency(texts[0]), decode_states(texts[1])
     return Checkpoint(str(position), entries, digest, spent, currency, states)
+
+
+def load_sums(connection: sqlite3.Connection, root: str, last: SumRow) -> list[SumRow]:
+    """Return the next sums of the checkpoint of a root's journal."""
+    query = f"{SUMS} AND (level, window_start) > (?, ?) ORDER BY level, window_start LIMIT ?"
+    return connection.execute(query, (root, *last[:2], SUMS_PAGE)).fetchall()
 
 
 def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
@@ -176,6 +213,15 @@ def load_reservations(connection: sqlite3.Connection, root: str) -> tuple[Reserv
     """Return the reservations of a root that have not been ended."""
     query = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ?"  # noqa: S608 - a constant
     return tuple(rows.read_reservation(*row) for row in connection.execute(query, (root,)))
+
+
+def _load_held(connection: sqlite3.Connection, root: str, balances: Sequence[Any]) -> tuple[Reservation, ...]:
+    """Return the reservations of a root that may hold on some balances."""
+    levels = [row[0] for row in balances]
+    # What is below a level comes after it, and before what comes right after its slash.
+    bounds = min(levels, default=""), max((level + AFTER_SLASH for level in levels), default="")
+    query = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND account >= ? AND account < ?"  # noqa: S608
+    return tuple(rows.read_reservation(*row) for row in connection.execute(query, (root, *bounds)))
 
 
 def _last_position(connection: sqlite3.Connection, root: str) -> str:

@@ -25,11 +25,13 @@ from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
+from budget_service.stores.checkpoint_pages import SumRow, checkpoint_in_pages
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
     Committed,
     GroupedEntries,
+    MatchingEntries,
     OutcomeUnknownError,
     StoreDamagedError,
     StoreError,
@@ -165,6 +167,10 @@ class SqliteStore:
         """Return entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_journal(self._connection, root, after, until, most))
 
+    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
+        """Return entries of some levels; see `Store`."""
+        return await self._reading(lambda: audit.load_matching(self._connection, levels, after, most))
+
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
@@ -181,9 +187,16 @@ class SqliteStore:
         """Return balances of a root; see `Store`."""
         return await self._reading(lambda: audit.load_balances(self._connection, root, after, most))
 
-    async def checkpoint(self, root: str) -> Checkpoint:
+    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""
-        return await self._reading(lambda: audit.load_checkpoint(self._connection, root))
+
+        async def summary() -> Checkpoint:
+            return await self._reading(lambda: audit.load_checkpoint(self._connection, root, levels or ()))
+
+        async def page(last: SumRow) -> list[SumRow]:
+            return await self._reading(lambda: audit.load_sums(self._connection, root, last))
+
+        return await (summary() if levels is not None else checkpoint_in_pages(summary, page))
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; see `Store`."""
