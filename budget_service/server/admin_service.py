@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
@@ -26,7 +27,7 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import BackupFailedError, EmbeddedStore, Store
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -45,6 +46,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         readings: RequestRunner,
         *,
         archive: Path | None,
+        backups: Path | None,
         tuning: Tuning,
     ) -> None:
         self._store = store
@@ -53,6 +55,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._changes = changes
         self._readings = readings
         self._archive = archive
+        self._backups = backups
         self._tuning = tuning
         self._checkpointing = asyncio.Lock()
 
@@ -79,6 +82,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Make checkpoints of journals, and archive them if asked."""
         return await self._changes.finish_and_answer(self._checkpoint(request), context)
+
+    async def BackUpLedger(
+        self, request: pb.BackUpLedgerRequest, context: Context
+    ) -> pb.BackUpLedgerResponse:
+        """Copy the ledger while it is used."""
+        return await self._readings.answer(self._back_up(), context)
 
     async def BeginCurrency(
         self, request: pb.BeginCurrencyRequest, context: Context
@@ -250,6 +259,15 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
                 path = await self._archived(root, self._archive)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
+
+    async def _back_up(self) -> pb.BackUpLedgerResponse:
+        if self._backups is None:
+            raise rpc_errors.RefusalError(rpc_errors.no_backups())
+        try:
+            path = await cast(EmbeddedStore, self._store).back_up(self._backups)
+        except BackupFailedError as error:
+            raise rpc_errors.RefusalError(rpc_errors.backup_unwritable(str(error))) from None
+        return pb.BackUpLedgerResponse(file=path.name, bytes=path.stat().st_size)
 
     async def _archived(self, root: str, folder: Path) -> Path | None:
         try:

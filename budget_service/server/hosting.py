@@ -78,6 +78,7 @@ _ADMIN = (
     "GetUsageReport",
     "VerifyLedger",
     "SealJournal",
+    "BackUpLedger",
     "BeginCurrency",
     "WithdrawCurrency",
     "ResumeClock",
@@ -253,6 +254,7 @@ async def administering(
     settings: LiveSettings,
     listen: str,
     archive: Path | None = None,
+    backups: Path | None = None,
     *,
     server: grpc.aio.Server | None = None,
     security: Security = OPEN,
@@ -263,14 +265,17 @@ async def administering(
 ) -> AsyncIterator[str]:
     """Serve the administrator's service on an address of its own; arguments as in `serving`.
 
-    Journals with a checkpoint may be moved to the folder `archive`. Changes are refused while the `detector`, which
-    `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
+    Journals with a checkpoint may be moved to the folder `archive`, and a ledger in SQLite copied to `backups`. Changes
+    are refused while the `detector`, which `serving` runs, finds that the store must not be used. Reads are not
+    refused: they help to repair it.
     """
     server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
     changes = RequestRunner(detector, tuning, names_damage=True)
     readings = RequestRunner(None, tuning, names_damage=True)
     reporting = PacedStore(ReportingStore(store, detector).store).store
-    service = BudgetAdminService(reporting, settings, changes, readings, archive=archive, tuning=tuning)
+    service = BudgetAdminService(
+        reporting, settings, changes, readings, archive=archive, backups=backups, tuning=tuning
+    )
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(
         service, instrumentation.before(server, recorders)
     )

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from time import perf_counter
+from time import thread_time
 from typing import Any, TypeVar, cast
 
 from budget_service.stores.interface import Store
 
 LONGEST_PAUSE_SECONDS = 0.02
-# As long as a page takes to be read, its reader works with it afterwards.
-PAUSE_SHARE = 2.0
 # Between two pauses so many parts of what is in memory already are gone through.
 AT_ONCE = 250
 PAGES = ("journal", "latest", "grouped_entries", "matching", "balances")
@@ -24,7 +22,7 @@ Item = TypeVar("Item")
 
 
 class PacedStore:
-    """A store of which one page is read at a time, whoever reads, with a pause after it; see `Store`."""
+    """A store of which one page is read at a time, for all who read, with a pause after it; see `Store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -43,9 +41,9 @@ class PacedStore:
 
         async def paced(*arguments: Any) -> Any:
             async with self._turn:
-                began = perf_counter()
+                began = thread_time()
                 page = await method(*arguments)
-                await asyncio.sleep(min(PAUSE_SHARE * (perf_counter() - began), LONGEST_PAUSE_SECONDS))
+                await _pause(began)
                 return page
 
         return paced
@@ -53,9 +51,14 @@ class PacedStore:
 
 async def in_turns(items: Iterable[Item]) -> AsyncIterator[Item]:
     """Give items, with a pause after every few."""
-    began = perf_counter()
+    began = thread_time()
     for number, item in enumerate(items, 1):
         yield item
         if number % AT_ONCE == 0:
-            await asyncio.sleep(min(perf_counter() - began, LONGEST_PAUSE_SECONDS))
-            began = perf_counter()
+            await _pause(began)
+            began = thread_time()
+
+
+async def _pause(began: float) -> None:
+    # A timer rounds up to a millisecond. The work itself is counted, not how long others kept the processor.
+    await asyncio.sleep(min(thread_time() - began, LONGEST_PAUSE_SECONDS))

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -92,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
         security = Security(SecurityOptions.of(options), METHODS)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
+        require_backups(options.backups, store)
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
         options.region = None if options.region is None else _region_of(options)
@@ -131,6 +133,18 @@ def require_usable(configuration: Configuration, store: str, *, is_region: bool)
         raise ConfigurationError(f"leases: expected {wanted}", (Fault("leases", wanted),))
 
 
+def require_backups(folder: Path | None, store: str) -> None:
+    """Return if a ledger in this store can be backed up to this folder. Raises ConfigurationError."""
+    if folder is None:
+        return
+    if not store.startswith("sqlite:"):
+        raise ConfigurationError(
+            "--backups is for a ledger in SQLite; other stores are backed up by their own tools"
+        )
+    if not folder.is_dir():
+        raise ConfigurationError(f"{folder} is not a folder to keep backups in")
+
+
 def _region_of(options: argparse.Namespace) -> RegionConfiguration:
     """Return the configuration of the region that this is, or raise why it cannot be one."""
     if options.confirm_restored or options.renew_mark is not None:
@@ -138,9 +152,9 @@ def _region_of(options: argparse.Namespace) -> RegionConfiguration:
             "--confirm-restored and --renew-mark are not for a region: what it has lost, only its home knows. Give a "
             "restored region another name and a new ledger"
         )
-    if options.admin_listen is not None or options.archive is not None:
+    if any(each is not None for each in (options.admin_listen, options.archive, options.backups)):
         raise ConfigurationError(
-            "--admin-listen and --archive are for the home ledger: a region keeps no balances"
+            "--admin-listen, --archive and --backups are for the home ledger: a region keeps no balances"
         )
     return load_region(options.region)
 
@@ -273,6 +287,7 @@ class _Program:
                 self.settings,
                 self.options.admin_listen,
                 self.options.archive,
+                self.options.backups,
                 server=self._server(request_bytes=ADMIN_REQUEST_BYTES),
                 security=self.security,
                 instrumentation=self.telemetry.instrumentation,

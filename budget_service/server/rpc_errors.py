@@ -7,6 +7,7 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
+                     NO_BACKUPS, BACKUP_UNWRITABLE,
                      TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE,
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
@@ -201,6 +202,18 @@ def archive_unwritable(problem: str) -> Status:
     """Report that an archive cannot be written."""
     message = f"the archive cannot be written: {problem}; nothing was removed from the journal"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("ARCHIVE_UNWRITABLE"))
+
+
+def no_backups() -> Status:
+    """Report that the service has no folder for backups."""
+    message = "the service was started without --backups, which a ledger in SQLite takes"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_BACKUPS"))
+
+
+def backup_unwritable(problem: str) -> Status:
+    """Report that a backup cannot be written."""
+    message = f"the backup cannot be written: {problem}; nothing is left of it"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("BACKUP_UNWRITABLE"))
 
 
 def too_many_statements(most: int) -> Status:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from time import perf_counter
+from time import thread_time
 from typing import TypeAlias
 
 from budget_service.ledger.values import Account, Cost
@@ -34,12 +34,12 @@ async def checkpoint_in_pages(
     while found != before:
         before, last = found, BEGINNING
         spent: dict[Account, dict[Microseconds, Cost]] = {}
-        began = perf_counter()
+        began = thread_time()
         while rows := await page(last):
             add_sums(spent, rows)
             last = rows[-1]
-            await asyncio.sleep(perf_counter() - began)
-            began = perf_counter()
+            await asyncio.sleep(thread_time() - began)
+            began = thread_time()
         found = await summary()
     return replace(found, spent=spent)
 

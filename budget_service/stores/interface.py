@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from budget_service.internal_errors import log_internal_error
@@ -31,6 +32,7 @@ class StoreError(Exception):
     ├── StoreUnavailableError     nothing was changed
     │   └── StoreDamagedError     what the store holds cannot be read
     ├── OutcomeUnknownError       something may have been changed: retry with the same request id
+    ├── BackupFailedError         a copy of the ledger could not be written
     └── StoreUnusableError        the store must not be used as it is; only raised when it is opened or checked
     """
 
@@ -62,6 +64,10 @@ class StoreDamagedError(StoreUnavailableError):
 
 class OutcomeUnknownError(StoreError):
     """The store took the request and gave no answer. A retry with the same request id gets the answer."""
+
+
+class BackupFailedError(StoreError):
+    """A backup could not be written; the ledger is as it was."""
 
 
 class StoreUnusableError(StoreError):
@@ -191,6 +197,20 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish running work and close the store."""
+
+
+class EmbeddedStore(Store, Protocol):
+    """A store without a server of its own, which therefore makes the copies of its ledger itself."""
+
+    async def back_up(self, folder: Path) -> Path:
+        """Copy the ledger, with every charge that was answered before, into a new file of a folder; return its path.
+
+        Cancelled, it leaves nothing behind.
+
+        Raises:
+            BackupFailedError: The file cannot be written.
+            StoreUnusableError: The ledger was exchanged while it was used.
+        """
 
 
 def unmatched_entries(page: list[tuple[str, JournalEntry]], most: int) -> MatchingEntries:

@@ -295,6 +295,19 @@ def seal(
 
 
 @app.command()
+def backup(*, admin: AdminFlag = ADMIN_ADDRESS, as_json: JsonFlag = False) -> None:
+    """Copy a ledger in SQLite into the service's folder for backups, while it is used."""
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    found = on_ledger(admin, lambda ledger: ledger.back_up())
+    if as_json:
+        print_json({"file": found.file, "bytes": found.bytes})
+    else:
+        typer.echo(f"{found.file}: {found.bytes} bytes, in the service's folder for backups")
+
+
+@app.command()
 def charges(
     *,
     account: AccountFlag,

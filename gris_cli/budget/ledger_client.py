@@ -160,6 +160,10 @@ class Ledger:
         request = admin_pb2.SealJournalRequest(account=account, archive=archive)
         return await _called(self._admin.SealJournal, request, READ_SECONDS)
 
+    async def back_up(self) -> admin_pb2.BackUpLedgerResponse:
+        """Copy the ledger; return the name of the file in the service's folder, and its size."""
+        return await _called(self._admin.BackUpLedger, admin_pb2.BackUpLedgerRequest(), READ_SECONDS)
+
     async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
         """Return charges, oldest first, at most so many."""
         found: list[admin_pb2.ChargeEntry] = []

@@ -28,14 +28,15 @@ from tests.support.rings import needs
 class Stored:
     """A store, and how the page's commands know it.
 
-    `restored` is the address after a restore; `stopped` and `started` are what an operator does to its server.
+    `restored` is the address after a restore; `options` are what only a service takes; `stopped` and `started` are what
+    an operator does to its server.
     """
 
     name: str
     address: str
     restored: str
-    is_copied_while_it_runs: bool
     mark: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     stopped: Callable[[], None] = lambda: None
     started: Callable[[], None] = lambda: None
@@ -44,8 +45,16 @@ class Stored:
 @contextmanager
 def sqlite(folder: Path) -> Iterator[Stored]:
     """Keep the ledger in a file."""
-    address = f"sqlite:{folder}/ledger.db"
-    yield Stored("SQLite", address, address, is_copied_while_it_runs=False)
+    address, backups = f"sqlite:{folder}/ledger.db", folder / "backups"
+    backups.mkdir()
+    environment: dict[str, str] = {}
+    options = ("--admin-listen", "127.0.0.1:0", "--backups", str(backups))
+
+    def find() -> None:
+        (backup,) = backups.iterdir()
+        environment["BACKUP"] = str(backup)
+
+    yield Stored("SQLite", address, address, options=options, environment=environment, stopped=find)
 
 
 @contextmanager
@@ -60,7 +69,7 @@ def redis(folder: Path) -> Iterator[Stored]:
         mark = ("--mark", str(folder / "ledger.mark"))
         try:
             yield Stored(
-                "Redis", server.address, server.address, True, mark, environment, server.kill, server.start
+                "Redis", server.address, server.address, mark, (), environment, server.kill, server.start
             )
         finally:
             # One that a command has left running, if a command failed.
@@ -76,7 +85,7 @@ def postgres(folder: Path) -> Iterator[Stored]:
         assert restored != server.address
         environment = {"LEDGER": server.address, "ADMINISTRATOR": server.address, "RESTORED": restored}
         mark = ("--mark", str(folder / "ledger.mark"))
-        yield Stored("PostgreSQL", server.address, restored, True, mark, environment)
+        yield Stored("PostgreSQL", server.address, restored, mark, (), environment)
 
 
 @contextmanager
@@ -93,7 +102,7 @@ def etcd(folder: Path) -> Iterator[Stored]:
             environment |= {f"{name}_{number}": value for name, value in own.items()}
         mark = ("--mark", str(folder / "ledger.mark"))
         stopping = (cluster.kill_all, cluster.start)
-        yield Stored("etcd", cluster.address, cluster.address, True, mark, environment, *stopping)
+        yield Stored("etcd", cluster.address, cluster.address, mark, (), environment, *stopping)
 
 
 @pytest.fixture(params=[sqlite, redis, postgres, etcd], ids=["sqlite", "redis", "postgres", "etcd"])
@@ -108,26 +117,21 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
         yield made
 
 
-async def charged(folder: Path, stored: Stored, *, copying: str | None) -> None:
-    """Charge, copy the ledger while it is served if that is how it is done, and charge what will be lost."""
-    with service(folder, stored.address, *stored.mark) as running:
+async def charged(folder: Path, stored: Stored, *, copying: str) -> None:
+    """Charge, copy the ledger while it is served, and charge what will be lost."""
+    with service(folder, stored.address, *stored.mark, *stored.options) as running:
+        environment = {**stored.environment, "GRIS_BUDGET_ADMIN": running.admin_address or ""}
         async with connected(running.address) as stub:
             await stub.UpdateBudget(charging())
-            if copying is not None:
-                await asyncio.to_thread(run, copying, folder, stored.environment)
-                await stub.UpdateBudget(charging())
+            await asyncio.to_thread(run, copying, folder, environment)
+            await stub.UpdateBudget(charging())
         assert running.end(signal.SIGTERM) == 0
 
 
 async def test_a_backup_is_restored_as_the_page_says(stored: Stored, tmp_path: Path) -> None:
     """What was lost is noticed, refused until it is confirmed, and then what was left is spent."""
     copying, restoring, confirming = blocks(section("backups.md", f"## {stored.name}"), "sh")
-    if stored.is_copied_while_it_runs:
-        await charged(tmp_path, stored, copying=copying)
-    else:
-        await charged(tmp_path, stored, copying=None)
-        run(copying, tmp_path, stored.environment)
-        await charged(tmp_path, stored, copying=None)
+    await charged(tmp_path, stored, copying=copying)
     stored.stopped()
     run(restoring, tmp_path, stored.environment)
     stored.started()

@@ -30,6 +30,8 @@ STATUSES = [
     rpc_errors.account_unknown(),
     rpc_errors.ticket_not_authentic(),
     rpc_errors.no_archive(),
+    rpc_errors.no_backups(),
+    rpc_errors.backup_unwritable("No space left on device"),
     rpc_errors.not_lending(),
     rpc_errors.charged_in_region(),
     rpc_errors.region_taken("north"),

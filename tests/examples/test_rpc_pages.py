@@ -41,7 +41,9 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
             budget_config=ROOT / "examples" / "budget.yaml",
             directory=folder / "embedded",
         ) as embedded,
-        service(folder, store, "--admin-listen", "127.0.0.1:0", configuration=budgets) as ledger,
+        service(
+            folder, store, "--admin-listen", "127.0.0.1:0", "--backups", str(folder), configuration=budgets
+        ) as ledger,
     ):
         assert ledger.admin_address is not None
         yield {

@@ -43,6 +43,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.sqlite import audit
+from budget_service.stores.sqlite.backup import Backup
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.file import check_settings, connect, secure
 from budget_service.stores.sqlite.files_in_use import FilesInUse
@@ -93,6 +94,8 @@ class SqliteStore:
         self._committer = _started_thread()
         # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
+        self._backing_up = asyncio.Lock()
+        self._backup: asyncio.Task[Path] | None = None
         self._engine = LedgerEngine(self, by_root=False, most=MAX_BATCH, committed=committed)
         self._disk = Disk(lambda: self._engine.give_up(HANGS), tuning)
 
@@ -206,6 +209,15 @@ class SqliteStore:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
+    async def back_up(self, folder: Path) -> Path:
+        """Copy the ledger into a new file of a folder; see `EmbeddedStore`."""
+        async with self._backing_up:
+            if self._files is not None:
+                await self._reading(self._files.require_same)
+            backup = Backup(self._connection, self._turn, self._path or VOLATILE)
+            self._backup = asyncio.create_task(backup.make(folder, self._clock()))
+            return await self._backup
+
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         found = await self._reading(lambda: self._loader.reservation((account.root, reservation_id)))
@@ -252,6 +264,9 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
+        if self._backup is not None:
+            self._backup.cancel()
+            await asyncio.wait((self._backup,))
         await self._engine.finish()
         with suppress(StoreError):
             await self.check()

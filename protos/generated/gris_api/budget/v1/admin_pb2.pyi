@@ -231,6 +231,18 @@ class SealJournalResponse(_message.Message):
     archive: str
     def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ...) -> None: ...
 
+class BackUpLedgerRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class BackUpLedgerResponse(_message.Message):
+    __slots__ = ("file", "bytes")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    bytes: int
+    def __init__(self, file: _Optional[str] = ..., bytes: _Optional[int] = ...) -> None: ...
+
 class BeginCurrencyRequest(_message.Message):
     __slots__ = ("account", "unit_id", "request_id")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]

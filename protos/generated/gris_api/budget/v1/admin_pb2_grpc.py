@@ -101,6 +101,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
                 _registered_method=True)
+        self.BackUpLedger = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/BackUpLedger',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerResponse.FromString,
+                _registered_method=True)
         self.GetStatus = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/GetStatus',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
@@ -230,6 +235,15 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BackUpLedger(self, request, context):
+        """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
+        every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+        NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatus(self, request, context):
         """Returns since when the configuration is in force, and why a newer one is not.
         """
@@ -299,6 +313,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.MoveAccount,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.SerializeToString,
+            ),
+            'BackUpLedger': grpc.unary_unary_rpc_method_handler(
+                    servicer.BackUpLedger,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerResponse.SerializeToString,
             ),
             'GetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatus,
@@ -637,6 +656,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/MoveAccount',
             gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BackUpLedger(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/BackUpLedger',
+            gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerResponse.FromString,
             options,
             channel_credentials,
             insecure,

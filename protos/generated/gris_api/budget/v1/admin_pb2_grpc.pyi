@@ -137,6 +137,15 @@ class BudgetAdminServiceStub:
     after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
     """
 
+    BackUpLedger: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.BackUpLedgerRequest,
+        gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
+    ]
+    """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
+    every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+    NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
+    """
+
     GetStatus: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.GetStatusRequest,
         gris_api.budget.v1.admin_pb2.GetStatusResponse,
@@ -260,6 +269,15 @@ class BudgetAdminServiceAsyncStub:
     FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
     HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
     after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+    """
+
+    BackUpLedger: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.BackUpLedgerRequest,
+        gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
+    ]
+    """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
+    every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+    NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
 
     GetStatus: grpc.aio.UnaryUnaryMultiCallable[
@@ -409,6 +427,17 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
         HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
         after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
+        """
+
+    @abc.abstractmethod
+    def BackUpLedger(
+        self,
+        request: gris_api.budget.v1.admin_pb2.BackUpLedgerRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.BackUpLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.BackUpLedgerResponse]]:
+        """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
+        every charge that was answered before the call. If the caller leaves, nothing is kept. FAILED_PRECONDITION with reason
+        NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
         """
 
     @abc.abstractmethod
