@@ -28,6 +28,7 @@ class Sum(Enum):
     CURRENCY = "currency"
     STATE = "state"
     FORMER_NAMES = "former names"
+    CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Difference:
 
     Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the state of an
     account they are 0 if it is open, 1 if it is closed and 2 if it was moved. For its former names `rebuilt` is how
-    many the journal has, and `kept` is how many are kept, or how many of them are the same if they are as many.
+    many the journal has, and `kept` is how many are kept, or how many of them are the same if they are as many. For a
+    checkpoint `kept` is of how many entries it was made, and `rebuilt` how many there are, or 0 if they are others.
     """
 
     level: Account
@@ -137,7 +139,7 @@ class Rebuilt:
     def add(self, entry: JournalEntry) -> None:
         """Count one entry on all its levels."""
         self.entries += 1
-        self.digest = digest((self.digest.encode(), *entry_parts(entry)))
+        self.digest = next_digest(self.digest, entry)
         currency = self.currency.at(entry.time)
         if entry.kind is EntryKind.CURRENCY:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
@@ -214,6 +216,11 @@ class Rebuilt:
         """Return what was last charged at a level that has no balance."""
         start = max(self.spent[level])
         yield from _compared(level, Sum.SPENT, start, NOTHING, self.spent[level][start])
+
+
+def next_digest(before: str, entry: JournalEntry) -> str:
+    """Return the digest of all entries up to one, from that of those before it."""
+    return digest((before.encode(), *entry_parts(entry)))
 
 
 def entry_parts(entry: JournalEntry) -> list[bytes]:

@@ -237,6 +237,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             # Sums that no ledger can have are a fault of the journal.
             with reading_ledger("journal", root):
                 await audit.verify(self._store, root, found, self._tuning)
+                await audit.verify_checkpointed(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from budget_service.ledger.digests import digest
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost, Hold
-from budget_service.ledger.verification import entry_parts
+from budget_service.ledger.verification import next_digest
 
 SUFFIX = ".jsonl"
 # How much of a root is in the names of its files. With all else they have at most 255 characters.
@@ -130,7 +130,7 @@ def digest_of(path: Path, before: str, most: int | None = None) -> str:
     for index, entry in enumerate(read_entries(path)):
         if index == most:
             break
-        last = digest((last.encode(), *entry_parts(entry)))
+        last = next_digest(last, entry)
     return last
 
 

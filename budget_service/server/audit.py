@@ -14,7 +14,9 @@ from budget_service.ledger.verification import (
     Difference,
     Rebuilt,
     RebuiltStates,
+    Sum,
     held_by_level,
+    next_digest,
 )
 from budget_service.server.former_names import names_of
 from budget_service.server.pacing import in_turns
@@ -93,6 +95,24 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
     found.balances += len(seen)
     spent = {level: rebuilt.by_day(level) async for level in in_turns(list(rebuilt.spent))}
     return Checkpoint(position, rebuilt.entries, rebuilt.digest, spent, rebuilt.currency, verified)
+
+
+async def verify_checkpointed(
+    store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS
+) -> None:
+    """Compare a root's entries up to its checkpoint with the digest of those that it was made of.
+
+    If some are archived, the others' digest is compared when they are archived too. Raises StoreError.
+    """
+    checkpoint, count, last = await store.checkpoint(root, ()), 0, ""
+    if not checkpoint.entries:
+        return
+    async for _, entry in entries(store, root, "", checkpoint.position, tuning):
+        count, last = count + 1, next_digest(last, entry)
+    are_others = count == checkpoint.entries and last != checkpoint.digest
+    if are_others or count > checkpoint.entries:
+        rebuilt = 0 if are_others else count
+        found.note(Difference(Account((root,)), None, Sum.CHECKPOINT, None, checkpoint.entries, rebuilt))
 
 
 async def _verify_states(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from budget_service.server.archives import (
     readable,
 )
 from budget_service.stores.interface import Store
+from budget_service.stores.mark_file import fresh_path, remove_leftovers
 from budget_service.tuning import DEFAULTS, Tuning
 
 
@@ -81,7 +81,8 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
     if not checkpoint.entries:
         return None
     # Another worker or replica may be writing the same archive; in containers, replicas have the same process id.
-    fresh = folder / f"{name_of(root)}.{socket.gethostname()}.{os.getpid()}.new"
+    fresh = fresh_path(folder / name_of(root))
+    remove_leftovers(folder / name_of(root))
     try:
         positions = await _write(fresh, store, root, checkpoint, tuning)
         if not positions.count:

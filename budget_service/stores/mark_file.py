@@ -7,8 +7,11 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,9 @@ IF_NOTHING_IS_LOST = (
     "if only the mark is lost, --renew-mark LEDGER:COUNT writes it anew and costs nothing, with the position that the "
     "log of the service that ended last has (rollback_guard.position); else, " + WHAT_TO_DO
 )
+
+FRESH = ".new"
+LEFT_SECONDS = 3600.0
 
 # Two checks of one process may end at the same time, each in a thread of its own.
 _WRITING = threading.Lock()
@@ -50,20 +56,31 @@ def fresh_path(path: Path) -> Path:
 
     In containers, all replicas have the same process id.
     """
-    return path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}.new")
+    return path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}{FRESH}")
 
 
 def write_whole(path: Path, text: str) -> None:
     """Replace a file on the disk atomically, also when other processes do the same. Raises OSError."""
     fresh = fresh_path(path)
     with _WRITING:
-        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         try:
-            os.write(descriptor, text.encode())
-            os.fsync(descriptor)
+            descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            try:
+                os.write(descriptor, text.encode())
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            fresh.replace(path)
         finally:
-            os.close(descriptor)
-        fresh.replace(path)
+            fresh.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what processes that were killed have left of a file's replacement; one under way takes no hour."""
+    for each in path.parent.glob(f"{escape(path.name)}.*{FRESH}"):
+        with suppress(OSError):
+            if time.time() - each.stat().st_mtime > LEFT_SECONDS:
+                each.unlink()
 
 
 def save_fields(path: Path, fields: Mapping[str, str | int]) -> None:

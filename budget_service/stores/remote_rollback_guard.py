@@ -20,6 +20,7 @@ from budget_service.stores.mark_file import (
     Position,
     load_fields,
     log_position,
+    remove_leftovers,
     require_no_mark,
     require_stands_at,
     save_fields,
@@ -53,6 +54,7 @@ class RollbackGuard:
         Raises:
             StoreUnusableError: The ledger does not match its mark, or the mark cannot be written.
         """
+        await asyncio.to_thread(remove_leftovers, self._path)
         mark, found = await self._mark_and_count()
         if mark is None and found.count:
             # A service that shares this file and started meanwhile has written it, before it counted on.

@@ -224,6 +224,39 @@ def run(path: Path, statement: str) -> None:
         connection.execute(statement)
 
 
+async def test_a_sealed_entry_that_was_rewritten_is_found_by_verify(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """No other root is affected, and what is archived is not missed."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await play(store, clock, "a", days=2)
+        checkpoint = await make_checkpoint(store, "acme")
+        await make_checkpoint(store, "acme0")
+        assert await checkpoints_that_differ(store) == []
+    run(path, "DROP TRIGGER journal_is_not_changed")
+    rewritten = "UPDATE journal SET information = information {} 1 WHERE entry = 1"
+    run(path, rewritten.format("+"))
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert await checkpoints_that_differ(store) == [("acme", checkpoint.entries, 0)]
+    run(path, rewritten.format("-"))
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert await checkpoints_that_differ(store) == []
+        await store.drop_checkpointed("acme", 1)
+        assert await checkpoints_that_differ(store) == []
+
+
+async def checkpoints_that_differ(store: Store) -> list[tuple[str, int, int]]:
+    """Return the checkpoints whose entries a verification of the ledger finds to be others."""
+    async with (
+        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        found = (await stub.VerifyLedger(pb.VerifyLedgerRequest())).differences
+    return [(each.path[0], each.kept, each.rebuilt) for each in found if each.sum == "checkpoint"]
+
+
 async def test_only_sealed_entries_can_be_removed_from_a_sqlite_journal(
     tmp_path: Path, clock: SteppedClock
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError
-from budget_service.stores.mark_file import fresh_path
+from budget_service.stores.mark_file import fresh_path, save_fields
 from budget_service.stores.opening import confirm_restored
 from budget_service.stores.sqlite.rollback_guard import mark_path
 from budget_service.stores.sqlite.store import SqliteStore
@@ -110,6 +111,23 @@ async def test_a_backup_from_before_a_lower_limit_is_refused(tmp_path: Path, clo
         await SqliteStore.open(path, clock).close()
         path.unlink()
         mark_path(path).unlink()
+
+
+async def test_what_killed_services_left_of_marks_is_removed(tmp_path: Path, clock: SteppedClock) -> None:
+    """At the next start, but not what another service may be writing; and a write that fails leaves nothing."""
+    path = tmp_path / "ledger.db"
+    old, new = (mark_path(path).with_name(f"ledger.db.mark.pod-{name}.7.new") for name in ("a", "b"))
+    for each in (old, new):
+        each.write_text("{")
+    os.utime(old, (0, 0))
+    await SqliteStore.open(path, clock).close()
+    assert not old.exists()
+    assert new.exists()
+    mark_path(path).unlink()
+    mark_path(path).mkdir()
+    with pytest.raises(StoreUnusableError, match="cannot be written"):
+        save_fields(mark_path(path), {"ledger_id": "a"})
+    assert not fresh_path(mark_path(path)).exists()
 
 
 async def test_a_ledger_without_its_own_mark_is_refused(tmp_path: Path, clock: SteppedClock) -> None:

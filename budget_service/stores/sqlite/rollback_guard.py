@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
-from budget_service.stores.mark_file import WHAT_TO_DO, load_fields, save_fields
+from budget_service.stores.mark_file import WHAT_TO_DO, load_fields, remove_leftovers, save_fields
 
 SUFFIX = ".mark"
 
@@ -45,6 +45,7 @@ def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
     Raises:
         StoreUnusableError: The ledger is behind its mark or has none, or the mark cannot be written.
     """
+    remove_leftovers(mark_path(ledger))
     found, mark = state_of(connection), _read(mark_path(ledger))
     if found is None:
         if mark is not None:
