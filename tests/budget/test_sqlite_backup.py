@@ -138,7 +138,7 @@ async def test_no_file_is_overwritten(tmp_path: Path, clock: SteppedClock) -> No
 async def test_a_backup_that_is_interrupted_leaves_nothing_and_frees_the_ledger(
     tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asked for it has left; the next one is made, also over what a killed one had left behind."""
+    """The caller has left; the next one is made, also over what a killed one had left behind."""
     under_way = waiting(monkeypatch)
     folder = tmp_path / "backups"
     folder.mkdir()
