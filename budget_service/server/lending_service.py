@@ -93,8 +93,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         return await self._runner.finish_and_answer(self._return(request, context), context)
 
     async def _borrow(self, request: pb.BorrowBudgetRequest, context: Context) -> pb.BorrowBudgetResponse:
-        region = self._speaker(request.region, context)
-        terms = self._terms()
+        region, terms = self._admitted(request.region, context)
         self._require_sole(region, request.instance)
         lease = Lease(
             lease_id=_drawn(request.lease_id, "lease_id"),
@@ -122,7 +121,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         return _granted(found, lease)
 
     async def _report(self, request: pb.ReportChargesRequest, context: Context) -> pb.ReportChargesResponse:
-        region = self._speaker(request.region, context)
+        region, _ = self._admitted(request.region, context)
         if not 1 <= len(request.charges) <= MAX_REPORTED:
             raise InvalidFieldError("charges", f"must have 1 to {MAX_REPORTED} charges")
         charges = [_charge(each, region, f"charges[{index}]") for index, each in enumerate(request.charges)]
@@ -142,7 +141,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         )
 
     async def _return(self, request: pb.ReturnBudgetRequest, context: Context) -> pb.ReturnBudgetResponse:
-        region = self._speaker(request.region, context)
+        region, _ = self._admitted(request.region, context)
         account = messages.parse_account(request.account)
         if request.reported < 0:
             raise InvalidFieldError("reported", "must not be negative")
@@ -158,18 +157,11 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             was_held=returned is not None, returned=responses.cost_message(returned or NOTHING, "")
         )
 
-    def _terms(self) -> LendingTerms:
-        leases = self._settings.current.configuration.leases
-        if leases is None:
-            raise rpc_errors.RefusalError(rpc_errors.not_lending())
-        return LendingTerms(
-            share_percent=leases.share_percent,
-            outstanding_percent=leases.outstanding_percent,
-            length=leases.seconds * SECOND,
-        )
+    def _admitted(self, name: str, context: Context) -> tuple[str, LendingTerms]:
+        """Return the name of a region for which the caller may speak, and by what terms this ledger lends to it.
 
-    def _speaker(self, name: str, context: Context) -> str:
-        """Return the name of a region, if the caller may speak for it."""
+        A ledger that lends nothing takes no reports either: they count whatever the limit.
+        """
         if not _NAME.fullmatch(name):
             raise InvalidFieldError("region", "must have 1 to 32 lower-case letters, digits and hyphens")
         try:
@@ -178,7 +170,15 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.token_refused(str(error))) from None
         if allowed is not None and name not in allowed:
             raise rpc_errors.RefusalError(rpc_errors.not_of_region(name))
-        return name
+        leases = self._settings.current.configuration.leases
+        if leases is None:
+            raise rpc_errors.RefusalError(rpc_errors.not_lending())
+        terms = LendingTerms(
+            share_percent=leases.share_percent,
+            outstanding_percent=leases.outstanding_percent,
+            length=leases.seconds * SECOND,
+        )
+        return name, terms
 
     def _require_sole(self, name: str, instance: str) -> None:
         """Refuse a region if another one of its name was heard of lately."""

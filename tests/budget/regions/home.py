@@ -104,12 +104,15 @@ class Home:
     """The services of a home ledger: in memory, or in a file if there is a path."""
 
     def __init__(
-        self, path: Path | None = None, regions_of: Callable[[Any], frozenset[str] | None] = lambda _: None
+        self,
+        path: Path | None = None,
+        regions_of: Callable[[Any], frozenset[str] | None] = lambda _: None,
+        configuration: Configuration = CONFIGURATION,
     ) -> None:
         self.ledger = MemoryLedger()
         store: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
         self.store = store
-        settings = LiveSettings(Settings(CONFIGURATION))
+        settings = LiveSettings(Settings(configuration))
         self.limits = LimitCache(store, settings)
         self.lending = RegionService(
             self.limits,

@@ -209,6 +209,19 @@ async def test_charges_follow_an_account_that_gets_another_name(tmp_path: Path) 
     await home.store.close()
 
 
+async def test_an_account_that_is_closed_is_charged_in_a_region_until_its_lease_ends(tmp_path: Path) -> None:
+    """The home refuses it at once and lends nothing more; what it had lent may still be charged."""
+    home = Home(tmp_path / "home.db")
+    eu = await RegionMachine(home).start()
+    await eu.charge("before")
+    await home.call("CloseAccount", admin_pb2.CloseAccountRequest(account=ANN, reason="left", request_id="c"))
+    assert (await eu.charge("after", 7)).charged.information == 7
+    assert await eu.charge("large", SHARE + 1) == "ACCOUNT_CLOSED"
+    home.ledger.now += 61 * SECOND
+    assert await eu.charge("later") == "ACCOUNT_CLOSED"
+    await home.store.close()
+
+
 async def test_a_region_whose_clock_is_wrong_borrows_now_and_then_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -16,7 +16,7 @@ from budget_service.server.hosting import METHODS
 from budget_service.server.lending_service import SERVICE_NAME
 from gris_serving.authorisation import Role
 from gris_serving.tokens import TokenError
-from tests.budget.regions.home import ANN, Home, cost
+from tests.budget.regions.home import ANN, CONFIGURATION, Home, cost
 
 LEASE, OTHER = "a" * 32, "b" * 32
 
@@ -46,6 +46,24 @@ async def test_only_its_own_region_reports_a_lease_or_gives_it_back() -> None:
     assert (await home.report(LEASE, cost(90))).is_known
     returned = await home.give_back(LEASE, reported=1)
     assert (returned.was_held, returned.returned.information) == (True, share - 90)
+
+
+async def test_a_ledger_that_lends_nothing_takes_no_report() -> None:
+    """Without `leases` every method for regions is refused: one call could spend a whole budget there, and more."""
+    home = Home(configuration=CONFIGURATION.model_copy(update={"leases": None}))
+    for call in (home.report(LEASE, cost(5001)), home.give_back(LEASE), home.borrow(LEASE)):
+        with pytest.raises(HomeStatusError, match="has no `leases`") as refused:
+            await call
+        assert refused.value.status.code == code_pb2.FAILED_PRECONDITION
+    assert await home.counted() == (0, 0)
+    assert not home.ledger.disk.journal
+
+
+async def test_a_charge_of_a_lease_that_a_home_does_not_know_counts() -> None:
+    """A home that was set back has forgotten what it lent; what was charged there has happened."""
+    home = Home()
+    assert not (await home.report(LEASE, cost(5001))).is_known
+    assert await home.counted() == (5001, 0)
 
 
 async def test_a_token_may_end_while_its_call_is_served() -> None:

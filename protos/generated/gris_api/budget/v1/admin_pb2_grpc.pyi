@@ -110,8 +110,9 @@ class BudgetAdminServiceStub:
     ]
     """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
     or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
-    with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
-    configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+    with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
+    budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
+    knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
     closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
     than 100,000 stored limits and closed or moved accounts.
     """
@@ -244,8 +245,9 @@ class BudgetAdminServiceAsyncStub:
     ]
     """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
     or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
-    with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
-    configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+    with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
+    budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
+    knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
     closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
     than 100,000 stored limits and closed or moved accounts.
     """
@@ -398,8 +400,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.CloseAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.CloseAccountResponse]]:
         """Closes an account, and with it every account below, and records the reason in the journal. Nothing can be reserved,
         or charged without a reservation, under it from then on, not even a question that was paid for: FAILED_PRECONDITION
-        with reason ACCOUNT_CLOSED. Reservations that are open end as they would. What was spent counts on. NOT_FOUND: the
-        configuration knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
+        with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
+        budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
+        knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
         closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
         than 100,000 stored limits and closed or moved accounts.
         """

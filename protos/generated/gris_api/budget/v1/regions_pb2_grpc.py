@@ -27,8 +27,9 @@ if _version_not_supported:
 
 class RegionServiceStub(object):
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
-    budgets which it has borrowed here; see docs/regions.md. It is served only if the configuration has `leases`, and its
-    callers are trusted like the ledger itself: what a region reports is counted.
+    budgets which it has borrowed here; see docs/regions.md. A ledger whose configuration has no `leases` refuses every
+    method: FAILED_PRECONDITION with reason NOT_LENDING. Callers are trusted like the ledger itself, since what a region
+    reports is counted: with an access file, each has the role region:NAME for the name in its requests.
 
     Errors are those of BudgetService, with domain "gris.budget".
     """
@@ -58,8 +59,9 @@ class RegionServiceStub(object):
 
 class RegionServiceServicer(object):
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
-    budgets which it has borrowed here; see docs/regions.md. It is served only if the configuration has `leases`, and its
-    callers are trusted like the ledger itself: what a region reports is counted.
+    budgets which it has borrowed here; see docs/regions.md. A ledger whose configuration has no `leases` refuses every
+    method: FAILED_PRECONDITION with reason NOT_LENDING. Callers are trusted like the ledger itself, since what a region
+    reports is counted: with an access file, each has the role region:NAME for the name in its requests.
 
     Errors are those of BudgetService, with domain "gris.budget".
     """
@@ -115,8 +117,9 @@ def add_RegionServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class RegionService(object):
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
-    budgets which it has borrowed here; see docs/regions.md. It is served only if the configuration has `leases`, and its
-    callers are trusted like the ledger itself: what a region reports is counted.
+    budgets which it has borrowed here; see docs/regions.md. A ledger whose configuration has no `leases` refuses every
+    method: FAILED_PRECONDITION with reason NOT_LENDING. Callers are trusted like the ledger itself, since what a region
+    reports is counted: with an access file, each has the role region:NAME for the name in its requests.
 
     Errors are those of BudgetService, with domain "gris.budget".
     """

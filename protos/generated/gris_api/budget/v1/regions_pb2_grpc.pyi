@@ -19,8 +19,9 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 
 class RegionServiceStub:
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
-    budgets which it has borrowed here; see docs/regions.md. It is served only if the configuration has `leases`, and its
-    callers are trusted like the ledger itself: what a region reports is counted.
+    budgets which it has borrowed here; see docs/regions.md. A ledger whose configuration has no `leases` refuses every
+    method: FAILED_PRECONDITION with reason NOT_LENDING. Callers are trusted like the ledger itself, since what a region
+    reports is counted: with an access file, each has the role region:NAME for the name in its requests.
 
     Errors are those of BudgetService, with domain "gris.budget".
     """
@@ -50,8 +51,9 @@ class RegionServiceStub:
 
 class RegionServiceAsyncStub:
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
-    budgets which it has borrowed here; see docs/regions.md. It is served only if the configuration has `leases`, and its
-    callers are trusted like the ledger itself: what a region reports is counted.
+    budgets which it has borrowed here; see docs/regions.md. A ledger whose configuration has no `leases` refuses every
+    method: FAILED_PRECONDITION with reason NOT_LENDING. Callers are trusted like the ledger itself, since what a region
+    reports is counted: with an access file, each has the role region:NAME for the name in its requests.
 
     Errors are those of BudgetService, with domain "gris.budget".
     """
@@ -80,8 +82,9 @@ class RegionServiceAsyncStub:
 
 class RegionServiceServicer(metaclass=abc.ABCMeta):
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
-    budgets which it has borrowed here; see docs/regions.md. It is served only if the configuration has `leases`, and its
-    callers are trusted like the ledger itself: what a region reports is counted.
+    budgets which it has borrowed here; see docs/regions.md. A ledger whose configuration has no `leases` refuses every
+    method: FAILED_PRECONDITION with reason NOT_LENDING. Callers are trusted like the ledger itself, since what a region
+    reports is counted: with an access file, each has the role region:NAME for the name in its requests.
 
     Errors are those of BudgetService, with domain "gris.budget".
     """
