@@ -99,7 +99,8 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
 
     A lease is a reservation of the home ledger, `lease_id.0`. Charge n takes its cost from `lease_id.(n-1)` and leaves
     the rest as `lease_id.n`, so that no charge counts twice, in whatever order reports arrive. Only the `region` that
-    borrowed a lease reports its charges. It is not part of the fingerprint.
+    borrowed a lease reports its charges. It is not part of the fingerprint. `made_as` is the request by which the
+    region made the charge: two copies of its ledger make different ones under one number.
     """
 
     account: Account
@@ -111,6 +112,7 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
     query_id: str
     policy_statement: str = ""
     region: str = ""
+    made_as: str = ""
 
     @property
     def request_id(self) -> str:
@@ -125,6 +127,8 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the region sent."""
         ids = (self.release_id, self.query_id, self.policy_statement)
+        # Left out where it is empty: what was reported before regions named it is reported again without it.
+        ids += (self.made_as,) if self.made_as else ()
         return _fingerprint(self.account, ("report", *_cost_fields(self.cost, self.unit_id), *ids))
 
 

@@ -51,6 +51,7 @@ class Borrowing:
         counters: Where to count.
         granted: Called with each lease that may be granted from.
         set_back: Called with a root of which the home has forgotten what it lent.
+        copied: Called when the home knows another start of the region's ledger that goes on.
     """
 
     def __init__(
@@ -64,10 +65,11 @@ class Borrowing:
         counters: RegionCounters,
         granted: Callable[[Lease], None],
         set_back: Callable[[str], None],
+        copied: Callable[[], None],
     ) -> None:
         self._records, self._home, self._clock, self._terms = records, home, clock, terms
         self._draw, self._counters = draw, counters
-        self._granted, self._set_back = granted, set_back
+        self._granted, self._set_back, self._copied = granted, set_back, copied
         self._asking: set[str] = set()
         self._running: dict[Budget, asyncio.Task[Lease | None]] = {}
         self._not_before: dict[Budget, Microseconds] = {}
@@ -128,6 +130,8 @@ class Borrowing:
         if isinstance(found, NotLent):
             if found is NotLent.SET_BACK:
                 self._note_set_back(asked.account.root)
+            if found is NotLent.COPIED:
+                self._copied()
             self._pause(asked)
             await self._records.note(gone=(asked.lease_id,))
             return None

@@ -57,6 +57,7 @@ class NotLent(Enum):
     NOT_SUPPORTED = "NOT_SUPPORTED"
     REFUSED = "REFUSED"
     SET_BACK = "SET_BACK"
+    COPIED = "COPIED"
 
 
 class LeaseState(Enum):

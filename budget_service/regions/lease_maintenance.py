@@ -187,6 +187,8 @@ class LeaseMaintenance:
             if not each.is_known:
                 self.region.counters.unknown += 1
                 self._note_unknown(lease)
+        if any(each.is_copied for each in reported):
+            self.region.note_copied()
         await records.note(*changed.values(), positions={root: position})
 
     def _note_unknown(self, lease: Lease) -> None:
@@ -248,7 +250,8 @@ def _fitting(
     for number, (_, entry) in enumerate(page):
         lease = leases.get(entry.account.path[1])
         account = "" if lease is None else lease.account.text
-        texts = (account, entry.unit_id, entry.release_id, entry.query_id, entry.policy_statement)
+        ids = (entry.request_id, entry.release_id, entry.query_id)
+        texts = (account, entry.unit_id, *ids, entry.policy_statement)
         total += CHARGE_BYTES + sum(len(each.encode()) for each in texts)
         if total > BATCH_BYTES and number:
             return page[:number]
@@ -265,4 +268,5 @@ def _charge(lease: Lease, entry: JournalEntry, number: int) -> ReportCharge:
         release_id=entry.release_id,
         query_id=entry.query_id if entry.release_id else "",
         policy_statement=entry.policy_statement,
+        made_as=entry.request_id,
     )

@@ -50,10 +50,14 @@ class Granted(Struct, frozen=True, kw_only=True):
 
 
 class Reported(Struct, frozen=True):
-    """A charge that the home has recorded, for `charged`; `is_known`: it came out of its lease, or counted already."""
+    """A charge that the home has recorded, for `charged`; `is_known`: it came out of its lease, or counted already.
+
+    `is_copied`: the home knows another start of the region's ledger that goes on.
+    """
 
     charged: Cost
     is_known: bool
+    is_copied: bool = False
 
 
 class Home(Protocol):

@@ -25,7 +25,9 @@ Key: TypeAlias = tuple[str, str]
 Rows: TypeAlias = Mapping[Key, bytes | None]
 
 LEASE, ROOT, OWN, PAID, REGION = "lease", "root", "own", "paid", "region"
-_FORM = "1"
+_FORM = "2"
+# So many earlier starts are named to the home at most: the last one that it has answered, and those since.
+MAX_BEFORE = 32
 
 
 class RecordStorage(Protocol):
@@ -49,12 +51,17 @@ class PaidAtHome(Struct, frozen=True):
 
 
 class RegionRecords:
-    """The records of a region, in memory and in their storage."""
+    """The records of a region, in memory and in their storage.
+
+    `instance` names this start of the ledger; `before` are the starts before it that the home may have heard of last.
+    """
 
     def __init__(self, storage: RecordStorage) -> None:
         self._storage = storage
         self._lock = asyncio.Lock()
         self.instance = ""
+        self.before: tuple[str, ...] = ()
+        self._is_acknowledged = False
         self.leases: dict[str, Lease] = {}
         self.positions: dict[str, str] = {}
         self.own: dict[Account, RegionTotal] = {}
@@ -64,10 +71,12 @@ class RegionRecords:
     async def opened(
         storage: RecordStorage, region: str, draw: Callable[[], str] = lambda: secrets.token_hex(16)
     ) -> RegionRecords:
-        """Read a region's records. Raises StoreUnusableError if it is another region's."""
+        """Read a region's records, and name this start. Raises StoreUnusableError if it is another region's."""
         records = RegionRecords(storage)
         rows = await storage.read()
-        records.instance = rows.pop((REGION, "instance"), draw().encode()).decode()
+        earlier = rows.pop((REGION, "starts"), b"").decode().split()
+        records.before = (*earlier[:1], *earlier[1:][1 - MAX_BEFORE :])
+        records.instance = draw()
         owner = rows.pop((REGION, "name"), region.encode()).decode()
         form = rows.pop((REGION, "form"), _FORM.encode()).decode()
         if owner != region:
@@ -75,12 +84,18 @@ class RegionRecords:
                 f"the leases in the region's lease file are those of {owner!r}, not of {region!r}"
             )
         if form != _FORM:
-            raise StoreUnusableError("the region's lease file was written by a newer version")
-        head = {"name": region, "form": _FORM, "instance": records.instance}
+            raise StoreUnusableError("the region's lease file was written by another version")
+        head = {"name": region, "form": _FORM, "starts": " ".join((*records.before, records.instance))}
         await storage.write({(REGION, name): value.encode() for name, value in head.items()})
         for (kind, name), value in rows.items():
             records._take(kind, name, value)
         return records
+
+    async def acknowledge(self) -> None:
+        """Note that the home has heard of this start: the next one follows it, and none before. Raises StoreError."""
+        if not self._is_acknowledged:
+            await self._storage.write({(REGION, "starts"): self.instance.encode()})
+            self._is_acknowledged = True
 
     def _take(self, kind: str, name: str, value: bytes) -> None:
         if kind == LEASE:

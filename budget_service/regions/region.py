@@ -7,6 +7,7 @@ of every ledger, with the lease as the account and its share as the limit.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -48,6 +49,8 @@ NO_VERSION = -1
 
 Request: TypeAlias = Reserve | Charge | CancelReservation
 
+log = logging.getLogger(__name__)
+
 
 @dataclass
 class Region:
@@ -74,6 +77,7 @@ class Region:
     using: Counter[str] = field(default_factory=Counter)
     last_used: dict[str, Microseconds] = field(default_factory=dict)
     unreported: set[str] = field(default_factory=set)
+    copied: asyncio.Event = field(default_factory=asyncio.Event)
     _active: dict[Budget, str] = field(default_factory=dict)
     _borrowing: Borrowing = field(init=False)
     _levels: OrderedDict[Account, tuple[LevelStatus, ...]] = field(default_factory=OrderedDict)
@@ -90,6 +94,7 @@ class Region:
             counters=self.counters,
             granted=self._take,
             set_back=self._retire_all,
+            copied=self.note_copied,
         )
         for each in self.records.leases.values():
             self.unreported.add(each.local.root)
@@ -137,6 +142,17 @@ class Region:
         for (found, _), lease_id in list(self._active.items()):
             if found == account:
                 self.stop_granting(self.records.leases[lease_id])
+
+    def note_copied(self) -> None:
+        """Grant nothing more from any lease: another ledger has the same ones."""
+        for lease_id in list(self._active.values()):
+            self.stop_granting(self.records.leases[lease_id])
+        if not self.copied.is_set():
+            self.copied.set()
+            log.error(
+                "Another copy of this region's ledger goes on, so this one grants nothing more.",
+                extra={"event": "region.copied"},
+            )
 
     def stop_granting(self, lease: Lease) -> None:
         """Grant nothing from a lease from now on."""

@@ -18,6 +18,7 @@ from budget_service.ledger.windows import Microseconds, Window
 from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import Lease, NotLent, RegionTotal
 from budget_service.regions.messages import Granted, HomeRefusedError, HomeUnavailableError, Reported
+from budget_service.regions.records import RegionRecords
 from budget_service.server import messages, responses
 from budget_service.server.lending_service import REASONS
 from budget_service.server.rpc_errors import is_retried_by_clients
@@ -110,20 +111,21 @@ class HomeClient:
     Args:
         caller: Calls the home.
         region: The region's name.
-        instance: Names the region's ledger.
+        records: They name this start of the region's ledger.
     """
 
-    def __init__(self, caller: Caller, region: str, instance: str) -> None:
+    def __init__(self, caller: Caller, region: str, records: RegionRecords) -> None:
         self._caller = caller
         self._region = region
-        self._instance = instance
+        self._records = records
 
     async def borrow(self, lease: Lease, wanted: Cost, own: RegionTotal, last: str = "") -> Granted | NotLent:
         """Ask for a lease; see `Home`."""
         message = regions_pb2.BorrowBudgetRequest(
             account=budget_pb2.Account(path=lease.account.path),
             region=self._region,
-            instance=self._instance,
+            instance=self._records.instance,
+            before=self._records.before,
             lease_id=lease.lease_id,
             wanted=responses.cost_message(wanted, lease.unit_id),
             own=responses.cost_message(own.total, lease.unit_id),
@@ -131,6 +133,8 @@ class HomeClient:
             last_lease_id=last,
         )
         answer = await self._call("BorrowBudget", message, regions_pb2.BorrowBudgetResponse)
+        if answer.not_lent != regions_pb2.NOT_LENT_COPIED:
+            await self._records.acknowledge()
         if answer.not_lent:
             return next(reason for reason, number in REASONS.items() if number == answer.not_lent)
         has_end = answer.HasField("window_end")
@@ -146,7 +150,9 @@ class HomeClient:
 
     async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:
         """Have charges recorded; see `Home`."""
-        message = regions_pb2.ReportChargesRequest(region=self._region, instance=self._instance)
+        message = regions_pb2.ReportChargesRequest(
+            region=self._region, instance=self._records.instance, before=self._records.before
+        )
         for each in charges:
             message.charges.add(
                 account=budget_pb2.Account(path=each.account.path),
@@ -156,9 +162,12 @@ class HomeClient:
                 release_id=each.release_id,
                 query_id=each.query_id,
                 policy_statement=each.policy_statement,
+                request_id=each.made_as,
             )
         answer = await self._call("ReportCharges", message, regions_pb2.ReportChargesResponse)
-        return [Reported(_cost(each.charged), each.is_known) for each in answer.charges]
+        if not answer.is_copied:
+            await self._records.acknowledge()
+        return [Reported(_cost(each.charged), each.is_known, answer.is_copied) for each in answer.charges]
 
     async def give_back(
         self, account: Account, lease_id: str, reported: int, *, was_granted: bool
@@ -167,7 +176,8 @@ class HomeClient:
         message = regions_pb2.ReturnBudgetRequest(
             account=budget_pb2.Account(path=account.path),
             region=self._region,
-            instance=self._instance,
+            instance=self._records.instance,
+            before=self._records.before,
             lease_id=lease_id,
             reported=reported,
             was_granted=was_granted,

@@ -50,6 +50,8 @@ STORE = f"{SERVICE_NAME}/store"
 """The health check's name of the store: whether it answers now."""
 LEDGER = f"{SERVICE_NAME}/ledger"
 """The health check's name of what the store holds: SERVING as long as no damage was met."""
+REGION = f"{SERVICE_NAME}/region"
+"""The health check's name of a region's ledger: SERVING unless the home has found that another copy of it goes on."""
 ALIVE = f"{SERVICE_NAME}/alive"
 """The health check's name of the process: SERVING as long as it can answer, whatever its store does."""
 
@@ -210,7 +212,9 @@ async def serving(
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
-    watchers = (detector.watch(), detector.keep_checking(), watch(detector, report))
+    watchers = [detector.watch(), detector.keep_checking(), watch(detector, report)]
+    if region is not None:
+        watchers.append(_report_copy(region.maintenance.region.copied, health_service))
     watching = [asyncio.create_task(each) for each in watchers]
     try:
         yield address
@@ -238,6 +242,12 @@ def _reporting(
         instrumentation.report("ledger", serving=sound)
 
     return report
+
+
+async def _report_copy(copied: asyncio.Event, health_service: health.Health) -> None:
+    health_service.report((REGION,), serving=True)
+    await copied.wait()
+    health_service.report((REGION,), serving=False)
 
 
 def _add_health(server: grpc.aio.Server, service: health.Health, *, with_reflection: bool) -> None:

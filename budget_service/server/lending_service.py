@@ -7,7 +7,9 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 
 from gris_api.budget.v1 import regions_pb2 as pb
 from gris_api.budget.v1 import regions_pb2_grpc
@@ -18,6 +20,7 @@ from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal
 from budget_service.regions.lending import Lending
 from budget_service.regions.messages import Granted, LeaseRefusedError
+from budget_service.regions.records import MAX_BEFORE
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.request_runner import Context, RequestRunner
@@ -34,12 +37,57 @@ REASONS = {
     NotLent.NOT_SUPPORTED: pb.NOT_LENT_NOT_SUPPORTED,
     NotLent.REFUSED: pb.NOT_LENT_REFUSED,
     NotLent.SET_BACK: pb.NOT_LENT_SET_BACK,
+    NotLent.COPIED: pb.NOT_LENT_COPIED,
 }
+# Of so many regions it is known which start is the last one, and which ones were before it.
+KEPT_REGIONS = 1000
+KEPT_STARTS = 100
 
 log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[a-z0-9-]{1,32}")
 _DRAWN = re.compile(r"[0-9a-f]{32}")
+
+
+class Standing(Enum):
+    """What a start of a region's ledger is: the region, another one of its name, or a copy beside the region."""
+
+    SOLE = auto()
+    SECOND = auto()
+    COPY = auto()
+
+
+@dataclass
+class Starts:
+    """The starts of one region's ledger, each after the one before it; the last one is the region."""
+
+    known: list[str]
+    heard_at: float
+
+    def standing(self, instance: str, before: Sequence[str], now: float) -> Standing:
+        """Hear of a start, and of those before it.
+
+        A start follows the last one, so a copy of a ledger that is started beside it takes its place once. After that
+        whatever began from an earlier start is a copy, and so is that start if it goes on. A start that is no relation
+        waits until the region was not heard of for a while.
+        """
+        *earlier, last = self.known
+        if last in before:
+            self.known = [*self.known, instance][-KEPT_STARTS:]
+        elif last != instance:
+            if not {instance, *before}.isdisjoint(earlier):
+                return Standing.COPY
+            if now - self.heard_at < TAKEN_SECONDS:
+                return Standing.SECOND
+            self.known = [*before, instance]
+        self.heard_at = now
+        return Standing.SOLE
+
+
+_NOT_SOLE = {
+    Standing.SECOND: ("taken", "Two regions have one name. The second one is lent nothing."),
+    Standing.COPY: ("copied", "Two copies of a region's ledger run. One of them is lent nothing."),
+}
 
 
 class RegionService(regions_pb2_grpc.RegionServiceServicer):
@@ -70,7 +118,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         self._runner = calls
         self._regions_of = regions_of
         self._elapsed = elapsed
-        self._regions: dict[str, tuple[str, float]] = {}
+        self._starts: dict[str, Starts] = {}
         self._logged: dict[str, float] = {}
         self.counts: Counter[str] = Counter() if counts is None else counts
 
@@ -94,7 +142,11 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
 
     async def _borrow(self, request: pb.BorrowBudgetRequest, context: Context) -> pb.BorrowBudgetResponse:
         region, terms = self._admitted(request.region, context)
-        self._require_sole(region, request.instance)
+        standing = self._standing(region, request.instance, request.before)
+        if standing is Standing.SECOND:
+            raise rpc_errors.RefusalError(rpc_errors.region_taken(region))
+        if standing is Standing.COPY:
+            return pb.BorrowBudgetResponse(not_lent=pb.NOT_LENT_COPIED)
         lease = Lease(
             lease_id=_drawn(request.lease_id, "lease_id"),
             account=messages.parse_account(request.account),
@@ -122,6 +174,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
 
     async def _report(self, request: pb.ReportChargesRequest, context: Context) -> pb.ReportChargesResponse:
         region, _ = self._admitted(request.region, context)
+        standing = self._standing(region, request.instance, request.before)
         if not 1 <= len(request.charges) <= MAX_REPORTED:
             raise InvalidFieldError("charges", f"must have 1 to {MAX_REPORTED} charges")
         charges = [_charge(each, region, f"charges[{index}]") for index, each in enumerate(request.charges)]
@@ -137,7 +190,8 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
                     charged=responses.cost_message(each.charged, charge.unit_id), is_known=each.is_known
                 )
                 for each, charge in zip(found, charges, strict=True)
-            ]
+            ],
+            is_copied=standing is Standing.COPY,
         )
 
     async def _return(self, request: pb.ReturnBudgetRequest, context: Context) -> pb.ReturnBudgetResponse:
@@ -146,6 +200,9 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         if request.reported < 0:
             raise InvalidFieldError("reported", "must not be negative")
         lease_id = _drawn(request.lease_id, "lease_id")
+        if self._standing(region, request.instance, request.before) is Standing.COPY:
+            # The other ledger may grant from the same lease.
+            return pb.ReturnBudgetResponse()
         try:
             returned = await self._lending.take_back(
                 account, region, lease_id, request.reported, was_granted=request.was_granted
@@ -180,23 +237,26 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         )
         return name, terms
 
-    def _require_sole(self, name: str, instance: str) -> None:
-        """Refuse a region if another one of its name was heard of lately."""
+    def _standing(self, name: str, instance: str, before: Sequence[str]) -> Standing:
+        """Return what the start of a region's ledger is that asks, and log it unless it is the region."""
         _drawn(instance, "instance")
+        if len(before) > MAX_BEFORE:
+            raise InvalidFieldError("before", f"must have at most {MAX_BEFORE} starts")
+        for index, each in enumerate(before):
+            _drawn(each, f"before[{index}]")
         now = self._elapsed()
-        self._regions = {
-            each: found for each, found in self._regions.items() if now - found[1] < TAKEN_SECONDS
-        }
-        known, _ = self._regions.get(name, (instance, now))
-        if known != instance:
-            self.counts["taken"] += 1
-            if self._is_to_be_logged("region.taken"):
-                log.error(
-                    "Two regions have one name. The second one is lent nothing.",
-                    extra={"event": "region.taken", "fields": {"region": name}},
-                )
-            raise rpc_errors.RefusalError(rpc_errors.region_taken(name))
-        self._regions[name] = instance, now
+        if len(self._starts) > KEPT_REGIONS:
+            self._starts = {
+                each: found for each, found in self._starts.items() if now - found.heard_at < TAKEN_SECONDS
+            }
+        starts = self._starts.setdefault(name, Starts([*before, instance], now))
+        standing = starts.standing(instance, before, now)
+        if standing is not Standing.SOLE:
+            event, message = _NOT_SOLE[standing]
+            self.counts[event] += 1
+            if self._is_to_be_logged(f"region.{event}"):
+                log.error(message, extra={"event": f"region.{event}", "fields": {"region": name}})
+        return standing
 
     def _is_to_be_logged(self, event: str) -> bool:
         """Return whether an event was not logged in the last minute."""
@@ -236,6 +296,7 @@ def _charge(message: pb.ReportedCharge, region: str, field: str) -> ReportCharge
         query_id=messages.parse_optional_id(message.query_id, f"{field}.query_id"),
         policy_statement=messages.parse_statement(message.policy_statement, f"{field}.policy_statement"),
         region=region,
+        made_as=messages.parse_optional_id(message.request_id, f"{field}.request_id"),
     )
 
 

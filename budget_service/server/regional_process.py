@@ -67,7 +67,7 @@ async def running(region: RegionConfiguration, store: Store, path: str) -> Async
         idle=round(region.idle_seconds * SECOND),
         report=round(region.report_seconds * SECOND),
     )
-    client = HomeClient(home, region.name, records.instance)
+    client = HomeClient(home, region.name, records)
     maintenance = LeaseMaintenance(
         Region(region.name, store, records, client, system_clock, terms, counters=counters)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +74,7 @@ class RegionMachine:
 
     def __init__(self, home: Home, name: str = "eu", skew_seconds: float = 0) -> None:
         self.home, self.name, self.skew_seconds = home, name, skew_seconds
-        self.is_cut = False
+        self.is_cut = self.loses_answers = False
         self.storage = MemoryRecordStorage()
         self.disk = MemoryTransactions(self.clock)
         self.trips: list[str] = []
@@ -88,7 +89,7 @@ class RegionMachine:
         records = await RegionRecords.opened(self.storage, self.name)
         counters = RegionCounters()
         caller = CountedCaller(self, counters)
-        client = HomeClient(caller, self.name, records.instance)
+        client = HomeClient(caller, self.name, records)
         self.region = Region(self.name, store, records, client, self.clock, TERMS, counters=counters)
         self.maintenance = LeaseMaintenance(self.region)
         settings = LiveSettings(Settings(CONFIGURATION))
@@ -96,12 +97,23 @@ class RegionMachine:
         self.service = RegionalBudgetService(self.maintenance, caller, settings, runner, DEFAULTS)
         return self
 
+    async def copied(self) -> RegionMachine:
+        """Return a machine that starts on a copy of this one's disk."""
+        other = RegionMachine(self.home, self.name)
+        other.storage.rows |= self.storage.rows
+        kept = copy.deepcopy(self.disk.__dict__ | {"clock": None, "trip": None})
+        other.disk.__dict__.update(kept | {"clock": other.clock, "trip": other.disk.trip})
+        return await other.start()
+
     async def call(self, method: str, request: Message, _answer: type[Answered]) -> Any:
         """Call the home; see `Caller`."""
         if self.is_cut:
             raise HomeUnavailableError(method)
         self.trips.append(method)
-        return await self.home.call(method, request)
+        answer = await self.home.call(method, request)
+        if self.loses_answers:
+            raise HomeUnavailableError(method)
+        return answer
 
     async def asked(self, method: str, request: Message) -> Any:
         """Ask the region; the reason if it refuses."""
@@ -110,6 +122,13 @@ class RegionMachine:
         except HomeStatusError as error:
             info = ErrorInfo()
             return next(info.reason for each in error.status.details if each.Unpack(info))
+
+    async def charge_unnamed(self, name: str, information: int = 5) -> Any:
+        """Charge directly, without a question or a release."""
+        request = pb.UpdateBudgetRequest(
+            account=pb.Account(path=PATH), cost=cost(information), request_id=name
+        )
+        return await self.asked("UpdateBudget", request)
 
     async def charge(
         self, name: str, information: int = 5, question: str = "", path: tuple[str, ...] = PATH

@@ -53,9 +53,7 @@ async def region_of(way: Way) -> LeaseMaintenance:
     """Return a region."""
     ledger: Any = MemoryLedger()
     records = await RegionRecords.opened(MemoryRecordStorage(), "eu")
-    return LeaseMaintenance(
-        Region("eu", ledger, records, HomeClient(way, "eu", records.instance), lambda: ledger.now)
-    )
+    return LeaseMaintenance(Region("eu", ledger, records, HomeClient(way, "eu", records), lambda: ledger.now))
 
 
 async def charge(maintenance: LeaseMaintenance, account: Account, name: str, statement: str = "") -> None:

@@ -196,7 +196,7 @@ class World:
         records = await RegionRecords.opened(
             MemoryRecordStorage(machine), name, draw=lambda: f"{rng.getrandbits(128):032x}"
         )
-        home = HomeClient(self.networks[name], name, records.instance)
+        home = HomeClient(self.networks[name], name, records)
         region = Region(
             name, ledger, records, home, machine.clock, TERMS, draw=lambda: f"{rng.getrandbits(128):032x}"
         )

@@ -17,14 +17,16 @@ class NotLent(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NOT_LENT_NOT_SUPPORTED: _ClassVar[NotLent]
     NOT_LENT_REFUSED: _ClassVar[NotLent]
     NOT_LENT_SET_BACK: _ClassVar[NotLent]
+    NOT_LENT_COPIED: _ClassVar[NotLent]
 NOT_LENT_UNSPECIFIED: NotLent
 NOT_LENT_TOO_LARGE: NotLent
 NOT_LENT_NOT_SUPPORTED: NotLent
 NOT_LENT_REFUSED: NotLent
 NOT_LENT_SET_BACK: NotLent
+NOT_LENT_COPIED: NotLent
 
 class BorrowBudgetRequest(_message.Message):
-    __slots__ = ("account", "region", "instance", "lease_id", "wanted", "own", "own_window_start", "last_lease_id")
+    __slots__ = ("account", "region", "instance", "lease_id", "wanted", "own", "own_window_start", "last_lease_id", "before")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +35,7 @@ class BorrowBudgetRequest(_message.Message):
     OWN_FIELD_NUMBER: _ClassVar[int]
     OWN_WINDOW_START_FIELD_NUMBER: _ClassVar[int]
     LAST_LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     region: str
     instance: str
@@ -41,7 +44,8 @@ class BorrowBudgetRequest(_message.Message):
     own: _cost_pb2.Cost
     own_window_start: _timestamp_pb2.Timestamp
     last_lease_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., wanted: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own_window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_lease_id: _Optional[str] = ...) -> None: ...
+    before: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., wanted: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own_window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_lease_id: _Optional[str] = ..., before: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BorrowBudgetResponse(_message.Message):
     __slots__ = ("not_lent", "share", "granted_at", "ends_at", "window_start", "window_end", "is_sole", "levels")
@@ -64,7 +68,7 @@ class BorrowBudgetResponse(_message.Message):
     def __init__(self, not_lent: _Optional[_Union[NotLent, str]] = ..., share: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., granted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., is_sole: bool = ..., levels: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ...) -> None: ...
 
 class ReportedCharge(_message.Message):
-    __slots__ = ("account", "lease_id", "number", "cost", "release_id", "query_id", "policy_statement")
+    __slots__ = ("account", "lease_id", "number", "cost", "release_id", "query_id", "policy_statement", "request_id")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     LEASE_ID_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +76,7 @@ class ReportedCharge(_message.Message):
     RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     lease_id: str
     number: int
@@ -79,17 +84,20 @@ class ReportedCharge(_message.Message):
     release_id: str
     query_id: str
     policy_statement: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., lease_id: _Optional[str] = ..., number: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., lease_id: _Optional[str] = ..., number: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class ReportChargesRequest(_message.Message):
-    __slots__ = ("region", "instance", "charges")
+    __slots__ = ("region", "instance", "charges", "before")
     REGION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
     CHARGES_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
     region: str
     instance: str
     charges: _containers.RepeatedCompositeFieldContainer[ReportedCharge]
-    def __init__(self, region: _Optional[str] = ..., instance: _Optional[str] = ..., charges: _Optional[_Iterable[_Union[ReportedCharge, _Mapping]]] = ...) -> None: ...
+    before: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, region: _Optional[str] = ..., instance: _Optional[str] = ..., charges: _Optional[_Iterable[_Union[ReportedCharge, _Mapping]]] = ..., before: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RecordedCharge(_message.Message):
     __slots__ = ("charged", "is_known")
@@ -100,26 +108,30 @@ class RecordedCharge(_message.Message):
     def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., is_known: bool = ...) -> None: ...
 
 class ReportChargesResponse(_message.Message):
-    __slots__ = ("charges",)
+    __slots__ = ("charges", "is_copied")
     CHARGES_FIELD_NUMBER: _ClassVar[int]
+    IS_COPIED_FIELD_NUMBER: _ClassVar[int]
     charges: _containers.RepeatedCompositeFieldContainer[RecordedCharge]
-    def __init__(self, charges: _Optional[_Iterable[_Union[RecordedCharge, _Mapping]]] = ...) -> None: ...
+    is_copied: bool
+    def __init__(self, charges: _Optional[_Iterable[_Union[RecordedCharge, _Mapping]]] = ..., is_copied: bool = ...) -> None: ...
 
 class ReturnBudgetRequest(_message.Message):
-    __slots__ = ("account", "region", "instance", "lease_id", "reported", "was_granted")
+    __slots__ = ("account", "region", "instance", "lease_id", "reported", "was_granted", "before")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
     LEASE_ID_FIELD_NUMBER: _ClassVar[int]
     REPORTED_FIELD_NUMBER: _ClassVar[int]
     WAS_GRANTED_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     region: str
     instance: str
     lease_id: str
     reported: int
     was_granted: bool
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., reported: _Optional[int] = ..., was_granted: bool = ...) -> None: ...
+    before: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., reported: _Optional[int] = ..., was_granted: bool = ..., before: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ReturnBudgetResponse(_message.Message):
     __slots__ = ("was_held", "returned")
