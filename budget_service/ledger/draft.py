@@ -71,7 +71,7 @@ class Draft:
         self._levels = levels
         self._path = path
         for reservation in snapshot.due:
-            self._expire(reservation)
+            self.expire(reservation)
         for each in levels:
             self._refresh(each)
         if len(path) > len(levels):
@@ -204,7 +204,8 @@ class Draft:
                 return hold.window_start if self.leaf.counts(hold.window_start) else None
         return None
 
-    def _expire(self, reservation: Reservation) -> None:
+    def expire(self, reservation: Reservation) -> None:
+        """Close a reservation that has lapsed; it is charged if it forfeits."""
         self.end(reservation)
         if reservation.forfeits:
             self.spend(self._forfeit(reservation))

@@ -1,7 +1,12 @@
-"""The rule by which the home ledger records what a region has charged from a lease.
+"""The rules by which the home ledger records what a region has charged from a lease, and takes the rest back.
 
 A lease is a reservation that is forfeited when it lapses: what its region has not reported by then counts as spent. So
 every report is of something that has happened and that counts already, and none of its own region is refused.
+
+What was forfeited and never granted is given back, once, on the days on which it was spent. No clock decides how much
+that is: the region has ended the lease on its disk, nothing is reserved from it or under way, and it says all that it
+has charged from it. Only the process that borrowed the lease and has run since says so: what a restored file or a copy
+has forgotten is never said to be free.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from msgspec.structs import replace
 from budget_service.ledger.administration import RETENTION
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Cancelled, Charged, Outcome, Reason, Refused, Reserved
-from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.requests import ReportCharge, ReturnLease
 from budget_service.ledger.state import EntryKind, JournalEntry, Payment, Reservation, Snapshot
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold
 
@@ -42,6 +47,73 @@ def record_report(snapshot: Snapshot, draft: Draft, request: ReportCharge, *, is
     return Charged(cost, False, ())
 
 
+def return_lease(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> Outcome:
+    """End a lease and return what it holds, or what was forfeited of it and never granted.
+
+    What is returned after the lease has lapsed is a refund in the journal. It is the share without all that was charged
+    from it, so that what is forfeited still covers every charge, whether it is reported or not.
+    """
+    lease = snapshot.reservation
+    if lease is not None and lease.query_id != request.region:
+        return Refused(Reason.LEASE_NOT_YOURS)
+    if lease is not None and draft.now < lease.expires_at:
+        draft.end(lease)
+        return Cancelled(lease.held, lease.unit_id)
+    if lease is not None and lease.reservation_id not in draft.ended:
+        # More have lapsed than one step ends.
+        draft.expire(lease)
+    entry = _refund_of_lapsed(snapshot, draft, request)
+    if entry is None or not draft.has_charged(entry):
+        return Refused(Reason.RESERVATION_OVER)
+    draft.refund(entry)
+    return Cancelled(entry.cost, entry.unit_id)
+
+
+def _refund_of_lapsed(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> JournalEntry | None:
+    granted = _lapsed(snapshot, draft)
+    if granted is None or request.charged is None or not request.charged.within(granted.held):
+        return None
+    if not _is_last_report(snapshot, draft, request) or draft.currency.unit_id != request.unit_id:
+        return None
+    if granted.limits_version != snapshot.root.limits_version:
+        # What was left may have been written off, in the place of charges that were lost: it may be spent already.
+        return None
+    rest = granted.held - request.charged
+    if rest == NOTHING:
+        return None
+    return JournalEntry(
+        kind=EntryKind.REFUNDED,
+        account=request.account,
+        cost=rest,
+        unit_id=request.unit_id,
+        request_id=request.request_id,
+        release_id="",
+        query_id=request.region,
+        time=draft.now,
+        holds=granted.holds,
+        reason="a region has not used this of a share that had lapsed",
+    )
+
+
+def _lapsed(snapshot: Snapshot, draft: Draft) -> Reserved | None:
+    """Return how a lease was granted that is over, None if it is not or was not granted here."""
+    granted = None if snapshot.lease_granted is None else snapshot.lease_granted.outcome
+    return granted if isinstance(granted, Reserved) and granted.expires_at <= draft.now else None
+
+
+def _is_last_report(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> bool:
+    """Return whether the lease had just these reports, and was not given back before one of them.
+
+    Else the ledger of this home, or the region's, was set back or copied. What was given back is remembered as long as
+    the grant.
+    """
+    granted, before = snapshot.lease_granted, snapshot.lease_before
+    if granted is None or draft.now >= granted.keep_until:
+        return False
+    is_known = before is not None and isinstance(before.outcome, Charged) and bool(before.outcome.levels)
+    return snapshot.lease_after is None and (request.number == 0 or is_known)
+
+
 def _from_lease(draft: Draft, request: ReportCharge, lease: Reservation, *, is_paid: bool) -> Outcome:
     cost = NOTHING if is_paid else request.cost
     draft.end(lease)
@@ -67,12 +139,7 @@ def _countable(draft: Draft, cost: Cost, account: Account, holds: tuple[Hold, ..
 
 
 def _has_lapsed(snapshot: Snapshot, draft: Draft) -> bool:
-    granted = snapshot.lease_granted
-    if granted is None or not isinstance(granted.outcome, Reserved):
-        return False
-    if _is_given_back(snapshot):
-        return False
-    return draft.now >= granted.outcome.expires_at
+    return _lapsed(snapshot, draft) is not None and not _is_given_back(snapshot)
 
 
 def _is_given_back(snapshot: Snapshot) -> bool:

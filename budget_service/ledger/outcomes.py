@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.ledger.values import NOTHING, Cost, Mode, Unit
+from budget_service.ledger.values import NOTHING, Cost, Hold, Mode, Unit
 from budget_service.ledger.windows import Microseconds, Window
 
 
@@ -107,12 +107,18 @@ class Shortfall(Struct, frozen=True, gc=False):
 
 
 class Reserved(Struct, frozen=True, gc=False):
-    """A new reservation; it holds nothing if the question is `already_paid` for."""
+    """A new reservation; it holds nothing if the question is `already_paid` for.
+
+    Of a lease it has the `holds`, since what lapses is given back on the days on which it was spent, and the version of
+    the root's limits, which changes when what was left is written off.
+    """
 
     reservation_id: str
     held: Cost
     expires_at: Microseconds
     already_paid: bool
+    holds: tuple[Hold, ...] = ()
+    limits_version: int = 0
 
 
 class Charged(Struct, frozen=True, gc=False):

@@ -78,16 +78,12 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
-    """Cancel a reservation. `asked_by` as in `Reserve`.
-
-    Only the `region` that borrowed a lease gives it back. It is not part of the fingerprint.
-    """
+    """Cancel a reservation. `asked_by` as in `Reserve`."""
 
     account: Account
     request_id: str
     reservation_id: str
     asked_by: str = ""
-    region: str = ""
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
@@ -128,8 +124,38 @@ class ReportCharge(Struct, frozen=True, gc=False, kw_only=True):
         """Return a digest of everything the region sent."""
         ids = (self.release_id, self.query_id, self.policy_statement)
         # Left out where it is empty: what was reported before regions named it is reported again without it.
-        ids += (self.made_as,) if self.made_as else ()
-        return _fingerprint(self.account, ("report", *_cost_fields(self.cost, self.unit_id), *ids))
+        made_as = (self.made_as,) if self.made_as else ()
+        fields = ("report", *_cost_fields(self.cost, self.unit_id), *ids, *made_as)
+        return _fingerprint(self.account, fields)
+
+
+class ReturnLease(Struct, frozen=True, gc=False, kw_only=True):
+    """Give back what is left of a lease after so many charges, `number`; only the `region` that borrowed it does.
+
+    `charged` is all that was charged from it, if its region knows that and charges nothing more: then what has lapsed
+    is given back too. It is not part of the fingerprint, nor is the region.
+    """
+
+    account: Account
+    lease_id: str
+    number: int
+    region: str
+    unit_id: str = ""
+    charged: Cost | None = None
+
+    @property
+    def request_id(self) -> str:
+        """The name of this change."""
+        return lease_return(self.lease_id, self.number)
+
+    @property
+    def reservation_id(self) -> str:
+        """What is left of the lease."""
+        return lease_part(self.lease_id, self.number)
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of what is given back."""
+        return _fingerprint(self.account, ("release", self.reservation_id))
 
 
 class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
@@ -253,7 +279,9 @@ def parse_move(noted_reason: str) -> tuple[Account, str]:
     return Account(tuple(target.split("/"))), reason
 
 
-BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge
+BudgetRequest: TypeAlias = (
+    Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge | ReturnLease
+)
 # Requests of an administrator about a root account or an account of it, which need no limits.
 AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest
@@ -276,6 +304,11 @@ def lease_return(lease_id: str, number: int) -> str:
 def is_lease(reservation_id: str) -> bool:
     """Return whether a reservation of the home ledger is what is left of a lease."""
     return reservation_id.startswith(LEASE_PREFIX)
+
+
+def lease_of(name: str) -> str:
+    """Return the lease that the name of a part of it, or of a change to it, is of."""
+    return name.removeprefix(LEASE_PREFIX).partition(".")[0]
 
 
 def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:

@@ -19,7 +19,7 @@ from budget_service.ledger.administration import (
 )
 from budget_service.ledger.closing import change_account, is_closed_to, refuse_closed
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.lease_reports import record_report
+from budget_service.ledger.lease_reports import record_report, return_lease
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
@@ -44,6 +44,7 @@ from budget_service.ledger.requests import (
     Request,
     Reserve,
     ResumeClock,
+    ReturnLease,
     SetLimits,
     WriteOff,
     counting_levels,
@@ -97,6 +98,8 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     draft = Draft(snapshot, limits.levels, now, counting_levels(request))
     if isinstance(request, ReportCharge):
         outcome = record_report(snapshot, draft, request, is_paid=_release_is_paid(snapshot, draft))
+    elif isinstance(request, ReturnLease):
+        outcome = return_lease(snapshot, draft, request)
     else:
         outcome = _outcome(snapshot, draft, request, limits)
     return _decided(snapshot, draft, outcome, _change(snapshot, draft, request, outcome))
@@ -180,7 +183,10 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve, lease: LeaseBou
     if request.is_lease:
         # What a region charges from it cannot be refused, and must not be added to amounts of another currency.
         draft.fix_currency(request.unit_id)
-    return Reserved(request.reservation_id, reservation.held, reservation.expires_at, bool(recorded))
+    outcome = Reserved(request.reservation_id, reservation.held, reservation.expires_at, bool(recorded))
+    if not request.is_lease:
+        return outcome
+    return replace(outcome, holds=reservation.holds, limits_version=snapshot.root.limits_version)
 
 
 def _charge(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBounds | None) -> Outcome:
@@ -239,7 +245,7 @@ def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Out
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
-    if is_lease(reservation.reservation_id) and reservation.query_id != request.region:
+    if is_lease(reservation.reservation_id):
         return Refused(Reason.LEASE_NOT_YOURS)
     draft.end(reservation)
     return Cancelled(reservation.held, reservation.unit_id)
@@ -387,10 +393,10 @@ def _kept_until(snapshot: Snapshot, draft: Draft, request: BudgetRequest, outcom
     if isinstance(outcome, Reserved):
         is_lent = isinstance(request, Reserve) and request.is_lease
         return outcome.expires_at + (RETENTION if is_lent else SHORT_RETENTION)
-    ended = snapshot.reservation
-    if isinstance(outcome, Cancelled) and ended is not None and is_lease(ended.reservation_id):
-        # As long as the grant: what is reported later has to know that nothing was forfeited.
-        return ended.expires_at + RETENTION
+    granted = snapshot.lease_granted
+    if isinstance(request, ReturnLease) and isinstance(outcome, Cancelled) and granted is not None:
+        # As long as the grant: what is reported later has to know that nothing is forfeited.
+        return granted.keep_until
     if isinstance(outcome, Refused | Exhausted) or not _takes_budget(draft, request):
         return draft.now + SHORT_RETENTION
     # A budget that is never refreshed has no end of a window: the time counts from now.

@@ -160,7 +160,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     store's, needed only to let the time of the root go on. A change of the currency needs `due` and its balances too.
     `lease_granted` is the remembered answer that granted the lease of a `ReportCharge`, whose `reservation` may be that
     of any account of the root; `lease_returned` is the one that took back what the report draws from, and
-    `lease_before` the one to the report before it.
+    `lease_before` the one to the report before it. A `ReturnLease` has `lease_granted`, `lease_before`, which is the
+    answer to the last report that it knows of, and `lease_after`, that to the report after it.
     """
 
     root: RootRecord = RootRecord()
@@ -181,6 +182,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     lease_granted: StoredOutcome | None = None
     lease_returned: StoredOutcome | None = None
     lease_before: StoredOutcome | None = None
+    lease_after: StoredOutcome | None = None
 
 
 class Payment(Struct, frozen=True, gc=False):

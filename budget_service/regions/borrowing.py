@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import (
@@ -71,6 +71,8 @@ class Borrowing:
         self._draw, self._counters = draw, counters
         self._granted, self._set_back, self._copied = granted, set_back, copied
         self._asking: set[str] = set()
+        # By lease that this process has asked for: the most that it has seen to be charged from it.
+        self.charged: dict[str, Cost] = {}
         self._running: dict[Budget, asyncio.Task[Lease | None]] = {}
         self._not_before: dict[Budget, Microseconds] = {}
         self._last: dict[str, Lease] = {}
@@ -103,6 +105,7 @@ class Borrowing:
     async def _borrow(self, account: Account, unit_id: str, wanted: Cost) -> Lease | None:
         asked = Lease(lease_id=self._draw(), account=account, unit_id=unit_id)
         self._asking.add(asked.lease_id)
+        self.charged[asked.lease_id] = NOTHING
         try:
             return await self._ask(asked, wanted)
         except HomeRefusedError as error:

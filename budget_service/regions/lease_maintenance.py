@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import NOTHING
+from budget_service.ledger.values import NOTHING, Cost
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.regions.lease import Lease, LeaseState, RegionTotal
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError, Reported
@@ -200,19 +200,19 @@ class LeaseMaintenance:
 
     async def _close(self, lease: Lease) -> None:
         """Give back what is left of a lease, if nothing can be granted or settled from it any more."""
-        region, records = self.region, self.region.records
+        region, records, spent = self.region, self.region.records, NOTHING
         if lease.state is LeaseState.RETIRING:
             # The state is on the disk before the home hears of it: after a restart nothing is granted from it either.
             await records.note(lease)
-            if await self._is_in_use(lease):
+            found = await self._all_charged(lease)
+            if found is None:
                 return
+            spent = found
             # Only if everything was reported is what is left known.
             await self._report_root(lease.local.root)
             lease = records.leases[lease.lease_id]
         region.counters.trips += 1
-        returned = await region.home.give_back(
-            lease.account, lease.lease_id, lease.reported, was_granted=bool(lease.granted_at)
-        )
+        returned = await region.home.give_back(lease, region.certainly_charged(lease, spent))
         if returned is None:
             region.counters.lapsed += lease.state is LeaseState.RETIRING
             region.counters.add("lapsed", lease.rest)
@@ -225,16 +225,16 @@ class LeaseMaintenance:
             return own.minus(returned) if returned is not None and is_counted else own
 
         await records.note(gone=(lease.lease_id,), own={lease.account: without_rest})
-        region.last_used.pop(lease.lease_id, None)
-        region.using.pop(lease.lease_id, None)
+        region.forget(lease)
 
-    async def _is_in_use(self, lease: Lease) -> bool:
+    async def _all_charged(self, lease: Lease) -> Cost | None:
+        """Return what was charged from a lease that is retiring, None while more may be."""
         region = self.region
         if region.using[lease.lease_id]:
-            return True
+            return None
         found = await region.store.read(lease.local, lease.applied(region.terms).levels)
         (level,) = found.levels
-        return level.reserved != NOTHING or bool(region.using[lease.lease_id])
+        return None if level.reserved != NOTHING or region.using[lease.lease_id] else level.spent
 
 
 def _raise_first(failed: dict[str, Exception]) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LevelStatus, Reason, Refused, Reserved
-from budget_service.ledger.requests import CancelReservation, ReportCharge, Reserve, lease_part, lease_return
+from budget_service.ledger.requests import ReportCharge, Reserve, ReturnLease, lease_part
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal, end_of, share_of
@@ -29,7 +29,7 @@ class Ledger(Protocol):
     async def apply(self, request: Reserve) -> Answer:
         """Apply a request."""
 
-    async def apply_anyway(self, request: Reserve | CancelReservation | ReportCharge) -> Answer:
+    async def apply_anyway(self, request: Reserve | ReturnLease | ReportCharge) -> Answer:
         """Apply a request that takes no budget, even if the account has no limit any more."""
 
     async def has_answered(self, request: Reserve) -> bool:
@@ -118,9 +118,7 @@ class Lending:
         reported = {name: iter(each) for name, each in zip(leases, found, strict=True)}
         return [next(reported[each.lease_id]) for each in charges]
 
-    async def take_back(
-        self, account: Account, region: str, lease_id: str, reported: int, *, was_granted: bool
-    ) -> Cost | None:
+    async def take_back(self, request: ReturnLease, *, was_granted: bool) -> Cost | None:
         """End a lease of a region after so many charges; what is left of it returns to the budget.
 
         Of a lease that `was_granted` nothing is written but its end: a ledger that does not remember it, for it was set
@@ -129,19 +127,13 @@ class Lending:
         Raises:
             LeaseRefusedError: The lease is another region's.
         """
-        if reported == 0 and not was_granted:
-            await self._grant_no_more(account, region, lease_id)
-        name = lease_part(lease_id, reported)
-        end = lease_return(lease_id, reported)
-        request = CancelReservation(account=account, request_id=end, reservation_id=name, region=region)
+        if request.number == 0 and not was_granted:
+            # A request for the lease that arrives only now, or again, grants nothing.
+            await self._ledger.apply_anyway(_no_loan(request.account, request.region, request.lease_id))
         answer = await self._ledger.apply_anyway(request)
         if answer.outcome == NOT_YOURS:
             raise LeaseRefusedError(NOT_YOURS)
         return answer.outcome.returned if isinstance(answer.outcome, Cancelled) else None
-
-    async def _grant_no_more(self, account: Account, region: str, lease_id: str) -> None:
-        """Make sure that a request for the lease that arrives only now, or again, grants nothing."""
-        await self._ledger.apply_anyway(_no_loan(account, region, lease_id))
 
     async def _record_all(self, charges: Sequence[ReportCharge]) -> list[Reported]:
         return [await self._record(each) for each in charges]

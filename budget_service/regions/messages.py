@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from budget_service.ledger.outcomes import LevelStatus, Refused
 from budget_service.ledger.requests import ReportCharge
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import Cost
 from budget_service.ledger.windows import Microseconds
 from budget_service.regions.lease import Lease, NotLent, RegionTotal
 
@@ -69,10 +69,8 @@ class Home(Protocol):
     async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:
         """Have charges recorded, those of a lease in their order. A charge that is sent again counts once."""
 
-    async def give_back(
-        self, account: Account, lease_id: str, reported: int, *, was_granted: bool
-    ) -> Cost | None:
-        """Give back what is left of a lease after so many charges; None if it is over, or never was.
+    async def give_back(self, lease: Lease, charged: Cost | None) -> Cost | None:
+        """Give back what is left of a lease after its reported charges; None if it is over, or never was.
 
-        `was_granted`: the home has answered that it lends it, so no request for it can be on its way.
+        `charged` is all that was charged from it, if that is certain: then what has lapsed is given back too.
         """

@@ -180,6 +180,21 @@ class Region:
         used = self.last_used.get(lease.lease_id, lease.granted_at)
         return 2 * (self.clock() - used) >= self.terms.idle
 
+    def certainly_charged(self, lease: Lease, spent: Cost) -> Cost | None:
+        """Return all that was charged from a lease from which nothing is granted any more, if that is certain.
+
+        It is what the ledger says, to the process that has asked for the lease: a ledger or lease file that was
+        restored, or copied, may lack charges, and only another process can have begun with it. What this one has seen
+        is kept apart from the ledger, and must be there.
+        """
+        seen = self._borrowing.charged.get(lease.lease_id)
+        return spent if seen is not None and seen.within(spent) else None
+
+    def forget(self, lease: Lease) -> None:
+        """Forget what is known of a lease that is gone."""
+        for known in (self.last_used, self.using, self._borrowing.charged):
+            known.pop(lease.lease_id, None)
+
     def is_borrowing(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""
         return self._borrowing.is_asking(lease)
@@ -290,6 +305,9 @@ class Region:
         if lease is None:
             return replace(answer, outcome=replace(outcome, levels=self._levels.get(account, ())))
         own = outcome.levels[-1]
+        seen = self._borrowing.charged.get(lease.lease_id)
+        if seen is not None and seen.within(own.spent):
+            self._borrowing.charged[lease.lease_id] = own.spent
         levels = lease.shown(own.spent, own.reserved)
         self._keep_levels(account, levels)
         return replace(answer, outcome=replace(outcome, levels=levels))

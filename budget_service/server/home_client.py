@@ -13,7 +13,7 @@ from gris_api.budget.v1 import budget_pb2, regions_pb2
 
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.requests import ReportCharge
-from budget_service.ledger.values import Account, Cost, Mode
+from budget_service.ledger.values import Cost, Mode
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.regions.counters import RegionCounters
 from budget_service.regions.lease import Lease, NotLent, RegionTotal
@@ -169,18 +169,17 @@ class HomeClient:
             await self._records.acknowledge()
         return [Reported(_cost(each.charged), each.is_known, answer.is_copied) for each in answer.charges]
 
-    async def give_back(
-        self, account: Account, lease_id: str, reported: int, *, was_granted: bool
-    ) -> Cost | None:
+    async def give_back(self, lease: Lease, charged: Cost | None) -> Cost | None:
         """Give back what is left of a lease; see `Home`."""
         message = regions_pb2.ReturnBudgetRequest(
-            account=budget_pb2.Account(path=account.path),
+            account=budget_pb2.Account(path=lease.account.path),
             region=self._region,
             instance=self._records.instance,
             before=self._records.before,
-            lease_id=lease_id,
-            reported=reported,
-            was_granted=was_granted,
+            lease_id=lease.lease_id,
+            reported=lease.reported,
+            was_granted=bool(lease.granted_at),
+            charged=None if charged is None else responses.cost_message(charged, lease.unit_id),
         )
         answer = await self._call("ReturnBudget", message, regions_pb2.ReturnBudgetResponse)
         return _cost(answer.returned) if answer.was_held else None

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from gris_api.budget.v1 import regions_pb2 as pb
 from gris_api.budget.v1 import regions_pb2_grpc
 
-from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.requests import ReportCharge, ReturnLease
 from budget_service.ledger.values import NOTHING, InvalidFieldError
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal
@@ -196,17 +196,12 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
 
     async def _return(self, request: pb.ReturnBudgetRequest, context: Context) -> pb.ReturnBudgetResponse:
         region, _ = self._admitted(request.region, context)
-        account = messages.parse_account(request.account)
-        if request.reported < 0:
-            raise InvalidFieldError("reported", "must not be negative")
-        lease_id = _drawn(request.lease_id, "lease_id")
+        asked = _returned(request, region)
         if self._standing(region, request.instance, request.before) is Standing.COPY:
             # The other ledger may grant from the same lease.
             return pb.ReturnBudgetResponse()
         try:
-            returned = await self._lending.take_back(
-                account, region, lease_id, request.reported, was_granted=request.was_granted
-            )
+            returned = await self._lending.take_back(asked, was_granted=request.was_granted)
         except LeaseRefusedError as error:
             raise rpc_errors.RefusalError(rpc_errors.refused(error.refusal)) from None
         self.counts["over" if returned is None else "returned"] += 1
@@ -297,6 +292,20 @@ def _charge(message: pb.ReportedCharge, region: str, field: str) -> ReportCharge
         policy_statement=messages.parse_statement(message.policy_statement, f"{field}.policy_statement"),
         region=region,
         made_as=messages.parse_optional_id(message.request_id, f"{field}.request_id"),
+    )
+
+
+def _returned(message: pb.ReturnBudgetRequest, region: str) -> ReturnLease:
+    if message.reported < 0:
+        raise InvalidFieldError("reported", "must not be negative")
+    is_known = message.HasField("charged")
+    return ReturnLease(
+        account=messages.parse_account(message.account),
+        lease_id=_drawn(message.lease_id, "lease_id"),
+        number=message.reported,
+        region=region,
+        unit_id=messages.parse_unit_id(message.charged.unit_id, "charged.unit_id") if is_known else "",
+        charged=messages.parse_cost(message.charged, "charged") if is_known else None,
     )
 
 

@@ -21,6 +21,7 @@ from budget_service.ledger.requests import (
     Refund,
     ReportCharge,
     Reserve,
+    ReturnLease,
 )
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
@@ -32,7 +33,7 @@ KNOWN_ACCOUNTS = 50_000
 MAX_ATTEMPTS = 5
 
 # What accounts are asked for; a restored ledger is written off without the cache.
-CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund | ReportCharge
+CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund | ReportCharge | ReturnLease
 
 
 PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.requests import is_lease
+from budget_service.ledger.requests import is_lease, lease_of
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import Microseconds
@@ -41,10 +41,17 @@ async def add_region_shares(
             # It is written into the journal by the next request of its root.
             share = _share(each.query_id, each.held, each.unit_id, each.expires_at)
             message.lapsed_shares.append(share)
+    given_back: dict[str, Cost] = {}
     for _, entry in await store.latest(account.root, "", LOOKED_THROUGH):
-        is_lapsed = entry.kind is EntryKind.FORFEITED and is_lease(entry.request_id)
-        if is_lapsed and entry.account == account and entry.holds[-1].window_start >= window_start:
-            message.lapsed_shares.append(_share(entry.query_id, entry.cost, entry.unit_id, entry.time))
+        if entry.account != account or not is_lease(entry.request_id):
+            continue
+        lease_id = lease_of(entry.request_id)
+        if entry.kind is EntryKind.REFUNDED:
+            given_back[lease_id] = entry.cost
+        elif entry.kind is EntryKind.FORFEITED and entry.holds[-1].window_start >= window_start:
+            lost = entry.cost - given_back.get(lease_id, NOTHING)
+            if lost != NOTHING:
+                message.lapsed_shares.append(_share(entry.query_id, lost, entry.unit_id, entry.time))
 
 
 def _share(region: str, held: Cost, unit_id: str, ends_at: Microseconds) -> pb.RegionShare:

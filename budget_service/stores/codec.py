@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from budget_service.ledger.account_states import AccountState, parse_state, state_text
 from budget_service.ledger.balances import Day
@@ -32,7 +33,7 @@ from budget_service.ledger.outcomes import (
     RootOutcome,
     Shortfall,
 )
-from budget_service.ledger.values import Account, Cost, Mode, Unit
+from budget_service.ledger.values import Account, Cost, Hold, Mode, Unit
 from budget_service.ledger.windows import Period, Window, WindowRule
 
 NEVER = ""
@@ -56,8 +57,9 @@ def decode_outcome(text: str | bytes) -> Outcome:
     """Return the outcome of a text made by `encode_outcome`."""
     kind, *parts = _DECODER.decode(text)
     if kind == "reserved":
-        id_, information, calls, expires_at, already_paid = parts
-        return Reserved(id_, _cost(information, calls), int(expires_at), already_paid == "1")
+        id_, information, calls, expires_at, already_paid, *lent = parts
+        found = Reserved(id_, _cost(information, calls), int(expires_at), already_paid == "1")
+        return replace(found, **_lent(*lent)) if lent else found
     if kind == "charged":
         information, calls, already_paid, levels = parts
         return Charged(
@@ -179,6 +181,7 @@ def _outcome_parts(
                 *_amounts(outcome.held),
                 str(outcome.expires_at),
                 paid,
+                *_lent_parts(outcome),
             ]
         case Cancelled():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
@@ -190,6 +193,19 @@ def _outcome_parts(
             return ["refused", outcome.reason.value]
         case _:
             return _root_outcome_parts(outcome)
+
+
+def _lent_parts(outcome: Reserved) -> list[Any]:
+    """Return what only a lease has."""
+    holds = [[str(hold.depth), str(hold.window_start)] for hold in outcome.holds]
+    return [str(outcome.limits_version), holds] if holds else []
+
+
+def _lent(version: str, holds: list[list[str]]) -> dict[str, Any]:
+    return {
+        "limits_version": int(version),
+        "holds": tuple([Hold(int(depth), int(start)) for depth, start in holds]),
+    }
 
 
 def _root_outcome_parts(outcome: RootOutcome) -> list[str]:

@@ -22,6 +22,7 @@ from budget_service.ledger.requests import (
     Request,
     Reserve,
     ResumeClock,
+    ReturnLease,
     RootRequest,
     SetLimits,
     counting_levels,
@@ -48,8 +49,10 @@ _UNUSED = RootRecord()
 # What changes the stored limits, or the states of accounts that are counted with them.
 _STORED = SetLimits | AccountRequest
 # What names a reservation, and what names a release.
-_NAMING = Charge | CancelReservation | ReportCharge
+_NAMING = Charge | CancelReservation | ReportCharge | ReturnLease
 _RELEASED = Charge | Refund | ReportCharge
+# What regions ask about their leases.
+LeaseRequest = ReportCharge | ReturnLease
 
 
 class NotLoadedError(Exception):
@@ -104,6 +107,7 @@ class View:
             lease_granted=self._of_lease(request, _grant_of),
             lease_returned=self._of_lease(request, _return_of),
             lease_before=self._of_lease(request, _before),
+            lease_after=self._of_lease(request, _after),
             query_paid=self._query_paid(request, limits, reservation),
             release_paid_in=self._release_paid(request, limits),
         )
@@ -176,9 +180,9 @@ class View:
         return found if is_own else None
 
     def _of_lease(
-        self, request: BudgetRequest, named: Callable[[ReportCharge], RootKey]
+        self, request: BudgetRequest, named: Callable[[LeaseRequest], RootKey]
     ) -> StoredOutcome | None:
-        return self._loaded.outcomes.get(named(request)) if isinstance(request, ReportCharge) else None
+        return self._loaded.outcomes.get(named(request)) if isinstance(request, LeaseRequest) else None
 
     def _due(self, root: str) -> tuple[Reservation, ...]:
         due = self._loaded.due.get(root, ())
@@ -320,23 +324,25 @@ def _stated(request: AccountRequest) -> tuple[Account, ...]:
 
 def _outcomes(request: Request) -> Iterator[RootKey]:
     yield request.account.root, request.request_id
-    if isinstance(request, ReportCharge):
-        yield _grant_of(request)
-        yield _return_of(request)
-        yield _before(request)
+    if isinstance(request, LeaseRequest):
+        yield from (named(request) for named in (_grant_of, _return_of, _before, _after))
 
 
-def _grant_of(request: ReportCharge) -> RootKey:
+def _grant_of(request: LeaseRequest) -> RootKey:
     return request.account.root, lease_part(request.lease_id, 0)
 
 
-def _return_of(request: ReportCharge) -> RootKey:
+def _return_of(request: LeaseRequest) -> RootKey:
     return request.account.root, lease_return(request.lease_id, request.number - 1)
 
 
-def _before(request: ReportCharge) -> RootKey:
+def _before(request: LeaseRequest) -> RootKey:
     # Before the first report there is the grant.
     return request.account.root, request.reservation_id
+
+
+def _after(request: LeaseRequest) -> RootKey:
+    return request.account.root, lease_part(request.lease_id, request.number + 1)
 
 
 def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:

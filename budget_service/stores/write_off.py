@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
-from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.requests import CancelReservation, WriteOff
+from budget_service.ledger.outcomes import Charged, LimitsSet
+from budget_service.ledger.requests import CancelReservation, SetLimits, WriteOff
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit
 from budget_service.stores.interface import Store
@@ -36,6 +38,11 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
     count = 0
     for root in sorted({*await store.roots(), *wanted}):
         stored = await store.all_limits(root)
+        # From now on nothing is given back of leases that lapsed before.
+        unchanged = SetLimits(account=Account((root,)), request_id=f"restored-{name}", changes=())
+        versioned = (await store.apply(unchanged, AppliedLimits((), stored.version))).outcome
+        assert isinstance(versioned, LimitsSet)  # noqa: S101 - no limit is added, so that none is refused
+        stored = replace(stored, version=versioned.version)
         await _end_reservations(store, root, stored, limit_of, name)
         known = {*await _used(store, root), *stored.limits, *wanted[root]}
         for level in sorted(known, key=lambda each: each.text):

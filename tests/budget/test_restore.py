@@ -11,8 +11,8 @@ import pytest
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
-from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
-from budget_service.ledger.requests import SetLimits
+from budget_service.ledger.outcomes import Charged, Exhausted, Outcome, Reason, Refused
+from budget_service.ledger.requests import Charge, SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError
@@ -26,6 +26,7 @@ from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
+    Asked,
     SteppedClock,
     charge,
     levels,
@@ -71,6 +72,12 @@ async def restored(tmp_path: Path, clock: SteppedClock) -> Path:
         await store.apply(*charge("c", Cost(2, 1), account=COLLEAGUE, on=on(COLLEAGUE)))
     shutil.copyfile(backup, path)
     return path
+
+
+async def asked_now(store: Store, asked: Asked[Charge]) -> Outcome:
+    """Apply a charge by the limits that are stored now."""
+    stored = await store.limits(asked.request.account)
+    return (await store.apply(*asked.by(AppliedLimits(asked.limits.levels, stored.version)))).outcome
 
 
 async def confirmed(
@@ -161,15 +168,13 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
     async with closing(SqliteStore.open(path, clock)) as store:
         ann = await store.read(ANALYST, on(ANALYST))
         assert [NOTHING, NOTHING] == [each.remaining for each in ann.levels]
-        assert isinstance((await store.apply(*charge("d", Cost(1, 0), on=on(ANALYST)))).outcome, Exhausted)
+        assert isinstance(await asked_now(store, charge("d", Cost(1, 0), on=on(ANALYST))), Exhausted)
         # Nobody knows bob, whose first charge was lost; the company's limit stops him all the same.
         theirs = charge("e", Cost(1, 0), account=COLLEAGUE, on=on(COLLEAGUE))
-        assert isinstance((await store.apply(*theirs)).outcome, Exhausted)
+        assert isinstance(await asked_now(store, theirs), Exhausted)
         dan = Account(("named", "dan"))
         never = levels(dan, own=CONFIGURATION.limits_of(dan, {})[-1].limit)
-        assert isinstance(
-            (await store.apply(*charge("f", Cost(1, 0), account=dan, on=never))).outcome, Exhausted
-        )
+        assert isinstance(await asked_now(store, charge("f", Cost(1, 0), account=dan, on=never)), Exhausted)
         found = Verification()
         for root in await store.roots():
             await verify(store, root, found)
@@ -201,9 +206,9 @@ async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: Step
     async with closing(SqliteStore.open(path, clock)) as store:
         clock.step(days=6)
         own = levels(own=OWN)
-        assert isinstance((await store.apply(*charge("d", Cost(1, 0), on=own))).outcome, Exhausted)
+        assert isinstance(await asked_now(store, charge("d", Cost(1, 0), on=own)), Exhausted)
         clock.step(days=12)
-        assert isinstance((await store.apply(*charge("e", Cost(10, 5), on=on(ANALYST)))).outcome, Charged)
+        assert isinstance(await asked_now(store, charge("e", Cost(10, 5), on=on(ANALYST))), Charged)
 
 
 async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: SteppedClock) -> None:
@@ -236,7 +241,7 @@ async def test_what_was_held_in_a_restored_ledger_never_returns(
     clock.step(seconds=5)
     await write_off(any_store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
     over = Refused(Reason.RESERVATION_OVER)
-    assert over == (await any_store.apply(*charge("s", settles="open", on=on(ANALYST)))).outcome
+    assert over == await asked_now(any_store, charge("s", settles="open", on=on(ANALYST)))
     clock.step(seconds=600)
     for account in (ANALYST, COLLEAGUE):
         statuses = (await any_store.read(account, on(account))).levels

@@ -31,6 +31,7 @@ from budget_service.ledger.requests import (
     Request,
     Reserve,
     ResumeClock,
+    ReturnLease,
     SetLimits,
     WriteOff,
     counting_levels,
@@ -182,7 +183,7 @@ def _others(
 
 def _own_fields(request: BudgetRequest) -> dict[str, Any]:
     match request:
-        case ReportCharge():
+        case ReportCharge() | ReturnLease():
             raise TypeError("a ledger in Redis lends nothing to regions, so none reports to it")
         case Reserve():
             own = {

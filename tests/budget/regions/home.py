@@ -168,7 +168,13 @@ class Home:
         return answer.charges[0]
 
     async def give_back(
-        self, lease_id: str, reported: int = 0, region: str = "eu", *, was_granted: bool = False
+        self,
+        lease_id: str,
+        reported: int = 0,
+        region: str = "eu",
+        *,
+        was_granted: bool = False,
+        charged: cost_pb2.Cost | None = None,
     ) -> Any:
         """Give back what is left of a lease."""
         request = regions_pb2.ReturnBudgetRequest(
@@ -178,6 +184,7 @@ class Home:
             lease_id=lease_id,
             reported=reported,
             was_granted=was_granted,
+            charged=charged,
         )
         return await self.call("ReturnBudget", request)
 

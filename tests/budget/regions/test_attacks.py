@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import ErrorInfo
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
+from msgspec.structs import replace
 
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.requests import ReportCharge
@@ -176,8 +177,10 @@ def test_what_is_charged_after_a_lease_was_given_back_counts() -> None:
     async def attack(world: World) -> None:
         home = world.regions["eu"].home
         lease = Lease(lease_id="a" * 32, account=EU, unit_id=UNIT)
-        assert isinstance(await home.borrow(lease, NOTHING, RegionTotal()), Granted)
-        assert await home.give_back(EU, lease.lease_id, 0, was_granted=True) is not None
+        granted = await home.borrow(lease, NOTHING, RegionTotal())
+        assert isinstance(granted, Granted)
+        lease = replace(lease, granted_at=granted.granted_at)
+        assert await home.give_back(lease, None) is not None
         await asyncio.sleep(2 * 3600)
         for number in (1, 2, 3):
             late = ReportCharge(

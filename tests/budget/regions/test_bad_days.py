@@ -249,9 +249,10 @@ async def test_a_clock_that_is_set_while_a_share_is_held_spends_no_more_than_the
     granted = [await eu.charge(f"n{number}", 50) for number in range(8)]
     spent = sum(each.charged.information for each in granted if not isinstance(each, str))
     assert spent == (150 if hours < 0 else 0)
+    assert await home.counted() == (SHARE, 0)
     eu.is_cut = False
     await settled(eu)
-    assert await home.counted() == (SHARE, 0)
+    assert await home.counted() == (5 + spent, 0)
 
 
 @pytest.mark.parametrize("restarts", [False, True])

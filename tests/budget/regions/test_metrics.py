@@ -94,9 +94,13 @@ async def test_metrics_follow_a_share_from_its_loan_to_its_return() -> None:
     assert lender.value("lending_reclaimed_total", unit="information") == 0
 
 
+@pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.usefixtures("reclaimed")
-async def test_metrics_tell_a_home_that_is_away_and_what_that_costs() -> None:
-    """Every call without an answer counts; what was not reported by the end of the lease is reclaimed at the home."""
+async def test_metrics_tell_a_home_that_is_away_and_what_that_costs(restarts: bool) -> None:
+    """Every call without an answer counts; what was not reported by the end of the lease is reclaimed at the home.
+
+    A region that has started again meanwhile gets nothing of it back.
+    """
     home = Home()
     (eu, region), lender = await started(home), shown_of(home)
     await eu.charge("one", 5)
@@ -109,16 +113,16 @@ async def test_metrics_tell_a_home_that_is_away_and_what_that_costs() -> None:
     assert (region.events()["unanswered"], region.events()["answered"]) == (3, 2)
     home.ledger.now += (LENGTH + 1) * SECOND
     assert await eu.charge("three") == "OUTCOME_UNKNOWN"
+    if restarts:
+        await eu.start()
     eu.is_cut = False
     await eu.maintenance.once()
-    assert await home.counted() == (SHARE, 0)
+    assert await home.counted() == (SHARE if restarts else 12, 0)
     assert lender.value("lending_reclaimed_total", unit="information") == SHARE - 5
     assert lender.value("lending_reclaimed_total", unit="calls") == 19
-    assert (region.events()["lapsed"], region.units("lapsed"), region.units("given_back")) == (
-        1,
-        SHARE - 5,
-        0,
-    )
+    lapsed, given_back = (SHARE - 5, 0) if restarts else (0, SHARE - 12)
+    assert (region.units("lapsed"), region.units("given_back")) == (lapsed, given_back)
+    assert region.events()["lapsed"] == restarts
 
 
 @pytest.mark.parametrize("skew_seconds", [-3, 1.5, 3])

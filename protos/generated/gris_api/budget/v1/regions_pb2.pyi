@@ -116,7 +116,7 @@ class ReportChargesResponse(_message.Message):
     def __init__(self, charges: _Optional[_Iterable[_Union[RecordedCharge, _Mapping]]] = ..., is_copied: bool = ...) -> None: ...
 
 class ReturnBudgetRequest(_message.Message):
-    __slots__ = ("account", "region", "instance", "lease_id", "reported", "was_granted", "before")
+    __slots__ = ("account", "region", "instance", "lease_id", "reported", "was_granted", "before", "charged")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +124,7 @@ class ReturnBudgetRequest(_message.Message):
     REPORTED_FIELD_NUMBER: _ClassVar[int]
     WAS_GRANTED_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
+    CHARGED_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     region: str
     instance: str
@@ -131,7 +132,8 @@ class ReturnBudgetRequest(_message.Message):
     reported: int
     was_granted: bool
     before: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., reported: _Optional[int] = ..., was_granted: bool = ..., before: _Optional[_Iterable[str]] = ...) -> None: ...
+    charged: _cost_pb2.Cost
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., reported: _Optional[int] = ..., was_granted: bool = ..., before: _Optional[_Iterable[str]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
 
 class ReturnBudgetResponse(_message.Message):
     __slots__ = ("was_held", "returned")

@@ -83,7 +83,7 @@ class RegionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ReturnBudget(self, request, context):
-        """Gives back what is left of a lease of the region.
+        """Gives back what is left of a lease of the region, also after its end if the region knows all that it has charged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,7 +47,7 @@ class RegionServiceStub:
         gris_api.budget.v1.regions_pb2.ReturnBudgetRequest,
         gris_api.budget.v1.regions_pb2.ReturnBudgetResponse,
     ]
-    """Gives back what is left of a lease of the region."""
+    """Gives back what is left of a lease of the region, also after its end if the region knows all that it has charged."""
 
 class RegionServiceAsyncStub:
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
@@ -78,7 +78,7 @@ class RegionServiceAsyncStub:
         gris_api.budget.v1.regions_pb2.ReturnBudgetRequest,
         gris_api.budget.v1.regions_pb2.ReturnBudgetResponse,
     ]
-    """Gives back what is left of a lease of the region."""
+    """Gives back what is left of a lease of the region, also after its end if the region knows all that it has charged."""
 
 class RegionServiceServicer(metaclass=abc.ABCMeta):
     """What the home ledger of several regions does for them. A region is a budget service that grants from shares of
@@ -115,6 +115,6 @@ class RegionServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.regions_pb2.ReturnBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.regions_pb2.ReturnBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.regions_pb2.ReturnBudgetResponse]]:
-        """Gives back what is left of a lease of the region."""
+        """Gives back what is left of a lease of the region, also after its end if the region knows all that it has charged."""
 
 def add_RegionServiceServicer_to_server(servicer: RegionServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
