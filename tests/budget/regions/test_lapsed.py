@@ -12,7 +12,7 @@ from gris_api.common.v1 import cost_pb2
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.windows import DAY, SECOND
 from budget_service.stores.write_off import write_off
-from tests.budget.regions.home import ANN, CONFIGURATION, Home, cost
+from tests.budget.regions.home import ANN, CONFIGURATION, PATH, Home, cost
 from tests.budget.regions.region_machine import RegionMachine
 from tests.budget.regions.test_bad_days import SHARE, settled
 
@@ -24,7 +24,7 @@ OTHERS = pb.UpdateBudgetRequest(
 )
 
 
-async def outage(home: Home, path: tuple[str, ...] = ANN.path, seconds: int = 90) -> RegionMachine:
+async def outage(home: Home, path: tuple[str, ...] = PATH, seconds: int = 90) -> RegionMachine:
     """Charge 5 in a region, cut it off, charge 4 more, and wait until its lease is over."""
     eu = await RegionMachine(home).start()
     await eu.charge("before", 5, path=path)

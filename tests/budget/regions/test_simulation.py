@@ -99,13 +99,13 @@ def test_a_batch_that_is_reported_twice_is_found(capsys: pytest.CaptureFixture[s
 
 def test_a_skew_beyond_the_margin_is_found() -> None:
     """A region whose clock is behind then grants after its lease has ended."""
-    _, problem = found_in("skew-beyond-margin", first=13)
+    _, problem = found_in("skew-beyond-margin", first=31)
     assert "after its end" in problem or "reclaimed" in problem
 
 
 def test_a_reservation_after_the_end_of_its_lease_is_found() -> None:
     """A region that was held up in between then holds, and may charge, what the home has reclaimed."""
-    _, problem = found_in("reserved-too-late", first=20)
+    _, problem = found_in("reserved-too-late", first=45)
     assert "after its end" in problem
 
 
@@ -114,3 +114,17 @@ def test_a_loss_that_counts_as_free_is_found() -> None:
     """What was charged and not reported is then granted again."""
     _, problem = found_in("loss-is-free", first=4)
     assert "has spent" in problem or "does not have it" in problem
+
+
+@pytest.mark.slow
+def test_a_share_that_returns_while_it_is_in_use_is_found() -> None:
+    """What is reserved from it, or charged a moment later, is then free elsewhere."""
+    _, problem = found_in("returned-while-in-use")
+    assert "has spent" in problem or "does not have it" in problem
+
+
+@pytest.mark.slow
+def test_a_share_that_returns_to_a_region_that_was_set_back_is_found() -> None:
+    """It has forgotten charges, so that they are free."""
+    _, problem = found_in("returned-by-another-process", first=50)
+    assert "has returned" in problem

@@ -84,6 +84,27 @@ def forgets_what_is_lost(part: Any) -> None:
     ledger.apply = returning
 
 
+def returns_what_another_process_borrowed(part: Any) -> None:
+    """A region that has started again trusts its files, and gives back what lapsed."""
+    if isinstance(part, LeaseMaintenance):
+        region: Any = part.region
+        region.certainly_charged = lambda _, spent: spent
+
+
+def returns_what_is_in_use(part: Any) -> None:
+    """A region closes a lease while reservations of it are open, and charges from it are being decided."""
+    if not isinstance(part, LeaseMaintenance):
+        return
+    maintenance: Any = part
+    region = part.region
+
+    async def charged_so_far(lease: Any) -> Any:
+        found = await region.store.read(lease.local, lease.applied(region.terms).levels)
+        return found.levels[0].spent
+
+    maintenance._all_charged = charged_so_far
+
+
 # By name: the bug, and by how many margins clocks differ with it.
 BUGS: dict[str, tuple[Callable[[Any], None], float]] = {
     "reclaimed-too-early": (reclaims_too_early, 0.5),
@@ -91,4 +112,6 @@ BUGS: dict[str, tuple[Callable[[Any], None], float]] = {
     "skew-beyond-margin": (trusts_every_clock, 6.0),
     "reserved-too-late": (reserves_too_late, 0.5),
     "loss-is-free": (forgets_what_is_lost, 0.5),
+    "returned-by-another-process": (returns_what_another_process_borrowed, 0.5),
+    "returned-while-in-use": (returns_what_is_in_use, 0.5),
 }

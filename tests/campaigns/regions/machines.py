@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -30,6 +31,14 @@ from tests.campaigns.regions.loop import now, sleep
 # Noon and a bit less than half a day before midnight, so that some histories see a new day.
 BEGINNING: Microseconds = 1_790_000_000 * SECOND
 TIMEOUT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Image:
+    """What was on a machine's disk at one time."""
+
+    ledger: dict[str, Any]
+    records: dict[Key, bytes]
 
 
 @dataclass
@@ -76,6 +85,17 @@ class Machine:
         """Take the lock of the ledger's file, as a process does when it starts."""
         assert self.holder != self.generation, f"two processes hold the ledger of {self.name}"
         self.holder = self.generation
+
+    def image(self) -> Image:
+        """Return what is on the disk now."""
+        kept = {name: each for name, each in self.disk.__dict__.items() if name not in ("clock", "trip")}
+        return Image(copy.deepcopy(kept), dict(self.records))
+
+    def restore(self, image: Image, *, with_ledger: bool = True) -> None:
+        """Put the lease file back as it was, and the ledger too; no process uses them."""
+        self.records = dict(image.records)
+        if with_ledger:
+            self.disk.__dict__.update(copy.deepcopy(image.ledger))
 
     def crash(self) -> None:
         """End the process as by kill -9."""

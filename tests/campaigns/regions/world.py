@@ -43,12 +43,17 @@ from tests.campaigns.regions.oracle import BrokenError, Oracle
 
 UNIT = "0123456789abcdef" * 2
 REGIONS = ("eu", "us", "asia")
+TWIN = "+"
 # One for each region, and one that is asked for everywhere.
 ACCOUNTS = (("eu", 900, "never"), ("us", 300, "never"), ("asia", 900, "day"), ("shared", 600, "day"))
 LENGTH_SECONDS = 60
 MARGIN = 2 * SECOND
 TERMS = RegionTerms(skew=MARGIN, idle=15 * SECOND, report=SECOND)
 SETTLING_SECONDS = 300
+# Longer than a lease.
+OUTAGE_SECONDS = 1.5 * LENGTH_SECONDS
+# What a history may have beside its other faults; most have nothing of it.
+DISASTERS = ("twin", "restored region", "restored home")
 
 
 def configuration(rng: random.Random) -> Configuration:
@@ -96,6 +101,8 @@ class World:
     def __post_init__(self) -> None:
         """Draw the machines."""
         self.rng = random.Random(self.seed)
+        disasters = random.Random(f"disaster {self.seed}")
+        self.disaster = disasters.choice(DISASTERS) if disasters.random() < 0.4 else ""
         self.settings = LiveSettings(Settings(configuration(self.rng)))
         skews = [round((2 * self.rng.random() - 1) * self.skew_beyond * MARGIN) for _ in range(4)]
         names = ("home", *REGIONS)
@@ -112,17 +119,7 @@ class World:
         }
         self.oracle = Oracle(limits)
         self.oracle.faults.update(self.log)
-        self.networks = {
-            name: Network(
-                random.Random(self.rng.random()),
-                self.handle,
-                loss=self.rng.choice((0.0, 0.02, 0.1)),
-                repeats=self.rng.choice((0.0, 0.05, 0.3)),
-                slowest=self.rng.choice((0.05, 0.2, 1.5)),
-                counted=self.count,
-            )
-            for name in REGIONS
-        }
+        self.networks = {name: self.network() for name in REGIONS}
         self.services: dict[str, RegionalBudgetService] = {}
         self.regions: dict[str, Region] = {}
         self.servicers: tuple[RegionService, BudgetService] | None = None
@@ -131,6 +128,17 @@ class World:
         self.work: asyncio.Future[Any] | None = None
         for name, machine in self.machines.items():
             machine.committed = partial(self.observe, name)
+
+    def network(self) -> Network:
+        """Return the way from a region to the home."""
+        return Network(
+            random.Random(self.rng.random()),
+            self.handle,
+            loss=self.rng.choice((0.0, 0.02, 0.1)),
+            repeats=self.rng.choice((0.0, 0.05, 0.3)),
+            slowest=self.rng.choice((0.05, 0.2, 1.5)),
+            counted=self.count,
+        )
 
     def note(self, fault: str) -> None:
         """Note a fault."""
@@ -193,12 +201,13 @@ class World:
         machine.lock()
         rng = random.Random(self.rng.random())
         ledger: Any = Ledger(machine)
+        called = name.removesuffix(TWIN)
         records = await RegionRecords.opened(
-            MemoryRecordStorage(machine), name, draw=lambda: f"{rng.getrandbits(128):032x}"
+            MemoryRecordStorage(machine), called, draw=lambda: f"{rng.getrandbits(128):032x}"
         )
-        home = HomeClient(self.networks[name], name, records)
+        home = HomeClient(self.networks[name], called, records)
         region = Region(
-            name, ledger, records, home, machine.clock, TERMS, draw=lambda: f"{rng.getrandbits(128):032x}"
+            called, ledger, records, home, machine.clock, TERMS, draw=lambda: f"{rng.getrandbits(128):032x}"
         )
         maintenance = LeaseMaintenance(region)
         self.inject_bug(maintenance)
@@ -223,15 +232,15 @@ class World:
         await machine.turn(generation)
         return answer
 
-    async def client(self, home: str, number: int) -> None:
-        """Ask questions in one region, sometimes in another one, and again if there is no answer."""
+    async def client(self, home: str, number: int, twin: str = "") -> None:
+        """Ask questions in one region or its twin, sometimes in another one, and again if there is no answer."""
         rng = random.Random(self.rng.random())
         account = ("acme", home if number else "shared")
         while now() < self.seconds:
             await sleep(rng.expovariate(0.7))
-            region = home if rng.random() < 0.9 else rng.choice(REGIONS)
+            region = home + twin if rng.random() < 0.9 else rng.choice(REGIONS)
             question = rng.randrange(200)
-            name = f"{home}-{number}-{rng.getrandbits(64):x}"
+            name = f"{home}{twin}-{number}-{rng.getrandbits(64):x}"
             try:
                 await self.ask(rng, region, account, question, name)
             except (HomeStatusError, TimeoutError):
@@ -309,6 +318,13 @@ class World:
         """Let things go wrong, one after another and at the same time."""
         running = []
         kinds = (self.cut, self.crash_region, self.crash_home, self.pause)
+        disasters = {
+            "twin": self.start_twin,
+            "restored region": self.restore_region,
+            "restored home": self.restore_home,
+        }
+        if self.disaster:
+            running.append(asyncio.ensure_future(disasters[self.disaster]()))
         while now() < self.seconds - 60:
             await sleep(self.rng.expovariate(1 / 15.0))
             running.append(asyncio.ensure_future(self.rng.choice(kinds)()))
@@ -319,7 +335,7 @@ class World:
         network = self.networks[self.rng.choice(REGIONS)]
         self.count("cuts")
         network.is_cut = True
-        await sleep(self.rng.choice((3.0, 20.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.rng.choice((3.0, 20.0, OUTAGE_SECONDS)))
         network.is_cut = False
 
     async def crash_region(self) -> None:
@@ -328,20 +344,79 @@ class World:
         if name not in self.services:
             return
         self.count("crashes of a region")
+        await self.crash_and_start(name, lambda: None)
+
+    async def crash_and_start(self, name: str, between: Callable[[], None]) -> None:
+        """Kill a region's process, do something, and start another one."""
         machine = self.machines[name]
         machine.crash()
         generation = machine.generation
-        await sleep(self.rng.choice((0.5, 10.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.rng.choice((0.5, 10.0, OUTAGE_SECONDS)))
         await machine.running.wait()
         # The next start follows from the last crash.
         if machine.generation == generation:
+            between()
             await self.start_region(name)
+
+    async def start_twin(self) -> None:
+        """Start a copy of a region's disk beside it, with callers of its own."""
+        await sleep(20 + self.rng.random() * self.seconds / 2)
+        name = self.rng.choice(REGIONS)
+        self.count("twins of a region")
+        twin, machine = name + TWIN, self.machines[name]
+        copied = Machine(twin, random.Random(self.rng.random()), machine.skew)
+        copied.restore(machine.image())
+        copied.committed = partial(self.observe, twin)
+        self.machines[twin], self.networks[twin] = copied, self.network()
+        self.oracle.copied |= set(self.regions[name].records.leases)
+        self.oracle.has_twin = True
+        await self.start_region(twin)
+        await asyncio.gather(*(self.client(name, number, TWIN) for number in range(2)))
+        self.count("twins that were noticed" if self.has_noticed(name) else "twins that were not noticed")
+
+    def has_noticed(self, name: str) -> bool:
+        """Return whether one of two twins has heard that there is another one."""
+        return any(self.regions[each].copied.is_set() for each in (name, name + TWIN))
+
+    async def restore_region(self) -> None:
+        """Put a region's lease file, or all of its disk, back as it was; no mark shows it."""
+        name = self.rng.choice(REGIONS)
+        await sleep(10 + self.rng.random() * self.seconds / 3)
+        machine, image = self.machines[name], self.machines[name].image()
+        known = set(self.regions[name].records.leases)
+        # What is charged since is often not reported.
+        self.networks[name].is_cut = self.rng.random() < 0.6
+        await sleep(self.rng.choice((2.0, 15.0, 40.0)))
+        self.count("regions that were set back")
+
+        def set_back() -> None:
+            # Until it is put back it is as any other region.
+            self.oracle.copied |= known
+            self.oracle.restored.add(name)
+            machine.restore(image, with_ledger=self.rng.random() < 0.7)
+
+        await self.crash_and_start(name, set_back)
+        self.networks[name].is_cut = False
+
+    async def restore_home(self) -> None:
+        """Put the home's disk back as it was, with its mark."""
+        machine = self.machines["home"]
+        await sleep(10 + self.rng.random() * self.seconds / 2)
+        image = machine.image()
+        await sleep(self.rng.choice((2.0, 15.0, OUTAGE_SECONDS)))
+        self.count("homes that were set back")
+        machine.crash()
+        await sleep(self.rng.choice((0.5, 10.0, OUTAGE_SECONDS)))
+        machine.crash()
+        machine.restore(image)
+        self.oracle.home_restored(machine.disk.journal)
+        self.start_home()
 
     async def crash_home(self) -> None:
         """Kill the home's process and start another one."""
         self.count("crashes of the home")
         self.machines["home"].crash()
-        await sleep(self.rng.choice((0.5, 10.0)))
+        await sleep(self.rng.choice((0.5, 10.0, OUTAGE_SECONDS)))
         self.start_home()
 
     async def pause(self) -> None:
@@ -349,7 +424,7 @@ class World:
         machine = self.machines[self.rng.choice(("home", *REGIONS))]
         self.count("pauses")
         machine.running.clear()
-        await sleep(self.rng.choice((1.0, 5.0, 1.5 * LENGTH_SECONDS)))
+        await sleep(self.rng.choice((1.0, 5.0, OUTAGE_SECONDS)))
         machine.running.set()
 
     def observe(self, name: str, changes: Changes) -> None:
@@ -387,8 +462,8 @@ class World:
         # Those that have lapsed end with the next request of their root.
         now = home.clock()
         held = [id_ for id_ in held if home.disk.reservations["acme", id_].expires_at > now]
-        held += [f"{name}: {lease}" for name in REGIONS for lease in self.regions[name].records.leases]
-        journals = {name: self.machines[name].disk.journal for name in REGIONS}
+        held += [f"{name}: {lease}" for name, each in self.regions.items() for lease in each.records.leases]
+        journals = {name: self.machines[name].disk.journal for name in self.regions}
         self.oracle.require_settled(home.disk.journal, journals, held)
 
 
