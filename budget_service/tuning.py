@@ -32,7 +32,8 @@ class Tuning:
         kept_balances: Of how many levels, roots or reservations the SQLite store remembers what it has read. They take
             about 8 MB and are dropped in a few milliseconds; SQLite's own cache has them still.
         expired_at_once: How many lapsed reservations one request ends.
-        running_calls: How many calls may run before the service answers that it is overloaded.
+        running_calls: How many calls may run before the service answers that it is overloaded. One root account may
+            have as many of them as are still free.
         unfinished_seconds: How long a call may wait for the rest of its request.
         unfinished_bytes: How much requests of which something is missing may take together, at their greatest length.
         statement_readers: How many callers at a time may read policy statements, whose journal may be long.

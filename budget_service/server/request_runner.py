@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
 from google.rpc.status_pb2 import Status
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration.budget_file import AccountUnknownError, InvisibleNameError
 from budget_service.internal_errors import log_internal_error
@@ -47,22 +49,31 @@ class RequestRunner:
         self._running_calls = tuning.running_calls
         self._detector = detector
         self._answering = 0
+        self._answering_of: Counter[str] = Counter()
         self._running: set[asyncio.Task[Any]] = set()
 
-    async def answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
+    async def answer(
+        self, work: Coroutine[Any, Any, Result], context: Context, account: pb.Account
+    ) -> Result:
         """Return the result of `work`, or end the call with the status of its failure.
 
         `work` is cancelled if the caller leaves, so it may change the ledger by at most one operation of the store.
         """
-        if self._answering >= self._running_calls:
+        root = next(iter(account.path), "")
+        # Each root may have as many calls as are still free for others, so that none of them can take all.
+        if self._answering_of[root] >= self._running_calls - self._answering:
             await _refuse(work, context)
         self._answering += 1
+        self._answering_of[root] += 1
         try:
             return await self._watched_by_detector(work)
         except Exception as error:
             await _abort(context, self._status_of(error))
         finally:
             self._answering -= 1
+            self._answering_of[root] -= 1
+            if not self._answering_of[root]:
+                del self._answering_of[root]
 
     async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
         """Return the result of `work` as `answer` does, but finish `work` even if the caller leaves."""

@@ -3,6 +3,9 @@
 A commit costs as much as several charges, whatever its size, so under load few large commits answer all callers sooner.
 While the event loop is busy, mostly with accepting more requests, waiting for them costs little. An idle loop means
 that all callers wait for this commit, so it begins. Few requests do not wait for others at all.
+
+Where a crowd waits, a commit takes few of them: a caller of another root account, whose turn is next, waits for as long
+as the event loop works for one commit. Only if the loop is idle meanwhile, because the store is slow, are they more.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ BUSY_SHARE = 0.5
 FEWER = 0.6
 MORE = 0.5
 FEWEST = 4
+# So many that wait are a crowd. While it grows, requests are still being accepted, in the order in which they came, and
+# whose turn it is among them is not known yet. One takes several turns of the event loop.
+CROWD = 128
+TURNS_OF_ONE = 6
 
 
 class GroupCommit:
@@ -38,10 +45,21 @@ class GroupCommit:
         self._large = large
         self._used = used
         self._enough: float = FEWEST
+        self._few: float = FEWEST
+        # When the last commit began, and what the event loop had used by then.
+        self._began = (0.0, 0.0)
+
+    @property
+    def most(self) -> int:
+        """How many of those that wait the next commit should have at most."""
+        return int(self._few) if len(self._waiting) > CROWD else CROWD
 
     async def gather(self, served: int) -> None:
         """Return when it is time for a commit; the last one had `served` requests, 0 after a pause."""
         if served + len(self._waiting) < DENSE:
+            return
+        if len(self._waiting) > CROWD:
+            await self._gather_crowd()
             return
         until = perf_counter() + MOST_SECONDS
         while (here := len(self._waiting)) < self._enough:
@@ -56,3 +74,15 @@ class GroupCommit:
                 self._enough = max(FEWEST, min(len(self._waiting), self._large))
                 return
         self._enough = min(self._enough + MORE, self._large)
+
+    async def _gather_crowd(self) -> None:
+        """Return when all who ask are there, after a look at what the event loop did during the last commit."""
+        began, used = self._began
+        is_busy = self._used() - used >= BUSY_SHARE * (perf_counter() - began)
+        self._few = max(FEWEST, FEWER * self._few) if is_busy else min(self._few / FEWER, self._large)
+        until, here = perf_counter() + MOST_SECONDS, 0
+        while here < len(self._waiting) and perf_counter() < until:
+            here = len(self._waiting)
+            for _ in range(TURNS_OF_ONE):
+                await asyncio.sleep(0)
+        self._began = (perf_counter(), self._used())

@@ -10,7 +10,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from time import perf_counter
 from typing import TypeAlias
 
@@ -33,6 +32,7 @@ from budget_service.stores.interface import (
     count,
 )
 from budget_service.stores.transactions import Loaded, Transactions
+from budget_service.stores.turns import Turns
 from budget_service.stores.view import Asked, NotLoadedError, View, wanted_by, wanted_to_read
 
 # Beyond this, the requests of a batch are hardly cheaper together.
@@ -48,25 +48,17 @@ Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 
 
 class Queue:
-    """Requests that wait to be decided, in the order in which they came, and those that are being decided."""
+    """Requests that wait to be decided, and those that are being decided."""
 
     def __init__(self) -> None:
-        self.waiting: dict[asyncio.Future[Answer], Asked] = {}
+        self.waiting: Turns[Asked] = Turns()
         self.batch: list[Waiting] = []
         self.group_commit = GroupCommit(self.waiting, LARGE)
         self.worker: asyncio.Task[None] | None = None
 
-    def take(self, most: int) -> None:
-        """Make a batch of those whose turn it is; they wait no more."""
-        self.batch = list(islice(self.waiting.items(), most))
-        for answer, _ in self.batch:
-            del self.waiting[answer]
-
     def refuse(self, reason: str) -> None:
         """Give all that wait an error; they have had no effect."""
-        behind = list(self.waiting.items())
-        self.waiting.clear()
-        fail(behind, StoreUnavailableError(reason))
+        fail(self.waiting.take(len(self.waiting)), StoreUnavailableError(reason))
 
 
 class LedgerEngine:
@@ -96,14 +88,14 @@ class LedgerEngine:
             queue = self._queues[name] = Queue()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
-        queue.waiting[answer] = (request, limits)
+        queue.waiting.add(request.account, answer, (request, limits))
         if queue.worker is None:
             queue.worker = loop.create_task(self._work(name, queue))
         try:
             return await answer
         finally:
             # A caller that leaves before its turn leaves nothing behind.
-            queue.waiting.pop(answer, None)
+            queue.waiting.drop(request.account, answer)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
@@ -135,7 +127,7 @@ class LedgerEngine:
         try:
             while queue.waiting:
                 await queue.group_commit.gather(len(queue.batch))
-                queue.take(self._most)
+                queue.batch = queue.waiting.take(min(self._most, queue.group_commit.most))
                 if queue.batch and not await self._serve(queue.batch):
                     # If each attempt were awaited in turn, no caller would get an answer in time.
                     queue.refuse(FAILED_BEFORE)

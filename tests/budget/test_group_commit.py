@@ -17,7 +17,7 @@ import pytest_asyncio
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.values import NOTHING
 from budget_service.stores import group_commit
-from budget_service.stores.group_commit import DENSE, FEWEST, GroupCommit
+from budget_service.stores.group_commit import CROWD, DENSE, FEWEST, TURNS_OF_ONE, GroupCommit
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.redis.store import RedisStore
 from tests.support.budget_samples import charge
@@ -53,6 +53,10 @@ class Loop:
             patched.setattr(group_commit, "perf_counter", lambda: self._now)
             await self.group_commit.gather(served)
         return self._steps
+
+    def commit(self) -> None:
+        """Let the time of a commit pass."""
+        self._now += self.seconds
 
     async def learn_to_wait_for_many(self) -> None:
         """Find many there again and again."""
@@ -211,6 +215,35 @@ async def test_fewer_are_waited_for_where_all_callers_waited_for_one_commit(
     assert await loop.steps(20) > 0
     loop.waiting[:] = range(12)
     assert await loop.steps(20) == 0
+
+
+@pytest.mark.parametrize(("is_busy", "most"), [(True, FEWEST), (False, LARGE)])
+async def test_of_a_crowd_few_are_taken_unless_the_loop_waits_for_the_store(
+    is_busy: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller of another root waits as long as the loop works for one commit; of fewer, all are taken."""
+    loop = Loop([1] * (CROWD + 1), monkeypatch)
+    loop.is_busy = is_busy
+    for _ in range(10):
+        await loop.steps(10)
+        loop.commit()
+    assert loop.group_commit.most == most
+    loop.waiting.pop()
+    assert loop.group_commit.most == CROWD
+
+
+async def test_whose_turn_it_is_in_a_crowd_is_found_when_all_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As long as more come, but not for long."""
+    loop = Loop([1] * (CROWD + 1), monkeypatch)
+    loop.seconds = 0.0
+    more = iter(range(100))
+    loop.work = lambda: loop.waiting.extend(itertools.islice(more, 1))
+    await loop.steps(10)
+    assert len(loop.waiting) == CROWD + 1 + 100
+    loop.seconds, loop.work = 0.001, lambda: loop.waiting.append(1)
+    assert await loop.steps(10) <= 2 * TURNS_OF_ONE
 
 
 @pytest_asyncio.fixture

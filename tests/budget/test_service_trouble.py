@@ -110,6 +110,25 @@ async def test_more_calls_than_may_run_are_told_so(clock: SteppedClock) -> None:
     assert len(store.entries) == 1
 
 
+async def test_one_root_cannot_take_the_places_of_others(clock: SteppedClock) -> None:
+    """It may have as many calls as are still free; its refusal is not that of an exhausted budget."""
+    store = TroubledStore(clock, gate=asyncio.Event())
+    assert store.gate is not None
+    four = Tuning(running_calls=4)
+    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=four) as address, connected(address) as stub:
+        calls = [stub.UpdateBudget(charging(cost(1, 1))) for _ in range(3)]
+        crowd = [asyncio.create_task(failure(each)) for each in calls]
+        (refused,), _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
+        error = await refused
+        assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        other = stub.UpdateBudget(charging(cost(1, 1), path=("watched",)))
+        store.gate.set()
+        assert (await other).charged == cost(1, 1)
+        codes = [await call.code() for call in calls]
+        assert codes.count(grpc.StatusCode.OK) == 2
+        await asyncio.gather(*crowd, return_exceptions=True)
+
+
 @pytest_asyncio.fixture
 async def slow_stub(
     tmp_path: Path, clock: SteppedClock, tuning: Tuning, monkeypatch: pytest.MonkeyPatch
@@ -144,7 +163,7 @@ async def test_a_deadline_does_not_interrupt_a_commit(slow_stub: Stub) -> None:
     assert not (await slow_stub.UpdateBudget(behind)).replayed
 
 
-@pytest.mark.parametrize("tuning", [Tuning(running_calls=2)])
+@pytest.mark.parametrize("tuning", [Tuning(running_calls=3)])
 async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub) -> None:
     """While the disk hangs: what nobody waits for any more takes no place from those who do."""
     first = slow_stub.UpdateBudget(charging(request_id="first"))

@@ -9,7 +9,6 @@ another one; a command that still waits is not sent.
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from redis.asyncio import BlockingConnectionPool
 from redis.exceptions import RedisError, ResponseError
 
 from budget_service.internal_errors import describe_error, log_internal_error
+from budget_service.ledger.values import Account
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
@@ -29,6 +29,7 @@ from budget_service.stores.interface import (
     count,
 )
 from budget_service.stores.redis.replication import COMMAND, Replication
+from budget_service.stores.turns import Turns
 
 # Few enough that the next ones are read and written while Redis works on these.
 MAX_SENT_AT_ONCE = 32
@@ -36,6 +37,9 @@ MAX_SENT_AT_ONCE = 32
 LARGE = 20
 
 _LOOK = pack_command(COMMAND)  # type: ignore[arg-type]
+
+# What the service asks for itself has its turns too.
+NOBODY = Account(("",))
 
 Asked: TypeAlias = tuple["asyncio.Future[Any]", bytes]
 
@@ -59,28 +63,27 @@ class PipelinedConnection:
         self._replication = replication
         self._connect_seconds = connect_seconds
         self._answer_seconds = answer_seconds
-        # In the order in which they came.
-        self._waiting: dict[asyncio.Future[Any], bytes] = {}
+        self._waiting: Turns[bytes] = Turns()
         self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committed = committed
 
-    async def ask(self, *command: str | bytes) -> Any:
-        """Return the answer to a command, or raise the ResponseError that it is.
+    async def ask(self, *command: str | bytes, account: Account = NOBODY) -> Any:
+        """Return the answer to a command, or raise the ResponseError that it is; it is sent in an account's turn.
 
         Raises StoreUnavailableError if the command was not sent, OutcomeUnknownError if it was not answered.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         # The library's own way of writing a command is not the one of its parser, and takes ten times as long.
-        self._waiting[answer] = pack_command(command)  # type: ignore[arg-type]
+        self._waiting.add(account, answer, pack_command(command))  # type: ignore[arg-type]
         if self._worker is None:
             self._worker = loop.create_task(self._work())
         try:
             return await answer
         finally:
             # A caller that leaves before its turn leaves nothing behind.
-            self._waiting.pop(answer, None)
+            self._waiting.drop(account, answer)
 
     async def close(self) -> None:
         """Read the answers to what was sent."""
@@ -92,9 +95,7 @@ class PipelinedConnection:
         try:
             while self._waiting:
                 await self._group_commit.gather(len(batch))
-                batch = list(islice(self._waiting.items(), MAX_SENT_AT_ONCE))
-                for answer, _ in batch:
-                    del self._waiting[answer]
+                batch = self._waiting.take(min(MAX_SENT_AT_ONCE, self._group_commit.most))
                 if batch:
                     await self._exchange(batch)
         except Exception as error:
@@ -103,9 +104,7 @@ class PipelinedConnection:
             self._worker = None
             # Only an internal error leaves requests here: those being decided, and those still waiting.
             _fail(batch, OutcomeUnknownError, OUTCOME_NOT_KNOWN)
-            behind = list(self._waiting.items())
-            self._waiting.clear()
-            _fail(behind, StoreUnavailableError, NOT_BEGUN)
+            _fail(self._waiting.take(len(self._waiting)), StoreUnavailableError, NOT_BEGUN)
 
     async def _exchange(self, batch: list[Asked]) -> None:
         """Send commands and read their answers in turn; commands not sent and not answered fail differently."""

@@ -44,7 +44,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.mark_file import WHAT_TO_DO, Position
 from budget_service.stores.redis import arguments, layout
 from budget_service.stores.redis import encoding as text
-from budget_service.stores.redis.pipeline import PipelinedConnection
+from budget_service.stores.redis.pipeline import NOBODY, PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, migrate, require_schema
 from budget_service.stores.redis.scripts import (
@@ -180,7 +180,7 @@ class RedisStore:
                 leaving=leaving,
             )
             with self._replication.changing():
-                kind, answer = await self._change(script, keys, argument)
+                kind, answer = await self._change(script, keys, argument, account=request.account)
             if self._replication.lost:
                 # This change was made, in a ledger that lacks earlier ones.
                 raise OutcomeUnknownError(LOST)
@@ -210,7 +210,8 @@ class RedisStore:
         path, most_due = account.levels, self._tuning.expired_at_once
         arguments_ = (self._clock_argument(), str(most_due), str(int(history)))
         keys = layout.reading_keys(account.root)
-        reply = await self._ask(READ, keys, *arguments_, *(level.text for level in path))
+        names = (level.text for level in path)
+        reply = await self._ask(READ, keys, *arguments_, *names, account=account)
         snapshot, now = text.parse_reading(reply, path, most_due, with_history=history)
         return account_statement(snapshot, account, levels, now)
 
@@ -218,7 +219,9 @@ class RedisStore:
         """Return the stored limits of the levels of an account; see `Store`."""
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
         keys = layout.limits_keys(account.root)
-        version, *texts = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
+        version, *texts = await self._ask(
+            STORED_LIMITS, keys, *(level.text for level in levels), account=account
+        )
         return text.parse_stored_limits(int(version), levels, texts)
 
     async def all_limits(self, root: str) -> StoredLimits:
@@ -404,23 +407,27 @@ class RedisStore:
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
 
-    async def _change(self, script: Script, keys: list[str], *values: str | bytes) -> Any:
-        return await self._run(script, [*keys, SCHEMA_KEY], *values, SCHEMA)
+    async def _change(
+        self, script: Script, keys: list[str], *values: str | bytes, account: Account = NOBODY
+    ) -> Any:
+        return await self._run(script, [*keys, SCHEMA_KEY], *values, SCHEMA, account=account)
 
-    async def _run(self, script: Script, keys: list[str], *values: str | bytes) -> Any:
+    async def _run(
+        self, script: Script, keys: list[str], *values: str | bytes, account: Account = NOBODY
+    ) -> Any:
         parameters = (str(len(keys)), *keys, *values)
         try:
             try:
-                return await self._pipeline.ask("EVALSHA", script.digest, *parameters)
+                return await self._pipeline.ask("EVALSHA", script.digest, *parameters, account=account)
             except NoScriptError:
                 # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._pipeline.ask("EVAL", script.source, *parameters)
+                return await self._pipeline.ask("EVAL", script.source, *parameters, account=account)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(_safe_text(error)) from error
 
-    async def _ask(self, script: Script, keys: list[str], *values: str) -> Any:
-        return await self._reading(self._run(script, keys, *values))
+    async def _ask(self, script: Script, keys: list[str], *values: str, account: Account = NOBODY) -> Any:
+        return await self._reading(self._run(script, keys, *values, account=account))
 
     async def _reading(self, exchange: Coroutine[Any, Any, Any]) -> Any:
         try:

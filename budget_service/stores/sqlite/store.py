@@ -62,8 +62,8 @@ from budget_service.stores.transactions import Changes, Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
-# Deciding so many takes about 20 ms, during which the event loop does nothing else.
-MAX_BATCH = 256
+# Deciding so many takes about 10 ms, during which the event loop does nothing else.
+MAX_BATCH = 128
 # What SQLite says of a file that cannot be read, or is not its own.
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
