@@ -5,7 +5,8 @@
 
 A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
 an account chosen at random. The yardsticks are an empty echo, and one row that is written to this disk as durably as a
-charge, by a commit of its own: no lone call that keeps anything in SQLite takes less. Callers and server share the
+charge, by a commit of its own: no lone call that keeps anything in SQLite takes less. In the end a lone charge is
+measured beside a crowd of another root account. Callers and server share the
 machine. Rates and ratios are medians over rounds, latencies quantiles over all calls. Where other work keeps the
 machine or its disk busy, the ratios say little too: an echo waits for no disk. `postgres-pair` are two servers of
 PostgreSQL, of which one follows the other synchronously, on one disk here.
@@ -30,9 +31,11 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
+from bench.budget.crowd import ROOT as CROWD_ROOT
+from bench.budget.crowd import Beside, beside_crowd
 from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target
-from bench.budget.table import Figure, figure_of, print_table, print_targets
+from bench.budget.table import Figure, figure_of, print_crowds, print_table, print_targets
 from tests.support.etcd_cluster import etcd_cluster
 from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
@@ -49,21 +52,27 @@ accounts:
   - {{path: [{ROOT}], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
   - {{path: [{ROOT}, "*"], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
   - {{path: [{ROOT}, "*", "*"], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
+  - {{path: [{CROWD_ROOT}], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
+  - {{path: [{CROWD_ROOT}, "*"], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
 """
 
 
 def main() -> None:
     """Measure, and print a table or JSON."""
     options = _parser().parse_args()
-    figures = [figure for store in options.store for figure in measure(store, options)]
+    figures: list[Figure] = []
+    crowds: list[Beside] = []
+    for store in options.store:
+        measure(store, options, figures, crowds)
     if options.json:
-        print(json.dumps([asdict(figure) for figure in figures]))
+        print(json.dumps([*map(asdict, figures), *map(asdict, crowds)]))
     else:
         print_table(figures)
         print_targets(figures)
+        print_crowds(crowds)
 
 
-def measure(store: str, options: argparse.Namespace) -> list[Figure]:
+def measure(store: str, options: argparse.Namespace, figures: list[Figure], crowds: list[Beside]) -> None:
     """Measure one store."""
     loops = (False, True) if options.uvloop else (False,)
     with ExitStack() as stack:
@@ -74,11 +83,12 @@ def measure(store: str, options: argparse.Namespace) -> list[Figure]:
             )
             for uvloop in loops
         ]
-        return [
-            figure
-            for callers in options.callers
-            for figure in _figures(store, Plan(targets, callers, options.seconds, options.rounds))
-        ]
+        for callers in options.callers:
+            figures += _figures(store, Plan(targets, callers, options.seconds, options.rounds))
+        for target in targets if options.crowd else ():
+            print(f"{store} {target.name}: beside {options.crowd}", file=sys.stderr)
+            rounds = {"seconds": options.seconds, "rounds": options.rounds}
+            crowds.append(beside_crowd(store, target, options.crowd, **rounds))
 
 
 @contextmanager
@@ -152,10 +162,12 @@ def _figures(store: str, plan: Plan) -> Iterator[Figure]:
         print(f"{store} {target.name}: {plan.callers} callers", file=sys.stderr)
     samples = _samples(plan)
     for target in plan.targets:
-        echoes = [sample for sample in samples if (sample.target, sample.kind) == (target.name, "echo")]
-        for kind in dict.fromkeys(sample.kind for sample in samples):
-            found = [sample for sample in samples if (sample.target, sample.kind) == (target.name, kind)]
-            yield figure_of(store, plan.callers, found, echoes)
+        found = {
+            kind: [each for each in samples if (each.target, each.kind) == (target.name, kind)]
+            for kind in dict.fromkeys(sample.kind for sample in samples)
+        }
+        for each in found.values():
+            yield figure_of(store, plan.callers, each, found["echo"], found["one row"])
 
 
 def _samples(plan: Plan) -> list[Sample]:
@@ -176,6 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--callers", nargs="+", type=int, default=[1, 16, 64])
     parser.add_argument("--seconds", type=float, default=1.0, help="of each kind of call in each round")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--crowd", type=int, default=1000, help="calls in flight beside a lone one; 0: none")
     parser.add_argument("--uvloop", action="store_true", help="measure each server on uvloop too")
     parser.add_argument("--json", action="store_true")
     return parser

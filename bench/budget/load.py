@@ -9,9 +9,10 @@ import asyncio
 import itertools
 import json
 import random
+import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
@@ -98,16 +99,16 @@ class Caller:
         """Deduct directly."""
         id_ = self._id()
         await self._stub.UpdateBudget(
-            pb.UpdateBudgetRequest(account=self._account(), cost=_cost(), request_id=id_, release_id=id_)
+            pb.UpdateBudgetRequest(account=self._account(), cost=cost(), request_id=id_, release_id=id_)
         )
 
     async def reserve_and_settle(self) -> None:
         """Hold the worst case and settle it: two calls."""
         account, id_ = self._account(), self._id()
         held = await self._stub.ReserveBudget(
-            pb.ReserveBudgetRequest(account=account, max_cost=_cost(), query_id=id_, request_id=id_)
+            pb.ReserveBudgetRequest(account=account, max_cost=cost(), query_id=id_, request_id=id_)
         )
-        settling = pb.UpdateBudgetRequest(account=account, cost=_cost(), request_id=f"{id_}s", release_id=id_)
+        settling = pb.UpdateBudgetRequest(account=account, cost=cost(), request_id=f"{id_}s", release_id=id_)
         settling.reservation_id = held.reservation_id
         await self._stub.UpdateBudget(settling)
 
@@ -118,13 +119,19 @@ class Caller:
         return pb.Account(path=account_of(self._rng.randrange(self._target.accounts)))
 
 
+def quantile(latencies: Iterable[float], percent: int) -> float:
+    """Return a quantile of latencies."""
+    return statistics.quantiles(latencies, n=100)[percent - 1]
+
+
 def _yardstick(channel: grpc.aio.Channel, method: str) -> Any:
     return channel.unary_unary(
         method, request_serializer=Empty.SerializeToString, response_deserializer=Empty.FromString
     )
 
 
-def _cost() -> cost_pb2.Cost:
+def cost() -> cost_pb2.Cost:
+    """Return what a charge costs."""
     return cost_pb2.Cost(information=1, calls=1, unit_id=UNIT)
 
 
