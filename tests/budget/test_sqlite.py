@@ -380,6 +380,27 @@ def counts(path: Path) -> tuple[int, int, int]:
     return found
 
 
+async def test_many_commits_go_into_the_log_before_it_is_moved_into_the_file(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """More pages than SQLite's own thousand, whose moving all callers would wait for every few commits."""
+    path = tmp_path / "ledger.db"
+    accounts = [Account(("acme", f"{number:03} {'x' * 60}")) for number in range(100)]
+    async with closing(SqliteStore.open(path, clock)) as store:
+        before, pages = path.stat(), 0
+        for step in range(60):
+            asked = (
+                charge(f"{step} {each.text}", Cost(1, 1), account=each, on=levels(each, own=limit(99, 99)))
+                for each in accounts
+            )
+            await asyncio.gather(*(store.apply(*each) for each in asked))
+            pages = path.with_name("ledger.db-wal").stat().st_size // 4096
+            if pages > 2000:
+                break
+        assert pages > 2000
+        assert (before.st_size, before.st_mtime_ns) == (path.stat().st_size, path.stat().st_mtime_ns)
+
+
 async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedClock) -> None:
     """Entry by entry, with the windows each counts in."""
     path, other = tmp_path / "ledger.db", replace(clock)
