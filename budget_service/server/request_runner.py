@@ -53,13 +53,14 @@ class RequestRunner:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def answer(
-        self, work: Coroutine[Any, Any, Result], context: Context, account: pb.Account
+        self, work: Coroutine[Any, Any, Result], context: Context, account: pb.Account | None = None
     ) -> Result:
         """Return the result of `work`, or end the call with the status of its failure.
 
         `work` is cancelled if the caller leaves, so it may change the ledger by at most one operation of the store.
+        Without an `account` it is an administrator's, about all of them.
         """
-        root = next(iter(account.path), "")
+        root = next(iter(account.path), "") if account else ""
         # Each root may have as many calls as are still free for others, so that none of them can take all.
         if self._answering_of[root] >= self._running_calls - self._answering:
             await _refuse(work, context)

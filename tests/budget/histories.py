@@ -26,6 +26,7 @@ from budget_service.ledger.requests import (
     Request,
     Reserve,
     ResumeClock,
+    ReturnLease,
     RootRequest,
     SetLimits,
     WriteOff,
@@ -394,7 +395,7 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():
             return replace(request, changes=())
-        case WriteOff() | ResumeClock():
+        case WriteOff() | ResumeClock() | ReturnLease():
             # They say nothing else.
             return replace(request, account=Account((*request.account.path, "x")))
         case ReportCharge():

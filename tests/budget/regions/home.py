@@ -130,6 +130,7 @@ class Home:
                 RequestRunner(None, DEFAULTS),
                 RequestRunner(None, DEFAULTS),
                 archive=None,
+                backups=None,
                 tuning=DEFAULTS,
             ),
         )
