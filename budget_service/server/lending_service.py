@@ -84,12 +84,6 @@ class Starts:
         return Standing.SOLE
 
 
-_NOT_SOLE = {
-    Standing.SECOND: ("taken", "Two regions have one name. The second one is lent nothing."),
-    Standing.COPY: ("copied", "Two copies of a region's ledger run. One of them is lent nothing."),
-}
-
-
 class RegionService(regions_pb2_grpc.RegionServiceServicer):
     """The RPCs of `gris.budget.v1.RegionService`; what they promise is written in the proto.
 
@@ -247,11 +241,21 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         starts = self._starts.setdefault(name, Starts([*before, instance], now))
         standing = starts.standing(instance, before, now)
         if standing is not Standing.SOLE:
-            event, message = _NOT_SOLE[standing]
-            self.counts[event] += 1
-            if self._is_to_be_logged(f"region.{event}"):
-                log.error(message, extra={"event": f"region.{event}", "fields": {"region": name}})
+            self._note(standing, name)
         return standing
+
+    def _note(self, standing: Standing, region: str) -> None:
+        """Count and log that a start of a region's ledger is not the only one."""
+        is_copy = standing is Standing.COPY
+        self.counts["copied" if is_copy else "taken"] += 1
+        if not self._is_to_be_logged(standing.name):
+            return
+        if is_copy:
+            text = "Two copies of a region's ledger run. One of them is lent nothing."
+            log.error(text, extra={"event": "region.copied", "fields": {"region": region}})
+        else:
+            text = "Two regions have one name. The second one is lent nothing."
+            log.error(text, extra={"event": "region.taken", "fields": {"region": region}})
 
     def _is_to_be_logged(self, event: str) -> bool:
         """Return whether an event was not logged in the last minute."""

@@ -18,7 +18,7 @@ import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration.budget_file import Configuration
-from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged, Exhausted
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Cost
@@ -147,7 +147,9 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
     async with opened(remote) as store:
         (status,) = (await store.read(ANALYST, levels())).levels
         assert (status.spent, status.remaining) == (Cost(10, 5), NOTHING)
-        assert isinstance((await store.apply(*charge("again", Cost(1, 0)))).outcome, Exhausted)
+        version = (await store.limits(ANALYST)).version
+        again = charge("again", Cost(1, 0)).by(AppliedLimits(levels(), version))
+        assert isinstance((await store.apply(*again)).outcome, Exhausted)
         await store.check()
         found = Verification()
         for root in await store.roots():

@@ -157,9 +157,10 @@ async def test_the_file_of_an_exchanged_ledger_is_left_alone(tmp_path: Path, clo
 
 @pytest.mark.slow
 async def test_a_ledger_behind_a_link_that_is_left_alone_is_served(
-    tmp_path: Path, clock: SteppedClock
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also over many commits, each of which writes into the file, and over checkpoints of the write-ahead log."""
+    monkeypatch.setattr("budget_service.stores.sqlite.file.LOG_PAGES", 500)
     path, _ = await copied(tmp_path, clock)
     link = tmp_path / "link.db"
     link.symlink_to(path)
