@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from budget_service.ledger.administration import RETENTION
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.outcomes import Cancelled, Charged, Outcome, Reason, Refused, Reserved
+from budget_service.ledger.outcomes import Cancelled, Charged, Lent, Outcome, Reason, Refused, Reserved
 from budget_service.ledger.requests import ReportCharge, ReturnLease
 from budget_service.ledger.state import EntryKind, JournalEntry, Payment, Reservation, Snapshot
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Account, Cost, Hold
 
 
 def record_report(snapshot: Snapshot, draft: Draft, request: ReportCharge, *, is_paid: bool) -> Outcome:
@@ -33,14 +33,15 @@ def record_report(snapshot: Snapshot, draft: Draft, request: ReportCharge, *, is
     lease = snapshot.reservation
     if lease is not None and draft.now >= lease.expires_at:
         lease = None
-    if lease is not None and lease.query_id != request.region:
+    if _is_of_another(snapshot, request.region):
         return Refused(Reason.LEASE_NOT_YOURS)
+    reported = _with_earlier(snapshot, request.cost)
     if lease is not None:
-        return _from_lease(draft, request, lease, is_paid=is_paid)
+        return replace(_from_lease(draft, request, lease, is_paid=is_paid), reported=reported)
     if _has_lapsed(snapshot, draft):
         if not is_paid:
             _record(draft, request, NOTHING, request.account, draft.holds())
-        return Charged(NOTHING, is_paid, draft.statuses())
+        return Charged(NOTHING, is_paid, draft.statuses(), reported)
     holds = draft.holds()
     cost = _countable(draft, request.cost, request.account, holds)
     _record(draft, request, cost, request.account, holds)
@@ -54,7 +55,7 @@ def return_lease(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> Outc
     from it, so that what is forfeited still covers every charge, whether it is reported or not.
     """
     lease = snapshot.reservation
-    if lease is not None and lease.query_id != request.region:
+    if _is_of_another(snapshot, request.region):
         return Refused(Reason.LEASE_NOT_YOURS)
     if lease is not None and draft.now < lease.expires_at:
         draft.end(lease)
@@ -70,16 +71,14 @@ def return_lease(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> Outc
 
 
 def _refund_of_lapsed(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> JournalEntry | None:
-    granted = _lapsed(snapshot, draft)
-    if granted is None or request.charged is None or not request.charged.within(granted.held):
+    granted, charged = _lapsed(snapshot, draft), request.charged
+    if granted is None or granted.lent is None or charged is None or not charged.within(granted.held):
         return None
-    if not _is_last_report(snapshot, draft, request) or draft.currency.unit_id != request.unit_id:
+    rest, lent = granted.held - charged, granted.lent
+    # No more than was forfeited: what is reported was not.
+    if rest == NOTHING or not _with_earlier(snapshot).within(charged):
         return None
-    if granted.limits_version != snapshot.root.limits_version:
-        # What was left may have been written off, in the place of charges that were lost: it may be spent already.
-        return None
-    rest = granted.held - request.charged
-    if rest == NOTHING:
+    if not _is_as_lent(snapshot, draft, request, lent) or not _is_last_report(snapshot, draft, request):
         return None
     return JournalEntry(
         kind=EntryKind.REFUNDED,
@@ -90,15 +89,47 @@ def _refund_of_lapsed(snapshot: Snapshot, draft: Draft, request: ReturnLease) ->
         release_id="",
         query_id=request.region,
         time=draft.now,
-        holds=granted.holds,
+        holds=lent.holds,
         reason="a region has not used this of a share that had lapsed",
     )
 
 
+def _is_as_lent(snapshot: Snapshot, draft: Draft, request: ReturnLease, lent: Lent) -> bool:
+    """Return whether the account, its limits and its currency are those by which a lease was lent.
+
+    What was left may have been written off, in the place of charges that were lost: it may be spent already. Then the
+    limits have another version.
+    """
+    is_limited_so = lent.limits_version == snapshot.root.limits_version
+    return is_limited_so and request.account == lent.account and draft.currency.unit_id == request.unit_id
+
+
+def _is_of_another(snapshot: Snapshot, region: str) -> bool:
+    """Return whether a lease was lent to another region; nothing is known of one that this ledger never granted."""
+    lease, granted = snapshot.reservation, _granted(snapshot)
+    if lease is not None:
+        return lease.query_id != region
+    return granted is not None and granted.lent is not None and granted.lent.region != region
+
+
+def _with_earlier(snapshot: Snapshot, cost: Cost = NOTHING) -> Cost:
+    """Return all that was reported of a lease, with the cost of a report that comes now."""
+    before = None if snapshot.lease_before is None else snapshot.lease_before.outcome
+    earlier = before.reported if isinstance(before, Charged) else NOTHING
+    return Cost(
+        min(MAX_AMOUNT, earlier.information + cost.information), min(MAX_AMOUNT, earlier.calls + cost.calls)
+    )
+
+
+def _granted(snapshot: Snapshot) -> Reserved | None:
+    granted = None if snapshot.lease_granted is None else snapshot.lease_granted.outcome
+    return granted if isinstance(granted, Reserved) else None
+
+
 def _lapsed(snapshot: Snapshot, draft: Draft) -> Reserved | None:
     """Return how a lease was granted that is over, None if it is not or was not granted here."""
-    granted = None if snapshot.lease_granted is None else snapshot.lease_granted.outcome
-    return granted if isinstance(granted, Reserved) and granted.expires_at <= draft.now else None
+    granted = _granted(snapshot)
+    return granted if granted is not None and granted.expires_at <= draft.now else None
 
 
 def _is_last_report(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> bool:
@@ -114,7 +145,7 @@ def _is_last_report(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> b
     return snapshot.lease_after is None and (request.number == 0 or is_known)
 
 
-def _from_lease(draft: Draft, request: ReportCharge, lease: Reservation, *, is_paid: bool) -> Outcome:
+def _from_lease(draft: Draft, request: ReportCharge, lease: Reservation, *, is_paid: bool) -> Charged:
     cost = NOTHING if is_paid else request.cost
     draft.end(lease)
     is_within = cost.within(lease.held)

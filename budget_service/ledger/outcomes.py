@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.ledger.values import NOTHING, Cost, Hold, Mode, Unit
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, Unit
 from budget_service.ledger.windows import Microseconds, Window
 
 
@@ -106,27 +106,39 @@ class Shortfall(Struct, frozen=True, gc=False):
     refreshes_at: Microseconds | None
 
 
-class Reserved(Struct, frozen=True, gc=False):
-    """A new reservation; it holds nothing if the question is `already_paid` for.
+class Lent(Struct, frozen=True, gc=False):
+    """To whom a lease was lent, and what has to be as it was for the rest to be given back once it has lapsed.
 
-    Of a lease it has the `holds`, since what lapses is given back on the days on which it was spent, and the version of
-    the root's limits, which changes when what was left is written off.
+    What lapses is given back on the days on which it was spent, those of `holds`. The version of the root's limits
+    changes when what was left is written off.
     """
+
+    account: Account
+    region: str
+    limits_version: int
+    holds: tuple[Hold, ...]
+
+
+class Reserved(Struct, frozen=True, gc=False):
+    """A new reservation; it holds nothing if the question is `already_paid` for. A lease is `lent`."""
 
     reservation_id: str
     held: Cost
     expires_at: Microseconds
     already_paid: bool
-    holds: tuple[Hold, ...] = ()
-    limits_version: int = 0
+    lent: Lent | None = None
 
 
 class Charged(Struct, frozen=True, gc=False):
-    """A charge, and what is left after it; nothing is charged if the release is `already_paid` for."""
+    """A charge, and what is left after it; nothing is charged if the release is `already_paid` for.
+
+    Of a region's charge it has all that was `reported` of its lease until then.
+    """
 
     charged: Cost
     already_paid: bool
     levels: tuple[LevelStatus, ...]
+    reported: Cost = NOTHING
 
 
 class Cancelled(Struct, frozen=True, gc=False):

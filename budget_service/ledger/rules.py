@@ -27,6 +27,7 @@ from budget_service.ledger.outcomes import (
     Charged,
     Exhausted,
     Held,
+    Lent,
     LevelStatus,
     Outcome,
     Reason,
@@ -186,7 +187,8 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve, lease: LeaseBou
     outcome = Reserved(request.reservation_id, reservation.held, reservation.expires_at, bool(recorded))
     if not request.is_lease:
         return outcome
-    return replace(outcome, holds=reservation.holds, limits_version=snapshot.root.limits_version)
+    lent = Lent(request.account, request.query_id, snapshot.root.limits_version, reservation.holds)
+    return replace(outcome, lent=lent)
 
 
 def _charge(snapshot: Snapshot, draft: Draft, request: Charge, lease: LeaseBounds | None) -> Outcome:

@@ -24,6 +24,7 @@ from budget_service.ledger.outcomes import (
     CurrencyChanged,
     Exhausted,
     Held,
+    Lent,
     LevelStatus,
     LimitsSet,
     Outcome,
@@ -33,7 +34,7 @@ from budget_service.ledger.outcomes import (
     RootOutcome,
     Shortfall,
 )
-from budget_service.ledger.values import Account, Cost, Hold, Mode, Unit
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, Unit
 from budget_service.ledger.windows import Period, Window, WindowRule
 
 NEVER = ""
@@ -59,12 +60,12 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if kind == "reserved":
         id_, information, calls, expires_at, already_paid, *lent = parts
         found = Reserved(id_, _cost(information, calls), int(expires_at), already_paid == "1")
-        return replace(found, **_lent(*lent)) if lent else found
+        return replace(found, lent=_lent(*lent)) if lent else found
     if kind == "charged":
-        information, calls, already_paid, levels = parts
-        return Charged(
-            _cost(information, calls), already_paid == "1", tuple([_level(each) for each in levels])
-        )
+        information, calls, already_paid, levels, *reported = parts
+        found_levels = tuple([_level(each) for each in levels])
+        reported_cost = _cost(*reported) if reported else NOTHING
+        return Charged(_cost(information, calls), already_paid == "1", found_levels, reported_cost)
     if kind == "released":
         information, calls, unit_id = parts
         return Cancelled(_cost(information, calls), unit_id)
@@ -152,8 +153,9 @@ def decode_states(text: str) -> dict[Account, AccountState] | None:
 def _charged_text(outcome: Charged) -> str:
     """Encode a charge without the JSON library, for speed: none of its texts comes from a client."""
     charged, levels = outcome.charged, ",".join([_level_text(each) for each in outcome.levels])
-    paid = _flag(outcome.already_paid)
-    return f'["charged","{charged.information}","{charged.calls}","{paid}",[{levels}]]'
+    paid, reported = _flag(outcome.already_paid), outcome.reported
+    more = "" if reported == NOTHING else f',"{reported.information}","{reported.calls}"'
+    return f'["charged","{charged.information}","{charged.calls}","{paid}",[{levels}]{more}]'
 
 
 def _level_text(status: LevelStatus) -> str:
@@ -181,7 +183,7 @@ def _outcome_parts(
                 *_amounts(outcome.held),
                 str(outcome.expires_at),
                 paid,
-                *_lent_parts(outcome),
+                *(() if outcome.lent is None else _lent_parts(outcome.lent)),
             ]
         case Cancelled():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
@@ -195,17 +197,14 @@ def _outcome_parts(
             return _root_outcome_parts(outcome)
 
 
-def _lent_parts(outcome: Reserved) -> list[Any]:
-    """Return what only a lease has."""
-    holds = [[str(hold.depth), str(hold.window_start)] for hold in outcome.holds]
-    return [str(outcome.limits_version), holds] if holds else []
+def _lent_parts(lent: Lent) -> list[Any]:
+    holds = [[str(hold.depth), str(hold.window_start)] for hold in lent.holds]
+    return [lent.account.text, lent.region, str(lent.limits_version), holds]
 
 
-def _lent(version: str, holds: list[list[str]]) -> dict[str, Any]:
-    return {
-        "limits_version": int(version),
-        "holds": tuple([Hold(int(depth), int(start)) for depth, start in holds]),
-    }
+def _lent(account: str, region: str, version: str, holds: list[list[str]]) -> Lent:
+    found = tuple([Hold(int(depth), int(start)) for depth, start in holds])
+    return Lent(Account(tuple(account.split("/"))), region, int(version), found)
 
 
 def _root_outcome_parts(outcome: RootOutcome) -> list[str]:

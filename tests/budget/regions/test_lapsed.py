@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gris_api.budget.v1 import admin_pb2
+from gris_api.budget.v1 import admin_pb2, regions_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.windows import DAY, SECOND
+from budget_service.server.home_client import HomeStatusError
 from budget_service.stores.write_off import write_off
 from tests.budget.regions.home import ANN, CONFIGURATION, PATH, Home, cost
 from tests.budget.regions.region_machine import RegionMachine
@@ -174,3 +175,43 @@ async def test_a_grant_that_is_too_old_to_be_remembered_returns_nothing() -> Non
     home.ledger.now += 36 * DAY
     assert not (await home.give_back(LEASE, was_granted=True, charged=cost(0, 0))).was_held
     assert await home.counted() == (SHARE, 0)
+
+
+@pytest.mark.parametrize(
+    ("region", "path", "charged"),
+    [("eu", PATH, 0), ("eu", PATH, 4), ("eu", ("acme", "anna"), 9), ("us", PATH, 9)],
+    ids=["nothing charged", "less than reported", "another account", "another region"],
+)
+async def test_nothing_returns_of_what_is_recorded_or_to_somebody_else(
+    region: str, path: tuple[str, ...], charged: int
+) -> None:
+    """Not more than was forfeited, only from the account that the share was taken of, and to the region that has it."""
+    home = Home()
+    others = pb.UpdateBudgetRequest(
+        account=pb.Account(path=("acme", "anna")),
+        cost=cost(500, 50),
+        request_id="x",
+        query_id="q",
+        release_id="r",
+    )
+    await home.call("UpdateBudget", others)
+    eu = await outage(home)
+    (lease,) = eu.region.records.leases.values()
+    asked = regions_pb2.ReturnBudgetRequest(
+        account=pb.Account(path=path),
+        region=region,
+        instance=eu.region.records.instance if region == "eu" else "b" * 32,
+        lease_id=lease.lease_id,
+        reported=lease.reported,
+        was_granted=True,
+        charged=cost(charged, charged and 2),
+    )
+    before = [await home.counted(each) for each in (PATH, ("acme", "anna"))]
+    if region == "us":
+        with pytest.raises(HomeStatusError, match="another region"):
+            await home.call("ReturnBudget", asked)
+    else:
+        assert not (await home.call("ReturnBudget", asked)).was_held
+    assert before == [await home.counted(each) for each in (PATH, ("acme", "anna"))]
+    await settled(eu)
+    assert await home.counted() == (9, 0)
