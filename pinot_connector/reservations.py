@@ -204,8 +204,12 @@ class Reservation:
             if isinstance(error, Exception):
                 raise unpaid from None
             return
-        if charged is not None and isinstance(error, GrisError):
-            raise EndedBetweenLooks(str(error), charged.information, charged.calls) from None
+        if charged is not None and isinstance(error, Exception):
+            # Only our own errors have texts that may be shown.
+            is_ours = isinstance(error, GrisError)
+            problem = str(error) if is_ours else "an unexpected error ended the question"
+            ended = EndedBetweenLooks(problem, charged.information, charged.calls)
+            raise ended from (None if is_ours else error)
 
     async def _charge_unfinished(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
         """Settles with the price of the first look; returns what was charged, None if its names were paid for before.

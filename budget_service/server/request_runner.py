@@ -62,8 +62,9 @@ class RequestRunner:
         """
         root = next(iter(account.path), "") if account else ""
         # Each root may have as many calls as are still free for others, so that none of them can take all.
-        if self._answering_of[root] >= self._running_calls - self._answering:
-            await _refuse(work, context)
+        own, others = self._answering_of[root], self._answering - self._answering_of[root]
+        if own >= self._running_calls - self._answering:
+            await _refuse(work, context, by_own_root=own > others)
         self._answering += 1
         self._answering_of[root] += 1
         try:
@@ -158,9 +159,9 @@ def _status_of_unknown(error: AccountUnknownError) -> Status:
     return rpc_errors.account_unknown()
 
 
-async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:
+async def _refuse(work: Coroutine[Any, Any, Any], context: Context, *, by_own_root: bool = False) -> NoReturn:
     work.close()
-    await _abort(context, rpc_errors.overloaded())
+    await _abort(context, rpc_errors.overloaded(by_own_root=by_own_root))
 
 
 async def _abort(context: Context, status: Status) -> NoReturn:

@@ -281,9 +281,10 @@ def is_store_unavailable(status: Status) -> bool:
     return any(each.Unpack(info) and info.reason == "STORE_UNAVAILABLE" for each in status.details)
 
 
-def overloaded() -> Status:
-    """Report that too many calls are running; nothing was changed."""
-    message = "too many calls at once; nothing was changed"
+def overloaded(*, by_own_root: bool = False) -> Status:
+    """Report that too many calls are running, or too many about one root account; nothing was changed."""
+    whose = "calls about accounts of one root" if by_own_root else "calls"
+    message = f"too many {whose} at once; nothing was changed"
     retry = RetryInfo(retry_delay=Duration(seconds=OVERLOADED_SECONDS))
     return _status(code_pb2.UNAVAILABLE, message, _info("OVERLOADED"), retry)
 

@@ -103,6 +103,7 @@ async def test_more_calls_than_may_run_are_told_so(clock: SteppedClock) -> None:
         await store.started.wait()
         error = await failure(stub.UpdateBudget(charging()))
         assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        assert "of one root" in error.message
         assert error.retry is not None
         assert error.retry.retry_delay.seconds == 1
         store.gate.set()
@@ -121,6 +122,7 @@ async def test_one_root_cannot_take_the_places_of_others(clock: SteppedClock) ->
         (refused,), _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
         error = await refused
         assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        assert "of one root" in error.message
         other = stub.UpdateBudget(charging(cost(1, 1), path=("watched",)))
         store.gate.set()
         assert (await other).charged == cost(1, 1)

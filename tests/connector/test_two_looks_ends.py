@@ -51,13 +51,14 @@ ARTICLE = "2uoutqfse7c2o"
         (EngineGone("gone"), NOTHING),
         (EngineUnavailable("took too long"), SPENT),
         (IncompleteAnswer("in part"), SPENT),
+        (RuntimeError("of the engine's own"), SPENT),
     ],
-    ids=["gone", "late", "in part"],
+    ids=["gone", "late", "in part", "unexpected"],
 )
 async def test_an_engine_that_ends_between_the_looks(
-    looking_world: World, error: GrisError, after: tuple[int, ...]
+    looking_world: World, error: Exception, after: tuple[int, ...]
 ) -> None:
-    """Gone, it gives all back: no name did that. A time-out and anything else pays for the names."""
+    """Gone, it gives all back: no name did that. A time-out and anything else pays for the names, and that is said."""
     async with asking(looking_world, Between(fails(error))) as client:
         if after == NOTHING:
             with pytest.raises(type(error)):
@@ -66,6 +67,7 @@ async def test_an_engine_that_ends_between_the_looks(
             with pytest.raises(EndedBetweenLooks, match="4 information and 1 call") as ended:
                 await client.top_k("fractions", "article_id", 5)
             assert ended.value.charged == (4, 1)
+            assert "engine's own" not in str(ended.value)
         assert await held_and_spent(client) == after
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import GrisError
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.support.world import COFACTS, World, new_account
 
@@ -122,7 +121,7 @@ async def held_and_spent(client: AsyncPrivateClient) -> tuple[int, int, int, int
     )
 
 
-def fails(error: GrisError) -> Callable[[], None]:
+def fails(error: Exception) -> Callable[[], None]:
     """Return what raises an error."""
 
     def fail() -> None:
