@@ -102,14 +102,15 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, 
 	$(BIN)/python -m deploy.kubernetes.validate
 
 # Not --quiet: then MkDocs counts no warnings, and nothing fails.
-docs: $(VENV)/.docs node_modules/.site/iframe-worker.js ## build the documentation site into build/site; a broken link fails
+docs: $(VENV)/.dev $(VENV)/.docs node_modules/.site/iframe-worker.js ## build the documentation site into build/site, with pages of all RPCs; a broken link fails
+	$(BIN)/python protos/pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-protos: $(VENV)/.dev ## write protos/generated and docs/api
+protos: $(VENV)/.dev ## write protos/generated
 	$(BIN)/python protos/generate.py
 
 images: ## build the images, and make the secrets that compose.yaml mounts; IMAGE_PLATFORMS=linux/amd64,linux/arm64 GRIS_IMAGES=registry.example/gris pushes them for both

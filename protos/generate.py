@@ -1,6 +1,6 @@
-"""Writes protos/generated and docs/api from protos/gris; with --check, reports whether they are up to date.
+"""Writes protos/generated from protos/gris; with --check, reports whether it is up to date.
 
-Run it by `make protos`. Nothing under either is written by hand. The generated package is imported as `gris_api`:
+Run it by `make protos`. Nothing in it is written by hand. The generated package is imported as `gris_api`:
 PyPI's `gris` is somebody else's and owns the folder `gris`. What is sent keeps the names in the protos.
 """
 
@@ -14,11 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pages import write_pages
-
 ROOT = Path(__file__).resolve().parent
 GENERATED = ROOT / "generated"
-PAGES = ROOT.parent / "docs" / "api"
 PACKAGE = "gris_api"
 # Imports, and qualified names of modules in the type information; the names of protos and services have no `_pb2`.
 _IMPORTED = re.compile(r"\bgris(?=\.\w+\.v\d+( import\b|\.\w+_pb2))")
@@ -56,17 +53,15 @@ def same(left: Path, right: Path) -> bool:
 def main() -> int:
     """Generate, or check; the exit code is 1 if something is out of date."""
     with tempfile.TemporaryDirectory() as scratch:
-        code, pages = Path(scratch) / "code", Path(scratch) / "pages"
+        code = Path(scratch) / "code"
         code.mkdir()
         generate(code)
-        write_pages(pages)
         if "--check" in sys.argv[1:]:
-            fresh = same(code / PACKAGE, GENERATED / PACKAGE) and same(pages, PAGES)
-            print("generated code and pages are up to date" if fresh else "out of date: run `make protos`")
+            fresh = same(code / PACKAGE, GENERATED / PACKAGE)
+            print("generated code is up to date" if fresh else "out of date: run `make protos`")
             return 0 if fresh else 1
-        for made, kept in ((code, GENERATED), (pages, PAGES)):
-            shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(made, kept)
+        shutil.rmtree(GENERATED, ignore_errors=True)
+        shutil.copytree(code, GENERATED)
     return 0
 
 

@@ -1,4 +1,8 @@
-"""Writes a page for each RPC, docs/api, from the comments of the protos and the programs of examples/rpc."""
+"""Writes docs/api, a page for each package: its RPCs with a program each, and each of its messages once.
+
+`make docs` runs it. The pages are made from the comments of the protos and the programs of examples/rpc, and are not
+committed.
+"""
 
 from __future__ import annotations
 
@@ -26,45 +30,54 @@ ROOT = Path(__file__).resolve().parent
 EXAMPLES = ROOT.parent / "examples" / "rpc"
 OURS = ".gris."
 GATEWAY = ".gris.app.v1.PrivateQueryService"
+_INTRODUCTION = (
+    "Made from the protos, which are the contract, and from programs that the tests run. The programs read addresses "
+    "from the environment: `GRIS_DP`, `GRIS_BUDGET` and `GRIS_BUDGET_ADMIN`; for the gateway `GRIS_GATEWAY` and the "
+    "PEM files `GRIS_CA_FILE`, `GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`."
+)
 
 
 @dataclass(frozen=True)
 class Contract:
-    """Everything that the protos declare, by full name with a leading dot, with its comments.
-
-    `errors` holds a service's comment after its first paragraph, which is about errors.
-    """
+    """Everything that the protos declare, by full name with a leading dot, with its comments."""
 
     services: dict[str, ServiceDescriptorProto]
     types: dict[str, DescriptorProto | EnumDescriptorProto]
     comments: dict[str, str]
-    errors: dict[str, str]
 
 
-def write_pages(target: Path) -> None:
-    """Write an index and one page for each RPC below `target`."""
+def write_pages(target: Path) -> list[Path]:
+    """Write a page for each package below `target`, and return them."""
     contract = _contract()
-    index = [
-        "# The RPCs\n\nThese pages are generated from the protos, which are the contract, and from programs that the"
-        " tests run. The programs\nread addresses from the environment: `GRIS_DP`, `GRIS_BUDGET` and"
-        " `GRIS_BUDGET_ADMIN`; for the gateway `GRIS_GATEWAY` and\nthe PEM files `GRIS_CA_FILE`,"
-        " `GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`.\n"
-    ]
+    target.mkdir(parents=True, exist_ok=True)
+    packages = dict.fromkeys(_package(name) for name in (*contract.services, *contract.types))
+    return [_write_page(contract, package, target) for package in packages]
+
+
+def _write_page(contract: Contract, package: str, target: Path) -> Path:
+    page = target / f"{package}.md"
+    page.write_text("\n".join(_sections(contract, package)))
+    return page
+
+
+def _sections(contract: Contract, package: str) -> Iterator[str]:
+    yield f"# {package}\n\n{_INTRODUCTION}\n"
     for name, service in contract.services.items():
-        index.append(
-            f"\n## `{name.removeprefix('.')}`\n\n{_prose(contract.comments[name])}\n\n| RPC | |\n|---|---|\n"
-        )
-        for method in service.method:
-            page = target / service.name / f"{method.name}.md"
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(_page(contract, name, method))
-            gives = _cell(contract.comments[f"{name}.{method.name}"])
-            index.append(f"| [{method.name}]({service.name}/{method.name}.md) | {gives} |\n")
-    (target / "README.md").write_text("".join(index))
+        if _package(name) == package:
+            yield f"## {service.name}\n\n{_prose(contract.comments[name])}\n"
+            yield from (_method(contract, name, method) for method in service.method)
+    yield "## Messages\n"
+    for name in contract.types:
+        if _package(name) == package:
+            yield f"### {_short(name)}\n\n{_prose(contract.comments[name])}\n\n{_table(contract, name)}"
+
+
+def _package(name: str) -> str:
+    return name.rpartition(".")[0].removeprefix(".")
 
 
 def _contract() -> Contract:
-    contract = Contract({}, {}, {}, {})
+    contract = Contract({}, {}, {})
     for file in _files():
         prefix = f".{file.package}"
         contract.services.update({f"{prefix}.{each.name}": each for each in file.service})
@@ -74,7 +87,6 @@ def _contract() -> Contract:
             if (name := _declared(file, tuple(location.path))) is not None:
                 paragraphs = [" ".join(each.split()) for each in location.leading_comments.split("\n\n")]
                 contract.comments[f"{prefix}.{name}"] = " ".join(paragraphs)
-                contract.errors[f"{prefix}.{name}"] = " ".join(paragraphs[1:])
     return contract
 
 
@@ -106,37 +118,14 @@ def _declared(file: FileDescriptorProto, path: tuple[int, ...]) -> str | None:
     return None
 
 
-def _page(contract: Contract, service: str, method: MethodDescriptorProto) -> str:
-    asked, answered = (_short(each) for each in (method.input_type, method.output_type))
-    streams = ["stream " if each else "" for each in (method.client_streaming, method.server_streaming)]
-    parts = [
-        f"# {method.name}\n\n{_prose(contract.comments[f'{service}.{method.name}'])}\n",
-        f"`{service.removeprefix('.')}/{method.name}({streams[0]}{asked}) returns ({streams[1]}{answered})`\n",
-        f"## Request\n\n{_table(contract, method.input_type)}",
-        f"## Answer\n\n{_table(contract, method.output_type)}",
-        *_inner(contract, method),
-        f"## Errors\n\n{_prose(contract.errors[service])}\n",
-        f"## Example\n\n```python\n{_example(service, method.name)}```\n",
-    ]
-    return "\n".join(parts)
-
-
-def _inner(contract: Contract, method: MethodDescriptorProto) -> Iterator[str]:
-    """Yield a section for each type that a method's messages use, once, in the order of first use."""
-    # Not a set: its order would change from run to run.
-    ends = (method.input_type, method.output_type)
-    names = dict.fromkeys(name for end in ends for name in _used(contract, end))
-    for name in names:
-        if name not in ends:
-            yield f"## {_short(name)}\n\n{_prose(contract.comments[name])}\n\n{_table(contract, name)}"
-
-
-def _used(contract: Contract, name: str) -> Iterator[str]:
-    kind = contract.types[name]
-    for field in kind.field if isinstance(kind, DescriptorProto) else ():
-        if field.type_name.startswith(OURS):
-            yield field.type_name
-            yield from _used(contract, field.type_name)
+def _method(contract: Contract, service: str, method: MethodDescriptorProto) -> str:
+    asked, answered = (_linked(each) for each in (method.input_type, method.output_type))
+    streams = ["a stream of " if each else "" for each in (method.client_streaming, method.server_streaming)]
+    return (
+        f"### {method.name}\n\n{_prose(contract.comments[f'{service}.{method.name}'])}\n\n"
+        f"It takes {streams[0]}{asked} and returns {streams[1]}{answered}.\n\n"
+        f"```python\n{_example(service, method.name)}```\n"
+    )
 
 
 def _table(contract: Contract, name: str) -> str:
@@ -157,10 +146,17 @@ def _table(contract: Contract, name: str) -> str:
 
 def _type(field: FieldDescriptorProto) -> str:
     plain = FieldDescriptorProto.Type.Name(field.type).removeprefix("TYPE_").lower()
-    name = f"`{_short(field.type_name)}`" if field.type_name else plain
+    name = _linked(field.type_name) if field.type_name else plain
     if field.label == FieldDescriptorProto.LABEL_REPEATED:
         return f"{name}, repeated"
     return f"{name}, one of these" if field.HasField("oneof_index") and not field.proto3_optional else name
+
+
+def _linked(name: str) -> str:
+    """Return the name of a type, as a link to where it is described if it is one of ours."""
+    if not name.startswith(OURS):
+        return f"`{name.removeprefix('.')}`"
+    return f"[{_short(name)}]({_package(name)}.md#{_short(name).lower()})"
 
 
 def _short(name: str) -> str:
@@ -179,3 +175,7 @@ def _example(service: str, method: str) -> str:
     # The gateway's programs have a folder of their own: some of its methods are called like another service's.
     folder = EXAMPLES / "gateway" if service == GATEWAY else EXAMPLES
     return (folder / f"{re.sub(r'(?<!^)(?=[A-Z])', '_', method).lower()}.py").read_text()
+
+
+if __name__ == "__main__":
+    write_pages(ROOT.parent / "docs" / "api")
