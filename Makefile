@@ -133,10 +133,10 @@ endif
 # One lock for each image, for every platform, with the hash of every file; the index is not written into it.
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 # What an operator's commands need; no pictures, frames or SQLAlchemy.
-TOOLS = dp budget store redis postgres etcd pinot duckdb gateway console cli mcp
+TOOLS = dp budget store redis postgres pinot duckdb gateway console cli mcp
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
-	$(LOCK) --extra budget --extra redis --extra postgres --extra etcd --extra telemetry --output-file deploy/locks/budget-service.txt
+	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
 	$(LOCK) --extra gateway --extra mcp --extra pinot --extra postgres --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) $(addprefix --extra ,$(TOOLS)) --output-file deploy/locks/tools.txt
 

@@ -21,8 +21,6 @@ class Tuning:
             so that most of what takes too long is known to have had no effect.
         postgres_lock_seconds: How long a statement of it waits for a lock, and how long a service that is held up
             within a transaction keeps its lock.
-        etcd_answer_seconds: How long etcd may take for an answer.
-        etcd_connect_seconds: How long a connection to any of its members may take.
         installation_seconds: How long a start waits for another process that installs the ledger in PostgreSQL.
         start_check_seconds: How long a start looks for damage in a SQLite file. A gigabyte takes one to four seconds;
             a table that was begun is finished.
@@ -50,8 +48,6 @@ class Tuning:
     postgres_answer_seconds: float = 1.5
     postgres_statement_seconds: float = 1.2
     postgres_lock_seconds: float = 1.0
-    etcd_answer_seconds: float = 1.5
-    etcd_connect_seconds: float = 0.5
     installation_seconds: float = 300.0
     start_check_seconds: float = 20.0
     slow_disk_seconds: float = 1.0

@@ -142,12 +142,6 @@ def starts_postgres() -> None:
 
 
 @pytest.fixture
-@needs("etcd")
-def starts_etcd() -> None:
-    """Let a test start a cluster of etcd in its body."""
-
-
-@pytest.fixture
 @needs("pinot")
 def starts_pinot() -> None:
     """Let a test start an Apache Pinot, or what takes as much, in its body."""

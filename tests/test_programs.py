@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.etcd_cluster import etcd_cluster
 from tests.support.postgres_server import postgres_server
 from tests.support.programs import HIDE
 from tests.support.redis_server import redis_server
 
-pytestmark = pytest.mark.usefixtures("starts_redis", "starts_postgres", "starts_etcd")
+pytestmark = pytest.mark.usefixtures("starts_redis", "starts_postgres")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("starts_redis", "starts_postgres", "starts_
     [
         ("redis", redis_server),
         ("postgres", lambda _: postgres_server()),
-        ("etcd", etcd_cluster),
     ],
 )
 def test_a_hidden_server_is_missing(

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from pinot_connector import PrivateClient, Timeouts
-from tests.support.etcd_cluster import etcd_cluster
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
 from tests.support.rings import needs
@@ -47,12 +46,10 @@ def test_a_test_without_the_mark_starts_no_process(start: Callable[[], Any]) -> 
 
 @pytest.mark.usefixtures("starts_processes")
 def test_a_server_needs_the_mark_of_its_own(tmp_path: Path) -> None:
-    """Redis, PostgreSQL and etcd are not any process."""
+    """Redis and PostgreSQL are not any process."""
     with pytest.raises(FORBIDDEN, match="starts_redis"), redis_server(tmp_path):
         pass
     with pytest.raises(FORBIDDEN, match="starts_postgres"), postgres_server():
-        pass
-    with pytest.raises(FORBIDDEN, match="starts_etcd"), etcd_cluster(tmp_path):
         pass
 
 

@@ -36,15 +36,12 @@ from bench.budget.crowd import Beside, beside_crowd
 from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target
 from bench.budget.table import Figure, figure_of, print_crowds, print_table, print_targets
-from tests.support.etcd_cluster import etcd_cluster
 from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-STORES = ("sqlite", "redis", "postgres", "postgres-pair", "etcd")
-# A database of etcd holds 2 GB.
-MOST_ACCOUNTS = {"etcd": 10_000}
+STORES = ("sqlite", "redis", "postgres", "postgres-pair")
 PLENTY = 10**15
 CONFIGURATION = f"""
 create_at_first_use: true
@@ -78,9 +75,7 @@ def measure(store: str, options: argparse.Namespace, figures: list[Figure], crow
     with ExitStack() as stack:
         targets = [
             stack.enter_context(_target(store, accounts, uvloop))
-            for accounts in dict.fromkeys(
-                min(each, MOST_ACCOUNTS.get(store, each)) for each in options.accounts
-            )
+            for accounts in dict.fromkeys(options.accounts)
             for uvloop in loops
         ]
         for callers in options.callers:
@@ -114,11 +109,6 @@ def _store(store: str, folder: Path) -> Iterator[str]:
         case "redis":
             with redis_server(folder) as redis:
                 yield redis.address
-        case "etcd":
-            home = folder / "etcd"
-            home.mkdir()
-            with etcd_cluster(home) as cluster:
-                yield cluster.address
         case "postgres-pair":
             with postgres_pair() as pair:
                 yield pair.address + REQUIRED

@@ -9,18 +9,10 @@ import sqlite3
 import time
 from contextlib import closing
 from typing import Any
-from urllib.parse import urlsplit
 
-import grpc
 import psycopg
-from aetcd.rpc import rpc_pb2, rpc_pb2_grpc
-from msgspec.structs import replace
 from redis import Redis
 
-from budget_service.ledger.values import Account
-from budget_service.stores.etcd.encoding import entries_text, read_entries, read_root, root_text
-from budget_service.stores.etcd.layout import Layout
-from budget_service.stores.etcd.members import MAX_OPERATIONS, put, range_of
 from tests.support.postgres_pair import REQUIRED
 
 ROOT = "bench"
@@ -76,8 +68,6 @@ def fill(address: str, accounts: int) -> None:
             _fill_sqlite(place, accounts)
         case "redis":
             _fill_redis(address, accounts)
-        case "etcd":
-            _fill_etcd(address, accounts)
         case _:
             _fill_postgres(address, accounts)
 
@@ -119,35 +109,6 @@ def _copying(table: str, columns: list[str], changed: dict[str, str], template: 
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table}, {numbers} WHERE {template}"  # noqa: S608
     )
-
-
-def _fill_etcd(address: str, accounts: int) -> None:
-    parts = urlsplit(address)
-    layout = Layout(parts.path[1:])
-    keys, record = layout.of(ROOT), layout.root(ROOT)
-    analyst = Account(account_of(TEMPLATE))
-    templates = [
-        keys.balance(analyst),
-        keys.balance(analyst.level(2)),
-        keys.outcome("template"),
-        keys.entries(1),
-    ]
-    with grpc.insecure_channel(parts.netloc.partition(",")[0]) as channel:
-        kv = rpc_pb2_grpc.KVStub(channel)
-        leaf, company, outcome, entries = (kv.Range(range_of(key)).kvs[0].value for key in templates)
-        made = []
-        for number in range(1, accounts):
-            account = Account(account_of(number))
-            ((_, entry),) = read_entries(keys.entries(1), entries)
-            entry = replace(entry, account=account, request_id=f"filled-{number}")
-            made += [put(keys.balance(account), leaf), put(keys.outcome(entry.request_id), outcome)]
-            made.append(put(keys.entries(number + 1), entries_text([entry])))
-            if number % ANALYSTS == 0:
-                made.append(put(keys.balance(account.level(2)), company))
-        root = read_root(record, kv.Range(range_of(record)).kvs[0].value)
-        made.append(put(record, root_text(replace(root, entries=accounts))))
-        for start in range(0, len(made), MAX_OPERATIONS):
-            kv.Txn(rpc_pb2.TxnRequest(success=made[start : start + MAX_OPERATIONS]))
 
 
 def _fill_redis(address: str, accounts: int) -> None:

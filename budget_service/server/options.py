@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     stores.add_argument(
         "--store",
         default="sqlite:ledger.db",
-        help="sqlite:PATH, redis[s]://..., postgresql://... or etcd[s]://...",
+        help="sqlite:PATH, redis[s]://... or postgresql://...",
     )
     stores.add_argument(
         "--store-file", type=Path, help="a file with the store's address, for one that holds a password"

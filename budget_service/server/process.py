@@ -129,7 +129,7 @@ def require_usable(configuration: Configuration, store: str, *, is_region: bool)
     if is_region:
         require_possible(configuration, store)
     if configuration.leases is not None and store.startswith("redis"):
-        wanted = "none: a ledger in Redis lends nothing to regions, take SQLite, PostgreSQL or etcd"
+        wanted = "none: a ledger in Redis lends nothing to regions, take SQLite or PostgreSQL"
         raise ConfigurationError(f"leases: expected {wanted}", (Fault("leases", wanted),))
 
 
@@ -363,7 +363,7 @@ async def _supervise(
 ) -> int:
     if store.startswith("sqlite:"):
         raise StoreUnusableError(
-            "a SQLite ledger has exactly one writer: --workers is for Redis, PostgreSQL and etcd"
+            "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
     arguments = worker_arguments(options, store)
     wanted = {"address": options.listen}

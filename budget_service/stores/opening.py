@@ -15,7 +15,6 @@ from budget_service.stores.write_off import write_off
 from budget_service.tuning import DEFAULTS, Tuning
 
 if TYPE_CHECKING:
-    from budget_service.stores.etcd.store import EtcdStore
     from budget_service.stores.postgres.store import PostgresStore
     from budget_service.stores.redis.store import RedisStore
 
@@ -45,7 +44,7 @@ async def open_store(
     """Open a store.
 
     Args:
-        address: `sqlite:PATH`, `redis[s]://...`, `postgresql://...` or `etcd[s]://...`.
+        address: `sqlite:PATH`, `redis[s]://...` or `postgresql://...`.
         allow_volatile: Accept a store that may lose charges when it dies, for tests.
         mark: The file of the high-water mark of a remote ledger.
         is_unguarded: No mark is wanted, and no warning that there is none.
@@ -58,7 +57,7 @@ async def open_store(
     if path := _sqlite_path(address):
         if mark is not None or is_unguarded:
             raise StoreUnusableError(
-                "a SQLite ledger has its mark beside it: --mark and --no-mark are for Redis, PostgreSQL and etcd"
+                "a SQLite ledger has its mark beside it: --mark and --no-mark are for Redis and PostgreSQL"
             )
         return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed, tuning=tuning)
     store = await _remote(address).open(
@@ -122,7 +121,7 @@ async def renew_mark(address: str, stated: Position, *, allow_volatile: bool, ma
     """
     if mark is None or _sqlite_path(address):
         raise StoreUnusableError(
-            "--renew-mark writes the file of --mark, for a ledger in Redis, PostgreSQL or etcd"
+            "--renew-mark writes the file of --mark, for a ledger in Redis or PostgreSQL"
         )
     store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
@@ -150,7 +149,7 @@ def _sqlite_path(address: str) -> Path | None:
     return Path(path) if path else None
 
 
-def _remote(address: str) -> type[RedisStore] | type[PostgresStore] | type[EtcdStore]:
+def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:
     if address.startswith(("redis://", "rediss://")):
         try:
             from budget_service.stores.redis.store import RedisStore  # noqa: PLC0415 - the client is an extra
@@ -163,13 +162,4 @@ def _remote(address: str) -> type[RedisStore] | type[PostgresStore] | type[EtcdS
         except ModuleNotFoundError:
             raise StoreUnusableError("a PostgreSQL store needs `pip install gris-dp[postgres]`") from None
         return PostgresStore
-    if address.startswith(("etcd://", "etcds://")):
-        try:
-            from budget_service.stores.etcd.store import EtcdStore  # noqa: PLC0415 - the client is an extra
-        except ModuleNotFoundError:
-            raise StoreUnusableError("an etcd store needs `pip install gris-dp[etcd]`") from None
-        return EtcdStore
-    raise StoreUnusableError(
-        "a store is sqlite:PATH, redis[s]://HOST:PORT/DB, postgresql://HOST:PORT/DB or "
-        "etcd[s]://HOST:PORT,HOST:PORT,HOST:PORT"
-    )
+    raise StoreUnusableError("a store is sqlite:PATH, redis[s]://HOST:PORT/DB or postgresql://HOST:PORT/DB")

@@ -19,8 +19,8 @@ KEY_BYTES = 32
 # certificates of the gateway and two callers, tables of the adaptive bound, and what the console has. And, apart from
 # the releases, the folder of their key.
 FOLDERS = ("redis", "mark", "history", "certificates", "tables", "releases", "console")
-# Of compose.regions.yaml: the ledgers of the home and both regions, and the members of etcd.
-REGIONS = ("certificates", "home", "eu", "us", "etcd-1", "etcd-2", "etcd-3")
+# Of compose.regions.yaml: the ledgers of the home and both regions.
+REGIONS = ("certificates", "home", "eu", "us")
 
 _REDIS = """\
 # Every charge is on the disk before it is answered, and nothing is ever evicted.

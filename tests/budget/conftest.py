@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from budget_service.stores.etcd.store import EtcdStore
 from budget_service.stores.interface import Store
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -19,7 +17,6 @@ from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import SteppedClock
-from tests.support.etcd_cluster import EtcdCluster, etcd_cluster
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.rings import needs
@@ -30,8 +27,6 @@ UNHURRIED = Tuning(
     postgres_answer_seconds=30,
     postgres_statement_seconds=25,
     postgres_lock_seconds=20,
-    etcd_answer_seconds=30,
-    etcd_connect_seconds=20,
     slow_disk_seconds=30,
     hanging_disk_seconds=30,
 )
@@ -73,34 +68,6 @@ def private_postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(scope="package")
-@needs("etcd")
-def sleeping_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
-    """Run one cluster of etcd for all tests that leave it as it is, stopped while none of them uses it.
-
-    Its files are in memory where that is a folder: nobody kills these members, and three disks would be one here.
-    """
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
-    parent = memory if memory.is_dir() else tmp_path_factory.mktemp("etcd")
-    with (
-        tempfile.TemporaryDirectory(prefix="gris-etcd-", dir=parent) as folder,
-        etcd_cluster(Path(folder)) as cluster,
-    ):
-        cluster.stop_all()
-        yield cluster
-
-
-@pytest.fixture
-def shared_etcd(sleeping_etcd: EtcdCluster) -> Iterator[EtcdCluster]:
-    """Let the cluster work for one test, which has a ledger of its own there.
-
-    Idle, its members would take as much of a processor in half a minute as ten tests: they never stop their heartbeats.
-    """
-    sleeping_etcd.go_on_all()
-    yield sleeping_etcd
-    sleeping_etcd.stop_all()
-
-
 @pytest.fixture
 @needs("redis")
 def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
@@ -119,7 +86,7 @@ def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
     return private_postgres
 
 
-@pytest_asyncio.fixture(params=["memory", "sqlite", "redis", "postgres", "etcd"])
+@pytest_asyncio.fixture(params=["memory", "sqlite", "redis", "postgres"])
 async def any_store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock, tuning: Tuning
 ) -> AsyncIterator[Store]:
@@ -133,10 +100,6 @@ async def any_store(
         server: PostgresServer = request.getfixturevalue("shared_postgres")
         server.forget()
         async with closing(await PostgresStore.open(server.address, clock=clock, tuning=tuning)) as store:
-            yield store
-    elif request.param == "etcd":
-        address = request.getfixturevalue("shared_etcd").new_ledger()
-        async with closing(await EtcdStore.open(address, clock=clock, tuning=tuning)) as store:
             yield store
     else:
         address = request.getfixturevalue("shared_redis").address

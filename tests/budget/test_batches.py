@@ -39,7 +39,7 @@ from tests.support.examples import examples
 roots = itertools.count()
 
 
-ON_EVERY_ENGINE = pytest.mark.parametrize("any_store", ["sqlite", "postgres", "etcd"], indirect=True)
+ON_EVERY_ENGINE = pytest.mark.parametrize("any_store", ["sqlite", "postgres"], indirect=True)
 # With the last one, a batch ends early because more has lapsed than one request ends.
 TUNINGS = pytest.mark.parametrize(
     "tuning", [UNHURRIED, replace(UNHURRIED, expired_at_once=1)], ids=["", "one expires"]

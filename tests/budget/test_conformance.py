@@ -52,17 +52,6 @@ async def test_a_store_answers_as_the_pure_rules(
     await play(any_store, clock, history)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("any_store", ["etcd"], indirect=True)
-@settings(max_examples=examples(6), **ON_ONE_STORE)
-@given(HISTORIES)
-async def test_a_store_of_three_members_answers_as_the_pure_rules(
-    any_store: Store, clock: SteppedClock, history: list[Step]
-) -> None:
-    """The same on fewer histories: each round trip is work for three processes."""
-    await play(any_store, clock, history)
-
-
 async def play(any_store: Store, clock: SteppedClock, history: list[Step]) -> None:
     """Play a history on a store and on the rules, and compare them after each step."""
     clock.now = NOON

@@ -24,7 +24,7 @@ from tests.support.budget_samples import charge
 from tests.support.log_events import everything_logged, logged_events
 
 LARGE = 36
-ON_EVERY_STORE = pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres", "etcd"], indirect=True)
+ON_EVERY_STORE = pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
 
 numbers = itertools.count()
 

@@ -21,7 +21,6 @@ from tests.budget.conftest import empty
 from tests.observability.world import scraped
 from tests.support.budget_client import account, charging, connected, cost, failure, new_id, reserving
 from tests.support.budget_process import ROOT, command, health, health_becomes, refused
-from tests.support.etcd_cluster import EtcdCluster
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.worker_connections import connections
@@ -135,7 +134,7 @@ async def test_what_administrators_do_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("starts_processes")
-@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres", "etcd"])
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
 async def test_commits_are_counted_with_all_that_they_had(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -143,13 +142,13 @@ async def test_commits_are_counted_with_all_that_they_had(
     if kind == "sqlite":
         store = f"sqlite:{tmp_path}/ledger.db"
     else:
-        server: RedisServer | PostgresServer | EtcdCluster = request.getfixturevalue(f"shared_{kind}")
+        server: RedisServer | PostgresServer = request.getfixturevalue(f"shared_{kind}")
         # What other tests have charged there counts, and an account that they closed is closed.
         if isinstance(server, PostgresServer):
             server.forget()
-        elif isinstance(server, RedisServer):
+        else:
             await empty(server.address)
-        store = server.new_ledger() if isinstance(server, EtcdCluster) else server.address
+        store = server.address
     with Counted(tmp_path, store) as ledger:
         async with connected(ledger.address) as stub:
             await asyncio.gather(*(stub.UpdateBudget(charging()) for _ in range(200)))

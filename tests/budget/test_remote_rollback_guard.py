@@ -1,4 +1,4 @@
-"""A Redis, PostgreSQL or etcd whose data was put back: noticed by the mark beside the service, and confirmed."""
+"""A Redis or PostgreSQL whose data was put back: noticed by the mark beside the service, and confirmed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores import remote_rollback_guard
-from budget_service.stores.etcd.store import EtcdStore
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.mark_file import Position, fresh_path, load_fields, write_whole
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
@@ -35,7 +34,6 @@ from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
 from tests.support.budget_client import account, charging, connected, cost, failure
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
-from tests.support.etcd_cluster import EtcdCluster, etcd_cluster
 from tests.support.log_events import logged_events
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
@@ -57,7 +55,7 @@ CONFIGURATION = Configuration.model_validate(
 class Remote:
     """A real server whose data can be put back, and where the mark of the service is."""
 
-    server: RedisServer | PostgresServer | EtcdCluster
+    server: RedisServer | PostgresServer
     data: Path
     mark: Path
 
@@ -80,7 +78,7 @@ class Remote:
         self._stopped(put)
 
     def _stopped(self, work: Callable[[], Path]) -> Path:
-        self.server.kill_all() if isinstance(self.server, EtcdCluster) else self.server.kill()
+        self.server.kill()
         done = work()
         self.server.start()
         return done
@@ -92,8 +90,8 @@ def _copy(source: Path, target: Path) -> Path:
     return target
 
 
-@pytest.fixture(params=["redis", "postgres", "etcd"])
-@needs("redis", "postgres", "etcd")
+@pytest.fixture(params=["redis", "postgres"])
+@needs("redis", "postgres")
 def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Remote]:
     """Run each store by itself."""
     if request.param == "redis":
@@ -101,23 +99,16 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Remote]:
         folder.mkdir()
         with redis_server(folder) as redis:
             yield Remote(redis, folder, tmp_path / "mark")
-    elif request.param == "etcd":
-        folder = tmp_path / "etcd"
-        folder.mkdir()
-        with etcd_cluster(folder) as cluster:
-            yield Remote(cluster, folder, tmp_path / "mark")
     else:
         with postgres_server() as postgres:
             yield Remote(postgres, postgres.folder, tmp_path / "mark")
 
 
 @asynccontextmanager
-async def opened(
-    remote: Remote, mark: Path | None = None
-) -> AsyncIterator[RedisStore | PostgresStore | EtcdStore]:
+async def opened(remote: Remote, mark: Path | None = None) -> AsyncIterator[RedisStore | PostgresStore]:
     """Open the store with its mark."""
     store = await open_store(remote.address, allow_volatile=False, mark=mark or remote.mark)
-    assert isinstance(store, RedisStore | PostgresStore | EtcdStore)
+    assert isinstance(store, RedisStore | PostgresStore)
     try:
         yield store
     finally:
@@ -403,7 +394,7 @@ def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> N
     assert [0, 0] == [writer.returncode for writer in writers]
 
 
-async def until_checked(store: RedisStore | PostgresStore | EtcdStore) -> None:
+async def until_checked(store: RedisStore | PostgresStore) -> None:
     """Check a store, again if its connections broke with the server."""
     async with asyncio.timeout(20):
         while True:

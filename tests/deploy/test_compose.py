@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = ("noise.key", "redis.conf", "store.address")
 ADDED = {
     name: yaml.safe_load((ROOT / f"compose.{name}.yaml").read_text())["services"]
-    for name in ("regions", "etcd", "console")
+    for name in ("regions", "console")
 }
 
 

@@ -93,7 +93,7 @@ def test_regions_start_with_the_options_that_they_are_given(tmp_path: Path) -> N
 
 
 def test_only_the_ledgers_of_regions_meet_the_home() -> None:
-    """An application is on the network of its region alone, and the members of etcd meet the home alone."""
+    """An application is on the network of its region alone."""
     services = composed("compose.regions.yaml")
     on = {name: set(each.get("networks", ())) for name, each in services.items()}
     assert {name for name, networks in on.items() if "wide-area" in networks} == {
@@ -102,19 +102,6 @@ def test_only_the_ledgers_of_regions_meet_the_home() -> None:
     for each in REGIONS:
         assert on[each] == on[f"dp-{each}"] == {each}
         assert on[f"budget-{each}"] == {each, "wide-area"}
-    store = composed("compose.etcd.yaml")
-    assert all(each["networks"] == ["store"] for name, each in store.items() if name != "home")
-
-
-def test_a_home_on_etcd_is_the_same_but_for_its_store() -> None:
-    """The second compose file takes the place of a command as a whole."""
-    first, second = (composed(f"compose.{name}.yaml")["home"]["command"] for name in ("regions", "etcd"))
-    assert first[:2] == second[:2]
-    assert (first[2], second[2], second[4]) == ("--store", "--store", "--mark")
-    assert first[4:] == second[6:]
-    members = second[3].removeprefix("etcd://").removesuffix("/gris").split(",")
-    assert members == [f"etcd-{number}:2379" for number in (1, 2, 3)]
-    assert {each.partition(":")[0] for each in members} == set(composed("compose.etcd.yaml")) - {"home"}
 
 
 @pytest.mark.usefixtures("starts_processes")

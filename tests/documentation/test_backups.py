@@ -16,7 +16,6 @@ import pytest
 from tests.documentation.commands import run
 from tests.support.budget_client import charging, connected, failure
 from tests.support.budget_process import refused, service
-from tests.support.etcd_cluster import etcd_cluster
 from tests.support.pages import blocks, section
 from tests.support.postgres_server import postgres_server
 from tests.support.programs import found
@@ -88,31 +87,12 @@ def postgres(folder: Path) -> Iterator[Stored]:
         yield Stored("PostgreSQL", server.address, restored, mark, (), environment)
 
 
-@contextmanager
-def etcd(folder: Path) -> Iterator[Stored]:
-    """Keep the ledger in a cluster, which has other files after a restore."""
-    home = folder / "etcd"
-    home.mkdir()
-    with etcd_cluster(home) as cluster:
-        peers = {each.name: f"http://{each.peer_address}" for each in cluster.members}
-        environment = {"LEDGER": cluster.address, "MEMBER": cluster.members[0].endpoint}
-        environment["CLUSTER"] = ",".join(f"{name}={peer}" for name, peer in peers.items())
-        for number, each in enumerate(cluster.members):
-            own = {"NAME": each.name, "DATA": str(each.folder / "data"), "PEER": peers[each.name]}
-            environment |= {f"{name}_{number}": value for name, value in own.items()}
-        mark = ("--mark", str(folder / "ledger.mark"))
-        stopping = (cluster.kill_all, cluster.start)
-        yield Stored("etcd", cluster.address, cluster.address, mark, (), environment, *stopping)
-
-
-@pytest.fixture(params=[sqlite, redis, postgres, etcd], ids=["sqlite", "redis", "postgres", "etcd"])
-@needs("redis", "postgres", "etcd")
+@pytest.fixture(params=[sqlite, redis, postgres], ids=["sqlite", "redis", "postgres"])
+@needs("redis", "postgres")
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
     if request.param is redis and found("redis-cli") is None:
         pytest.skip("redis-cli is missing: apt-get install redis-tools")
-    if request.param is etcd and found("etcdctl") is None:
-        pytest.skip("etcdctl is missing: apt-get install etcd-client")
     with request.param(tmp_path) as made:
         yield made
 

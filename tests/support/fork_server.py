@@ -33,7 +33,6 @@ MODULES = {
         "budget_service.server.process",
         "budget_service.server.metrics",
         "budget_service.server.region_metrics",
-        "budget_service.stores.etcd.store",
         "budget_service.stores.postgres.store",
         "budget_service.stores.redis.store",
         *_TELEMETRY,

@@ -1,6 +1,6 @@
 """Which programs of this machine tests may use.
 
-`GRIS_TEST_HIDE=redis,postgres,etcd,java,docker` hides what it names, as on a machine that has none of it.
+`GRIS_TEST_HIDE=redis,postgres,java,docker` hides what it names, as on a machine that has none of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import shutil
 HIDE = "GRIS_TEST_HIDE"
 _OF = {
     "redis": {"redis-server", "redis-cli"},
-    "etcd": {"etcd", "etcdctl"},
     "java": {"java", "javac", "mvn"},
     "docker": {"docker"},
 }

@@ -1,8 +1,8 @@
 """Rings of tests: what a test needs is declared at its fixtures, and a test that forgot to say so fails.
 
 A fixture that starts something is declared with `needs`; every test that uses it, directly or not, is marked so.
-A test that starts something in its body uses one of the fixtures `starts_processes`, `starts_redis`,
-`starts_postgres` and `starts_etcd` of tests/conftest.py. While a test runs that is not marked `process`, no process can
+A test that starts something in its body uses one of the fixtures `starts_processes`, `starts_redis` and
+`starts_postgres` of tests/conftest.py. While a test runs that is not marked `process`, no process can
 be started.
 """
 
@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import pytest
 
 PROCESS = "process"
-RINGS = (PROCESS, "redis", "postgres", "etcd", "pinot", "spark", "containers", "kubernetes")
-STORES = ("redis", "postgres", "etcd")
+RINGS = (PROCESS, "redis", "postgres", "pinot", "spark", "containers", "kubernetes")
+STORES = ("redis", "postgres")
 # What takes much memory and long to start: the tests of a lane run one after the other in one worker, and share what
 # they start. A folder belongs to the first lane that names it. No lane takes longer than what is left to a worker.
 LANES = {

@@ -66,7 +66,6 @@ def _rows(result: Result) -> dict[str, str]:
         "pauses of a service or the store": result.pauses,
         "times all connections of a proxy were cut": result.cuts,
         "times a proxy lost replies": result.losses,
-        "times a member was cut off from the others": result.isolated,
         "packets of replies lost": result.replies_lost,
         "services stopped between their round trips": result.held_up,
         "of those, that others did not go on after": result.others_stuck,

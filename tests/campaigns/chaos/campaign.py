@@ -53,7 +53,6 @@ class Result:
     pauses: int
     cuts: int
     losses: int
-    isolated: int
     replies_lost: int
     held_up: int
     others_stuck: int
@@ -96,7 +95,6 @@ async def run(plan: Plan, folder: Path) -> Result:
             pauses=injector.pauses,
             cuts=injector.cuts,
             losses=injector.losses,
-            isolated=injector.isolated,
             held_up=injector.held_up,
             others_stuck=injector.others_stuck,
             exchanged=injector.exchanged,

@@ -20,7 +20,6 @@ from tests.campaigns.chaos.stage import Service, Stage
 LONGEST_PAUSE_SECONDS = 1.5
 LONGEST_LOSS_SECONDS = 0.4
 # Long enough for the others to choose another leader.
-LONGEST_ISOLATION_SECONDS = 4.0
 DELAY_SECONDS = 0.02
 # Heartbeats still arrive in time.
 HOLD_DELAY_SECONDS = 0.01
@@ -44,7 +43,6 @@ class FaultInjector:
     pauses: int = 0
     cuts: int = 0
     losses: int = 0
-    isolated: int = 0
     held_up: int = 0
     others_stuck: int = 0
     exchanged: int = 0
@@ -66,8 +64,6 @@ class FaultInjector:
     async def disturb(self) -> None:
         """Do one of the lesser things, or what an administrator may do at any time."""
         faults = [self._pause_service, self._pause_store, self._cut, self._lose, self._delay]
-        if self.stage.partitions is not None:
-            faults.append(self._isolate)
         await self.rng.choice((*faults, self.administrator.lower_a_limit, self.administrator.checkpoint))()
 
     async def hold_a_lock(self) -> None:
@@ -144,13 +140,6 @@ class FaultInjector:
         with self.stage.store.frozen():
             await self._a_while(LONGEST_PAUSE_SECONDS)
         self.pauses += 1
-
-    async def _isolate(self) -> None:
-        """Cut one member of the store off from the others."""
-        if self.stage.partitions is not None:
-            async with self.stage.partitions.isolated(self.rng):
-                await self._a_while(LONGEST_ISOLATION_SECONDS)
-            self.isolated += 1
 
     async def _cut(self) -> None:
         self.rng.choice(self.stage.proxies).cut()

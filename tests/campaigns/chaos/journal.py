@@ -7,11 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
-from urllib.parse import urlsplit
 
-import grpc
 import psycopg
-from aetcd.rpc import rpc_pb2, rpc_pb2_grpc
 from redis import Redis
 
 from tests.campaigns.chaos.history import Amount, Entry
@@ -20,8 +17,6 @@ CONNECTOR_RELEASE = "connector-"
 CONNECTORS = ("roomy", "connector")
 COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
 MORE = ("shared_information", "shared_calls", "reason")
-
-UNBOUNDED = (("grpc.max_receive_message_length", -1),)
 
 POSTGRES_JOURNAL = """
 SELECT kind, request_id, release_id, query_id, account, information, calls,
@@ -57,27 +52,10 @@ def _from_postgres(address: str) -> Iterable[Any]:
         return connection.execute(POSTGRES_JOURNAL).fetchall()
 
 
-def _from_etcd(address: str) -> Iterable[Any]:
-    parts = urlsplit(address)
-    prefix = f"{parts.path[1:]}/of/".encode()
-    with grpc.insecure_channel(parts.netloc.partition(",")[0], options=UNBOUNDED) as channel:
-        asked = rpc_pb2.RangeRequest(key=prefix, range_end=prefix[:-1] + b"0")
-        found = rpc_pb2_grpc.KVStub(channel).Range(asked).kvs
-    for each in found:
-        if b"/journal/" in each.key:
-            for line in json.loads(each.value):
-                kind, account, information, calls, _, request, release, query, _, holds, _, shared, reason = (
-                    line
-                )
-                named = (kind, request, release, query, account, information, calls, json.dumps(holds))
-                yield (*named, *(shared or (None, None)), reason)
-
-
 READERS = {
     "sqlite": _from_sqlite,
     "redis": _from_redis,
     "postgresql": _from_postgres,
-    "etcd": _from_etcd,
 }
 
 
@@ -102,5 +80,5 @@ def _limit(change: str) -> Amount | None:
 
 
 def _depth(level: int | str) -> int:
-    # SQLite and etcd keep the depth of a level, the others its path.
+    # SQLite keeps the depth of a level, the others its path.
     return level if isinstance(level, int) else len(level.split("/"))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import (
-    AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
@@ -24,12 +22,10 @@ from urllib.parse import urlsplit
 
 from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
-from tests.support.etcd_cluster import MEMBERS, EtcdCluster, etcd_cluster
-from tests.support.etcd_peer_proxy import PeerProxies, peer_proxies
 from tests.support.postgres_pair import REQUIRED, postgres_pair
 from tests.support.postgres_server import postgres_server
 from tests.support.proxy import Proxy
-from tests.support.redis_server import free_port, redis_server
+from tests.support.redis_server import redis_server
 
 ROOT = Path(__file__).parents[3]
 # A busy machine takes long, and a store may be gone for a while first.
@@ -128,8 +124,8 @@ class Service:
 class Stage:
     """Everything that runs. `store` is None for SQLite, which is no process of its own.
 
-    `partitions` is not None if members of the store can be cut off from each other. `locks` is not None if a service
-    holds the lock of a root account between its round trips to the store; `store_proxy` is what lies between the two.
+    `locks` is not None if a service holds the lock of a root account between its round trips to the store;
+    `store_proxy` is what lies between the two.
     """
 
     services: tuple[Service, ...]
@@ -138,24 +134,11 @@ class Stage:
     address: str
     locks: RootLocks | None = None
     store_proxy: Proxy | None = None
-    partitions: Partitions | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Where clients find the services."""
         return tuple(service.proxy.address for service in self.services)
-
-
-@dataclass(frozen=True)
-class Partitions:
-    """A cluster whose members find each other through proxies that can be cut."""
-
-    cluster: EtcdCluster
-    peer_proxies: PeerProxies
-
-    def isolated(self, rng: random.Random) -> AbstractAsyncContextManager[None]:
-        """Cut a member off from the others during the block; clients still reach it."""
-        return self.peer_proxies.isolated(f"127.0.0.1:{rng.choice(self.cluster.members).peer_port}")
 
 
 @asynccontextmanager
@@ -197,34 +180,11 @@ async def postgres_pair_stage(folder: Path) -> AsyncIterator[Stage]:
         yield Stage(services, pair, (*_proxies(services), *before), pair.address)
 
 
-@asynccontextmanager
-async def etcd_stage(folder: Path) -> AsyncIterator[Stage]:
-    """Run two services on a cluster of three, with a proxy before each member, and proxies between the members."""
-    home = folder / "etcd"
-    home.mkdir()
-    ports = [free_port() for _ in range(MEMBERS)]
-    async with AsyncExitStack() as stack:
-        between = await stack.enter_async_context(peer_proxies([f"127.0.0.1:{port}" for port in ports]))
-        # In a thread: the members need the proxies to find each other.
-        running = etcd_cluster(home, peers=list(between.addresses.values()), peer_ports=ports)
-        cluster = await asyncio.to_thread(running.__enter__)
-        stack.push_async_callback(asyncio.to_thread, running.__exit__, None, None, None)
-        await between.learn(cluster.members[0].endpoint)
-        before = [
-            await stack.enter_async_context(Proxy(each.endpoint).listening()) for each in cluster.members
-        ]
-        address = f"etcd://{','.join(each.address for each in before)}/gris"
-        services = await stack.enter_async_context(_running(folder, address, (1, 2)))
-        partitions = Partitions(cluster, between)
-        yield Stage(services, cluster, (*_proxies(services), *before), cluster.address, partitions=partitions)
-
-
 STAGES = {
     "sqlite": sqlite_stage,
     "redis": redis_stage,
     "postgres": postgres_stage,
     "postgres-pair": postgres_pair_stage,
-    "etcd": etcd_stage,
 }
 
 
