@@ -4,7 +4,7 @@ They are what Unicode's property Default_Ignorable_Code_Point (DerivedCoreProper
 no account may have at all: variation selectors such as U+FE0F, the fillers of Hangul such as U+3164, the combining
 grapheme joiner, and reserved ranges. Python's `unicodedata` does not have this property.
 
-Accounts whose names have them were made by earlier versions. They stay what they are: a journal cannot be edited.
+An account has them in its name only if an entry of the configuration writes its path out.
 """
 
 from __future__ import annotations

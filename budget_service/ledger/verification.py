@@ -53,7 +53,7 @@ class Difference:
 class Checkpoint:
     """The verified sums of a root's journal up to `position`, with the number and the digest of its entries.
 
-    `states` are those of accounts that had one then; None: an earlier version has not written them down.
+    `states` are those of accounts that had one then.
     """
 
     position: str = ""
@@ -61,27 +61,23 @@ class Checkpoint:
     digest: str = ""
     spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
     currency: Currency = UNUSED
-    states: Mapping[Account, AccountState] | None = field(default_factory=dict)
+    states: Mapping[Account, AccountState] = field(default_factory=dict)
 
 
 @dataclass
 class RebuiltStates:
-    """The states of accounts according to the journal: `add` every entry once, in order.
-
-    Without `knows_all`, only what the entries say is known: neither former names nor accounts that none is about.
-    """
+    """The states of accounts according to the journal: `add` every entry once, in order."""
 
     states: dict[Account, AccountState] = field(default_factory=dict)
-    knows_all: bool = True
 
     @staticmethod
     def after(checkpoint: Checkpoint) -> RebuiltStates:
         """Return the states of a checkpoint, to be continued."""
-        return RebuiltStates(dict(checkpoint.states or {}), checkpoint.states is not None)
+        return RebuiltStates(dict(checkpoint.states))
 
     def copied(self) -> RebuiltStates:
         """Return the same states, to be continued apart."""
-        return RebuiltStates(dict(self.states), self.knows_all)
+        return RebuiltStates(dict(self.states))
 
     def add(self, entry: JournalEntry) -> None:
         """Follow one entry."""
@@ -101,14 +97,12 @@ class RebuiltStates:
 
     def differences(self, kept: Mapping[Account, AccountState]) -> Iterator[Difference]:
         """Compare the states of the ledger with the journal up to the same time."""
-        accounts = self.states.keys() | (kept.keys() if self.knows_all else set())
-        for account in sorted(accounts):
+        for account in sorted(self.states.keys() | kept.keys()):
             found, expected = kept.get(account, UNTOUCHED), self.states.get(account, UNTOUCHED)
             yield from _unlike(account, Sum.STATE, _number(found), _number(expected))
-            if self.knows_all:
-                names, wanted = found.former_names, expected.former_names
-                same = sum(map(str.__eq__, names, wanted)) if len(names) == len(wanted) else len(names)
-                yield from _unlike(account, Sum.FORMER_NAMES, same, len(wanted))
+            names, wanted = found.former_names, expected.former_names
+            same = sum(map(str.__eq__, names, wanted)) if len(names) == len(wanted) else len(names)
+            yield from _unlike(account, Sum.FORMER_NAMES, same, len(wanted))
 
 
 @dataclass

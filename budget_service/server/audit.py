@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from budget_service.ledger.account_states import AccountState
-from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import (
@@ -24,7 +24,6 @@ from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.tuning import DEFAULTS, Tuning
 
 MAX_DIFFERENCES = 1000
-CHANGES_OF_STATES = (EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.MOVE)
 # How often states are read again because an administrator has changed one meanwhile.
 MAX_ATTEMPTS = 16
 
@@ -117,26 +116,24 @@ async def verify_checkpointed(
 
 async def _verify_states(
     store: Store, root: str, position: str, states: RebuiltStates, *, found: Verification, tuning: Tuning
-) -> Mapping[Account, AccountState] | None:
+) -> Mapping[Account, AccountState]:
     """Compare the states of accounts with `states`, those of the journal up to a position, and with what came since.
 
     Returns:
-        The states at the position; None if they are not known.
+        The states at the position.
     """
     later = states.copied()
-    end, changed = position, False
+    end = position
     for _ in range(MAX_ATTEMPTS):
         kept = await store.all_limits(root)
         async for each, entry in entries(store, root, end, "", tuning):
             later.add(entry)
-            end, changed = each, changed or entry.kind in CHANGES_OF_STATES
+            end = each
         # Where nothing has changed a state meanwhile, what was read last are the states of the journal that was read.
         if kept.version == (await store.all_limits(root)).version:
             for difference in later.differences(kept.states):
                 found.note(difference)
-            if states.knows_all:
-                return states.kept()
-            return None if changed else kept.states
+            return states.kept()
     raise StoreUnavailableError("states of accounts were changed each time that they were read")
 
 

@@ -136,17 +136,13 @@ def decode_currency(text: str) -> Currency:
     return Currency(unit_id, int(since), next_unit_id, int(next_since))
 
 
-def encode_states(states: Mapping[Account, AccountState] | None) -> str:
-    """Return the text of the states in a checkpoint, empty if they are not known."""
-    if states is None:
-        return ""
+def encode_states(states: Mapping[Account, AccountState]) -> str:
+    """Return the text of the states in a checkpoint."""
     return json.dumps({account.text: state_text(state) for account, state in states.items()})
 
 
-def decode_states(text: str) -> dict[Account, AccountState] | None:
+def decode_states(text: str) -> dict[Account, AccountState]:
     """Return the states of a text made by `encode_states`."""
-    if not text:
-        return None
     return {Account(tuple(name.split("/"))): parse_state(state) for name, state in json.loads(text).items()}
 
 

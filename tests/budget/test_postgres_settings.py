@@ -16,38 +16,21 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from msgspec.structs import replace
 from psycopg import sql
 
-from budget_service.ledger.currency import Currency
-from budget_service.ledger.outcomes import Answer, Charged, LimitsSet
-from budget_service.ledger.values import Cost
-from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres import schema as postgres_schema
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import UNHURRIED, closing
-from tests.budget.memory_store import MemoryStore
-from tests.budget.older_ledgers import ASKED, ODD, OF_COLLEAGUE
 from tests.support.budget_samples import (
-    ANALYST,
-    COLLEAGUE,
-    COMPANY,
-    UNIT,
-    SteppedClock,
     charge,
-    levels,
-    limit,
 )
 from tests.support.postgres_server import PostgresServer
 
 PASSWORD = "h#s/h?w@o:r[d]%"  # noqa: S105 - of a server that lives for one test
 ENCODED = "h%23s%2Fh%3Fw%40o%3Ar%5Bd%5D%25"
-
-# Tables of each older schema, as the program of its time left them.
-LEDGERS = Path(__file__).parent / "ledgers"
 
 
 @pytest.mark.parametrize(
@@ -117,81 +100,6 @@ async def test_a_database_in_another_encoding_is_refused(shared_postgres: Postgr
     address = shared_postgres.address.replace("/postgres?", "/latin?")
     with pytest.raises(StoreUnusableError, match="UTF8"):
         await PostgresStore.open(address)
-
-
-async def test_a_newer_schema_is_refused(shared_postgres: PostgresServer) -> None:
-    """As by every store."""
-    shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)):
-        shared_postgres.execute("UPDATE gris.schema SET version = %s", postgres_schema.SCHEMA_VERSION + 1)
-        with pytest.raises(StoreUnusableError, match="newer"):
-            await PostgresStore.open(shared_postgres.address, tuning=UNHURRIED)
-
-
-async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
-    shared_postgres: PostgresServer, clock: SteppedClock
-) -> None:
-    """An older program's tables, with answers, reservations and a checkpoint, are kept; its functions are dropped."""
-    shared_postgres.forget()
-    with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
-        connection.execute((LEDGERS / "postgres-1.sql").read_bytes())
-        connection.execute("CREATE SCHEMA gris_rules_old")
-    on = levels(own=limit(10, 5), above=limit(30, 9))
-    async with closing(
-        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
-    ) as store:
-        assert (await store.read(ANALYST, on)).currency == Currency(UNIT)
-        again = charge("paid", Cost(3, 1), on=on, release_id="rel", query_id="q-paid")
-        assert (await store.apply(*again)).replayed
-        settled = (await store.apply(*charge("c", Cost(4, 1), on=on, settles="r"))).outcome
-        assert isinstance(settled, Charged)
-        assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
-        found = Verification()
-        await verify(store, "acme", found)
-        assert found.differences == []
-    ((version, old),) = shared_postgres.execute(
-        "SELECT version, to_regnamespace('gris_rules_old') FROM gris.schema"
-    )
-    assert (version, old) == (postgres_schema.SCHEMA_VERSION, None)
-
-
-async def test_a_process_of_the_program_before_can_do_nothing_once_the_ledger_is_brought_up(
-    shared_postgres: PostgresServer, clock: SteppedClock
-) -> None:
-    """It knows nothing of closed accounts, and looks for the limits of each account under another name."""
-    shared_postgres.forget()
-    with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
-        connection.execute((LEDGERS / "levels-postgres-7.sql").read_bytes())
-        before = "SELECT level, limit_text FROM gris.limits WHERE root = 'acme'"
-        connection.execute(before)
-        async with closing(await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)):
-            with pytest.raises(psycopg.errors.UndefinedTable):
-                connection.execute(before)
-
-
-async def test_all_that_an_older_program_has_answered_is_answered_again(
-    shared_postgres: PostgresServer, clock: SteppedClock
-) -> None:
-    """By functions of schema 5, for ids of every character; what it held is settled, and its sums are the journal's."""
-    shared_postgres.forget()
-    with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
-        connection.execute((LEDGERS / "postgres-5.sql").read_bytes())
-    rules, version = MemoryStore(clock), 0
-    async with closing(
-        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
-    ) as store:
-        for asked in ASKED:
-            outcome = (await rules.apply(*asked)).outcome
-            if isinstance(outcome, LimitsSet):
-                # The older program counted the changes of limits.
-                outcome, version = LimitsSet(1), outcome.version
-            assert Answer(outcome, replayed=True) == await store.apply(*asked)
-        settles = charge("c", Cost(1, 1), account=COLLEAGUE, on=OF_COLLEAGUE, settles=ODD, release_id="new")
-        settled = await store.apply(*settles.by(replace(settles.limits, version=1)))
-        assert await rules.apply(*settles.by(replace(settles.limits, version=version))) == settled
-        assert isinstance(settled.outcome, Charged)
-        await verify(store, COMPANY.root, found := Verification())
-    assert (3, []) == (found.entries, found.differences)
 
 
 async def test_many_may_start_at_once_on_an_empty_database(shared_postgres: PostgresServer) -> None:

@@ -7,20 +7,18 @@ import json
 import time
 import traceback
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Reason, Refused, Reserved
-from budget_service.ledger.requests import MoveAccount, ResumeClock, SetLimits
+from budget_service.ledger.outcomes import Answer, Charged
+from budget_service.ledger.requests import ResumeClock, SetLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
-from budget_service.ledger.windows import DAY, SECOND, Period, Window, microseconds_of
+from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import (
     OutcomeUnknownError,
@@ -39,7 +37,6 @@ from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
-    UNIT,
     Asked,
     SteppedClock,
     cancel,
@@ -218,17 +215,6 @@ async def test_a_full_redis_is_unavailable_and_nothing_is_changed(tmp_path: Path
             assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
 
 
-@pytest.mark.usefixtures("starts_redis")
-async def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    """As by every store."""
-    with redis_server(tmp_path) as server:
-        client = Redis.from_url(server.address)
-        await client.set("gris:schema", SCHEMA_VERSION + 1)
-        await client.aclose()
-        with pytest.raises(StoreUnusableError, match="newer"):
-            await RedisStore.open(server.address)
-
-
 @pytest.mark.parametrize("schema", [str(SCHEMA_VERSION + 1), None])
 async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
     shared_redis: RedisServer, clock: SteppedClock, schema: str | None
@@ -289,95 +275,14 @@ async def test_no_charge_is_forgotten_sooner_than_five_weeks_after_its_window(
     await client.aclose()
 
 
-@pytest.mark.parametrize("interrupted", [False, True])
-async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
-    shared_redis: RedisServer, clock: SteppedClock, *, interrupted: bool
-) -> None:
-    """In schema 1 the first reservation fixed the root's currency, and none said its own.
-
-    A migration that was interrupted had refused the older programs, and what is left of it is done by the next start.
-    """
-    await empty(shared_redis.address)
-    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
-    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        for name in ("r", "s", "t"):
-            await store.apply(*reserve(name, Cost(1, 1), forfeits=name == "t"))
-        await store.write_checkpoint("acme", await verify(store, "acme", Verification()))
-    await client.hdel("gris:{acme}:checkpoint", "currency")
-    await client.hdel("gris:{acme}:root", "currency_since", "next_unit_id", "next_since")
-    for name, kept in (await client.hgetall("gris:{acme}:reservations")).items():
-        old = {key: value for key, value in json.loads(kept).items() if key != "unit_id"}
-        await client.hset("gris:{acme}:reservations", name, json.dumps(old))
-    await client.hset("gris:{acme}:root", "unit_id", UNIT)
-    # Up to schema 2, payments of one window shared a hash and balances knew nothing of days.
-    month = microseconds_of(datetime(2026, 10, 1, tzinfo=UTC))
-    paid = {"window": month, "release:rel": 1, "query:q": "rel"}
-    await client.hset("gris:{acme}:paid:acme/ann", mapping=paid)
-    await client.pexpire("gris:{acme}:paid:acme/ann", 10**9)
-    for level, kept in (await client.hgetall("gris:{acme}:balances")).items():
-        await client.hset("gris:{acme}:balances", level, ":".join(kept.split(":")[:6]))
-    await client.set("gris:schema", 1)
-    if interrupted:
-        await client.set("gris:schema", SCHEMA_VERSION)
-        await client.set("gris:schema:left", 1)
-    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        assert isinstance((await store.apply(*charge("c", Cost(1, 1), settles="r"))).outcome, Charged)
-        assert Cancelled(Cost(1, 1), UNIT) == (await store.apply(*cancel("x", ends="s"))).outcome
-        clock.step(seconds=61)
-        assert Cost(2, 2) == (await store.read(ANALYST, levels())).levels[-1].spent
-        assert (await store.checkpoint("acme")).currency == Currency(UNIT)
-        again = (await store.apply(*reserve("again", query_id="q"))).outcome
-        assert isinstance(again, Reserved)
-        assert again.already_paid
-        free = (await store.apply(*charge("free", settles="again", release_id="rel"))).outcome
-        assert isinstance(free, Charged)
-        assert free.already_paid
-    assert 0 < await client.pttl("gris:{acme}:paid:acme/ann//query//q") <= 10**9
-    assert not await client.exists("gris:{acme}:paid:acme/ann")
-    assert await client.get("gris:schema") == str(SCHEMA_VERSION)
-    assert not await client.exists("gris:schema:left")
-    await client.aclose()
-
-
-async def test_a_ledger_of_schema_8_is_told_which_accounts_have_others_below(
-    shared_redis: RedisServer, clock: SteppedClock
-) -> None:
-    """They cannot be moved, and all others can."""
-    await empty(shared_redis.address)
-    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
-    team, alone = Account(("acme", "team")), Account(("acme", "alone"))
-    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        for number, account in enumerate((Account((*team.path, "ann")), alone)):
-            await store.apply(*charge(f"c{number}", account=account, on=levels(account)))
-    assert {"acme", "acme/team"} == await client.smembers("gris:{acme}:parents")
-    await client.delete("gris:{acme}:parents")
-    await client.set("gris:schema", 8)
-    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        for source, outcome in ((team, Refused(Reason.HAS_ACCOUNTS_BELOW)), (alone, LimitsSet(clock.now))):
-            target = Account(("acme", f"{source.path[-1]} 2"))
-            moving = MoveAccount(account=source, target=target, request_id=target.text, reason="x")
-            assert outcome == (await store.apply(moving, NO_LIMITS)).outcome
-    await client.aclose()
-
-
-async def test_an_id_that_looks_like_a_key_is_no_root_and_stops_no_migration(
-    shared_redis: RedisServer, clock: SteppedClock
-) -> None:
+async def test_an_id_that_looks_like_a_key_is_no_root(shared_redis: RedisServer, clock: SteppedClock) -> None:
     """Callers choose their ids, and keys end with them."""
     await empty(shared_redis.address)
-    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
     odd = ("}:root", "}:checkpoint", "x:paid:y", "}:paid:y")
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for id_ in odd:
             await store.apply(*charge(id_, Cost(1, 1), release_id=id_, query_id=id_))
         assert await store.roots() == ["acme"]
-    before = {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
-    for version in (3, 2):
-        await client.set("gris:schema", version)
-        async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-            assert await store.roots() == ["acme"]
-    assert before == {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
-    await client.aclose()
 
 
 @pytest.mark.parametrize(

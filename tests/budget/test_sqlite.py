@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import resource
-import shutil
 import sqlite3
 import stat
 import subprocess
@@ -19,16 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Cancelled, Charged
+from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
-from budget_service.stores.sqlite.file import SCHEMA_VERSION
 from budget_service.stores.sqlite.purge import PURGED_PER_REQUEST
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
@@ -38,9 +35,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
-    UNIT,
     SteppedClock,
-    cancel,
     charge,
     levels,
     limit,
@@ -58,9 +53,6 @@ except StoreUnusableError as error:
     print(error)
 """
 
-# One ledger of each older schema, as the program of its time left it.
-LEDGERS = Path(__file__).parent / "ledgers"
-
 COUNT = (
     "SELECT (SELECT count(*) FROM outcomes), (SELECT count(*) FROM payments), (SELECT count(*) FROM journal)"
 )
@@ -70,19 +62,6 @@ def run(path: Path, statement: str) -> None:
     """Do something to a ledger by hand."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(statement)
-
-
-async def test_a_ledger_with_an_account_called_star_still_opens(tmp_path: Path, clock: SteppedClock) -> None:
-    """An earlier version made one of a token that said so; its charge still counts on the level above it."""
-    path, star = tmp_path / "ledger.db", Account(("acme", "*"))
-    on = levels(star, above=limit(20, 10))
-    async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(*charge("c", Cost(3, 1), account=star, on=on))
-    async with closing(SqliteStore.open(path, clock)) as store:
-        assert Cost(3, 1) == (await store.read(COMPANY, levels(COMPANY))).levels[-1].spent
-        found = Verification()
-        await verify(store, "acme", found)
-        assert (1, []) == (found.entries, found.differences)
 
 
 async def test_a_ledger_is_found_again_after_it_was_closed(tmp_path: Path, clock: SteppedClock) -> None:
@@ -116,44 +95,6 @@ async def test_a_second_owner_is_refused(tmp_path: Path) -> None:
             SqliteStore.open(path)
         assert "is in use" in open_elsewhere(path)
     await SqliteStore.open(path).close()
-
-
-async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
-    """An older program would not know what it must keep."""
-    path = tmp_path / "ledger.db"
-    await SqliteStore.open(path).close()
-    run(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    with pytest.raises(StoreUnusableError, match="newer"):
-        SqliteStore.open(path)
-
-
-@pytest.mark.parametrize("schema", [1, 2, 3, 5])
-async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
-    tmp_path: Path, clock: SteppedClock, schema: int
-) -> None:
-    """Files that older programs wrote: balances, reservations, payments and answers, under sliding windows too."""
-    path = tmp_path / "ledger.db"
-    for kept in LEDGERS.glob(f"schema-{schema}.*"):
-        shutil.copyfile(kept, path.with_name(kept.name.replace(f"schema-{schema}", path.stem)))
-    on = levels(own=limit(10, 5), above=limit(30, 9))
-    sliding = levels(own=limit(10, 5, days=7), above=limit(30, 9))
-    async with closing(SqliteStore.open(path, clock)) as store:
-        before = await store.read(ANALYST, on)
-        assert [(Cost(3, 1), Cost(6, 2))] * 2 == [(each.spent, each.reserved) for each in before.levels]
-        assert before.currency == Currency(UNIT)
-        assert (await store.apply(*charge("paid", Cost(3, 1), release_id="rel", query_id="q-paid"))).replayed
-        again = (await store.apply(*charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
-        assert isinstance(again, Charged)
-        assert again.already_paid
-        assert Cancelled(Cost(2, 1), UNIT) == (await store.apply(*cancel("x", ends="s", on=on))).outcome
-        settled = (await store.apply(*charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
-        assert isinstance(settled, Charged)
-        assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
-        found = Verification()
-        await verify(store, "acme", found)
-        assert found.differences == []
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 
 
 def modes_in(folder: Path) -> dict[str, int]:

@@ -77,20 +77,6 @@ class Kept:
         if state:
             self._server.execute("INSERT INTO gris.accounts VALUES (%s, %s, %s)", *row)
 
-    async def set_back(self) -> None:
-        """Make it a ledger of the schema before, whose checkpoints had no states."""
-        if self._kind == "redis":
-            async with Redis.from_url(self._server.address) as client:
-                await client.hdel("gris:{acme}:checkpoint", "states")
-                await client.set("gris:schema", 9)
-        elif self._kind == "sqlite":
-            with contextlib.closing(sqlite3.connect(self._path)) as file:
-                file.execute("ALTER TABLE checkpoints DROP COLUMN states")
-                file.execute("PRAGMA user_version = 10")
-        else:
-            self._server.execute("ALTER TABLE gris.checkpoints DROP COLUMN states")
-            self._server.execute("UPDATE gris.schema SET version = 8")
-
 
 @pytest.fixture(params=["sqlite", "redis", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> Kept:
@@ -162,30 +148,6 @@ async def test_a_checkpoint_has_the_states_of_its_journal(ledger: Kept) -> None:
         assert made == await store.checkpoint("acme")
 
 
-async def test_checkpoints_of_the_schema_before_know_no_states_and_the_next_one_does(ledger: Kept) -> None:
-    """Until then only what the journal has since is compared."""
-    await ledger.emptied()
-    async with ledger.opened() as store:
-        await administered(store)
-        await make_checkpoint(store, "acme")
-        await store.drop_checkpointed("acme", 1000)
-    await ledger.set_back()
-    async with ledger.opened() as store:
-        assert (await store.checkpoint("acme")).states is None
-        await store.apply(CloseAccount(account=ZOE, request_id="5", reason="left"), NO_LIMITS)
-        assert await differences(store) == []
-    await ledger.put(ZOE, "open/ann")
-    async with ledger.opened() as store:
-        assert [state(ZOE, 0, 1)] == await differences(store)
-    await ledger.put(ZOE, "closed/ann")
-    async with ledger.opened() as store:
-        # Of what nobody knows any more, the next checkpoint takes what is kept.
-        assert (await make_checkpoint(store, "acme")).states is not None
-    await ledger.put(COLLEAGUE, "")
-    async with ledger.opened() as store:
-        assert [state(COLLEAGUE, 0, 1)] == await differences(store)
-
-
 async def test_states_that_change_while_they_are_verified_are_no_difference(
     any_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,5 +169,4 @@ async def test_states_that_change_while_they_are_verified_are_no_difference(
     assert (found.differences, more) == ([], [])
     # It is as old as the balances.
     assert isinstance(checkpoint, Checkpoint)
-    assert checkpoint.states is not None
     assert EVE not in checkpoint.states

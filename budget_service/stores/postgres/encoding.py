@@ -313,24 +313,6 @@ def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[dict[str, Any]]:
     return [{"level": account.level(each.depth).text, "window_start": each.window_start} for each in holds]
 
 
-def holds_text(account: Account, holds: Iterable[Hold]) -> str:
-    """Return the days that something counts on as the text of a parameter."""
-    return json.encode(_hold_rows(account, holds)).decode()
-
-
-def balances_text(balances: Mapping[Account, Balance]) -> str:
-    """Return the rows of balances as the text of a parameter."""
-    return json.encode([_balance_row(level, each) for level, each in balances.items()]).decode()
-
-
-def past_text(past: Mapping[Account, Iterable[PastDay]]) -> str:
-    """Return the rows of past days as the text of a parameter."""
-    days = (
-        DayChange(level, day.start, day.end, *_amounts(day.spent)) for level in past for day in past[level]
-    )
-    return json.encode([_day_row(each) for each in days]).decode()
-
-
 def _amounts(cost: Cost) -> tuple[int, int]:
     return cost.information, cost.calls
 

@@ -11,32 +11,18 @@ from psycopg import AsyncConnection, sql
 
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres.connections import Session
-from budget_service.stores.postgres.migration import count_by_day
+from budget_service.stores.schema_steps import steps_from
 from budget_service.tuning import Tuning
 
 SCHEMA_VERSION = 10
-COUNTS_BY_DAY = 7
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
 TABLES = (SQL / "tables.sql").read_bytes()
-# Programs before schema 6 decided in functions, in a schema of this name for each version of them.
-OLD_FUNCTIONS = "gris_rules_"
 
-# What makes a schema into the next one.
-MIGRATIONS = {
-    1: (SQL / "from_1.sql").read_bytes(),
-    2: (SQL / "from_2.sql").read_bytes(),
-    3: (SQL / "from_3.sql").read_bytes(),
-    4: (SQL / "from_4.sql").read_bytes(),
-    # The tables are the same.
-    5: b"",
-    6: (SQL / "from_6.sql").read_bytes(),
-    7: (SQL / "from_7.sql").read_bytes(),
-    8: (SQL / "from_8.sql").read_bytes(),
-    # The tables are the same; of leases more is remembered.
-    9: b"",
-}
+# What makes a schema into the next one. No ledger of an older schema is in use. A step has to stop processes of the
+# program before it, which may still run: a table that they use gets another name.
+STEPS: dict[int, bytes] = {}
 
 # Any number that other programs of the database are unlikely to lock.
 INSTALLATION_LOCK = 0x67726973
@@ -103,14 +89,14 @@ async def require_synchronous(session: Session) -> int:
 async def install(session: Session, tuning: Tuning) -> None:
     """Make the tables if they are missing; several processes may do so at once.
 
-    Raises StoreUnusableError if the ledger is newer than this program, StoreUnavailableError if it cannot be done.
+    Raises StoreUnusableError if the ledger has another schema, StoreUnavailableError if it cannot be done.
     """
     connection = session.connection
     try:
         async with asyncio.timeout(tuning.installation_seconds), connection.transaction():
-            # A process that waits for another one's migration is not stuck.
+            # A process that waits for another one's steps is not stuck.
             await connection.execute("SET LOCAL statement_timeout = 0")
-            # A migration computes for a while between two statements.
+            # A process that is held up between two statements keeps others from starting, and none from charging.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALLATION_LOCK,))
             await _install_tables(connection)
@@ -126,29 +112,12 @@ async def install(session: Session, tuning: Tuning) -> None:
 
 async def _install_tables(connection: AsyncConnection[Any]) -> None:
     if await _first(connection, "SELECT to_regclass('gris.schema') IS NULL"):
-        await _drop_functions(connection)
         await connection.execute(TABLES)
         await connection.execute("INSERT INTO gris.schema VALUES (%s)", (SCHEMA_VERSION,))
     found = await _first(connection, "SELECT version FROM gris.schema")
-    if found > SCHEMA_VERSION:
-        raise StoreUnusableError(
-            f"this PostgreSQL has schema {found}, newer than this program's {SCHEMA_VERSION}"
-        )
-    if found < SCHEMA_VERSION:
-        # A process of the older program can do nothing from now on.
-        await _drop_functions(connection)
-        for version in range(found, SCHEMA_VERSION):
-            await connection.execute(MIGRATIONS[version])
-        if found < COUNTS_BY_DAY:
-            await count_by_day(connection)
-        await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
-
-
-async def _drop_functions(connection: AsyncConnection[Any]) -> None:
-    """Drop the functions of every older program, each of which decided by its own."""
-    names = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
-    for (name,) in await (await connection.execute(names, (OLD_FUNCTIONS,))).fetchall():
-        await connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+    for step in steps_from("this PostgreSQL", found, SCHEMA_VERSION, STEPS):
+        await connection.execute(step)
+    await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
 
 
 async def _first(connection: AsyncConnection[Any], query: LiteralString, *parameters: str) -> Any:

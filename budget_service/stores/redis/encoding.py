@@ -30,9 +30,6 @@ from budget_service.stores.codec import (
     decode_rule,
     decode_states,
     encode_currency,
-    encode_days,
-    encode_end,
-    encode_rule,
     encode_states,
 )
 from budget_service.stores.damaged_rows import read_limit, read_state, reads
@@ -69,7 +66,7 @@ def parse_checkpoint(_root: str, fields: list[str]) -> Checkpoint:
         if name.startswith("level:")
     }
     currency = decode_currency(kept["currency"])
-    states = decode_states(kept.get("states", ""))
+    states = decode_states(kept["states"])
     return Checkpoint(kept["position"], int(kept["entries"]), kept["digest"], spent, currency, states)
 
 
@@ -103,10 +100,8 @@ def parse_reading(
         *days, held = lapsed[: len(accounts) + 1]
         lapsed = lapsed[len(accounts) + 1 :]
         past = {level: _past_days(level.text, each) for level, each in zip(accounts, days, strict=True)}
-        reservations = tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(held))
-    due = tuple(
-        parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
-    )
+        reservations = tuple(parse_reservation(id_, text) for id_, text in _pairs(held))
+    due = tuple(parse_reservation(id_, text) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True))
     snapshot = Snapshot(
         root=RootRecord(
             Currency(unit_id, int(since), next_unit_id, int(next_since)),
@@ -126,8 +121,8 @@ def parse_reading(
 
 
 @reads("reservations")
-def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Reservation:
-    """Return a reservation from its JSON; one of schema 1 does not say its currency, which is the root's `unit_id`."""
+def parse_reservation(reservation_id: str, text: str) -> Reservation:
+    """Return a reservation from its JSON."""
     kept = json.loads(text)
     return Reservation(
         reservation_id=reservation_id,
@@ -135,7 +130,7 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
         request_id=kept["request_id"],
         query_id=kept["query_id"],
         held=Cost(int(kept["information"]), int(kept["calls"])),
-        unit_id=kept.get("unit_id", unit_id),
+        unit_id=kept["unit_id"],
         expires_at=int(kept["expires_at"]),
         paid_release_id=kept["paid_release_id"],
         forfeits=kept["forfeits"] == "1",
@@ -144,7 +139,7 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
 
 
 def parse_balances(reply: list[Any]) -> BalancePage:
-    """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
+    """Return the page that `balances.lua` found."""
     position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations, past = reply
     found = tuple((parse_account(level), _balance(level, text)) for level, text in _pairs(balances))
     return BalancePage(
@@ -152,7 +147,7 @@ def parse_balances(reply: list[Any]) -> BalancePage:
         currency=Currency(unit_id, int(since), next_unit_id, int(next_since)),
         balances=found,
         past={level: _past_days(level.text, days) for (level, _), days in zip(found, past, strict=True)},
-        reservations=tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(reservations)),
+        reservations=tuple(parse_reservation(id_, text) for id_, text in _pairs(reservations)),
         after="" if cursor == "0" else cursor,
     )
 
@@ -190,7 +185,7 @@ def parse_entry(_position: str, fields: list[str]) -> JournalEntry:
         query_id=kept["query_id"],
         time=int(kept["time"]),
         holds=_holds(json.loads(kept["holds"])),
-        # Only where there are any, and not in entries of earlier versions.
+        # Only where there are any.
         policy_statement=kept.get("policy_statement", ""),
         shared_cost=_shared_cost(kept),
         reason=kept.get("reason", ""),
@@ -229,40 +224,6 @@ def _balance(_level: str, text: str) -> Balance:
         earlier=decode_days(earlier),
         today=Cost(int(today[0]), int(today[1])),
     )
-
-
-def balance_text(balance: Balance) -> str:
-    """Return the text of a balance."""
-    window, day, spent, reserved = balance.window, balance.day, balance.spent, balance.reserved
-    amounts = (spent.information, spent.calls, reserved.information, reserved.calls)
-    days = (balance.reserved_since, encode_end(balance.leaves_at), encode_days(balance.earlier))
-    present = (encode_rule(balance.rule), day.start, encode_end(day.end))
-    today = (balance.today.information, balance.today.calls)
-    fields = (window.start, encode_end(window.end), *amounts, *days, *present, *today)
-    return ":".join(map(str, fields))
-
-
-# Without a rule and a present day.
-OLDER_COLONS = 8
-
-
-def is_of_an_older_schema(balance: str) -> bool:
-    """Return whether the text of a balance is one of schema 7 or older."""
-    return balance.count(":") <= OLDER_COLONS
-
-
-def parse_older_balance(text: str) -> Balance:
-    """Return the windows of a balance of schema 7 or older."""
-    start, end, *rest = text.split(":")
-    # Up to schema 2 only calendar windows were known.
-    earlier = decode_days(rest[6]) if len(rest) > 4 else ()
-    window = Window(int(start), decode_end(end))
-    return Balance(window, DaySpan(0, 0), earlier=earlier)
-
-
-def past_day_text(day: PastDay) -> str:
-    """Return the text of a past day."""
-    return f"{day.end},{day.spent.information},{day.spent.calls}"
 
 
 @reads("days")

@@ -46,7 +46,7 @@ from budget_service.stores.redis import arguments, layout
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis.pipeline import NOBODY, PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
-from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, migrate, require_schema
+from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, install, require_schema
 from budget_service.stores.redis.scripts import (
     ALL_LIMITS,
     BALANCES,
@@ -149,7 +149,7 @@ class RedisStore:
         )
         try:
             await store._require_promises()
-            await migrate(store._client)
+            await install(store._client)
             await store._warn_of_losses()
             if mark is not None:
                 guard = RollbackGuard(mark, store._count)

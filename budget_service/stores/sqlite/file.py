@@ -9,16 +9,14 @@ import itertools
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
+from budget_service.stores.schema_steps import steps_from
 from budget_service.stores.sqlite.integrity import require_sound
-from budget_service.stores.sqlite.migration import count_by_day
 from budget_service.tuning import DEFAULTS
 
 SCHEMA_VERSION = 12
-COUNTS_BY_DAY = 9
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
@@ -98,73 +96,8 @@ SCHEMA = (
     ACCOUNTS,
 )
 
-# What makes a schema into the next one.
-MIGRATIONS = {
-    1: (
-        "ALTER TABLE reservations ADD COLUMN unit_id TEXT NOT NULL DEFAULT ''",
-        # A reservation used to fix the currency of its root.
-        "UPDATE reservations SET unit_id = (SELECT unit_id FROM roots WHERE roots.root = reservations.root)",
-    ),
-    2: (
-        "ALTER TABLE balances ADD COLUMN reserved_since INTEGER NOT NULL DEFAULT 0",
-        # Only calendar windows were known.
-        "UPDATE balances SET reserved_since = window_start",
-        "ALTER TABLE balances ADD COLUMN leaves_at INTEGER",
-        "ALTER TABLE balances ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE roots ADD COLUMN limits_version INTEGER NOT NULL DEFAULT 0",
-        *SCHEMA[1:3],
-        "DROP INDEX outcomes_by_age",
-        "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
-        "DROP INDEX payments_by_age",
-        "CREATE INDEX payments_by_age ON payments (keep_until)",
-        "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
-        "DROP TRIGGER journal_is_not_shortened",
-        "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
-        "digest TEXT NOT NULL) WITHOUT ROWID",
-        *SCHEMA[-4:-2],
-    ),
-    3: (
-        "ALTER TABLE outcomes RENAME TO outcomes_before",
-        "ALTER TABLE payments RENAME TO payments_before",
-        "DROP INDEX outcomes_by_age",
-        "DROP INDEX payments_by_age",
-        *OUTCOMES,
-        *PAYMENTS,
-        "INSERT INTO outcomes SELECT * FROM outcomes_before",
-        "INSERT INTO payments SELECT * FROM payments_before",
-        "DROP TABLE outcomes_before",
-        "DROP TABLE payments_before",
-    ),
-    4: (
-        "ALTER TABLE roots ADD COLUMN currency_since INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE roots ADD COLUMN next_unit_id TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE roots ADD COLUMN next_since INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE roots ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE checkpoints ADD COLUMN currency TEXT NOT NULL DEFAULT ''",
-        # Each root had one currency from the beginning.
-        "UPDATE checkpoints SET currency = "
-        "(SELECT unit_id FROM roots WHERE roots.root = checkpoints.root) || ',0,,0'",
-    ),
-    5: ("ALTER TABLE journal ADD COLUMN policy_statement TEXT NOT NULL DEFAULT ''",),
-    6: (
-        "ALTER TABLE journal ADD COLUMN shared_information INTEGER",
-        "ALTER TABLE journal ADD COLUMN shared_calls INTEGER",
-    ),
-    7: ("ALTER TABLE journal ADD COLUMN reason TEXT NOT NULL DEFAULT ''",),
-    # What they hold is worked out from the journal; see `sqlite.migration`.
-    8: (
-        "ALTER TABLE balances ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE balances ADD COLUMN day_start INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE balances ADD COLUMN day_end INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE balances ADD COLUMN today_information INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE balances ADD COLUMN today_calls INTEGER NOT NULL DEFAULT 0",
-        DAYS,
-    ),
-    9: (ACCOUNTS,),
-    10: ("ALTER TABLE checkpoints ADD COLUMN states TEXT NOT NULL DEFAULT ''",),
-    # The tables are the same; of leases more is remembered.
-    11: (),
-}
+# What makes a schema into the next one. No ledger of an older schema is in use.
+STEPS: dict[int, tuple[str, ...]] = {}
 
 SYNCHRONOUS_FULL = 2
 
@@ -244,20 +177,11 @@ def _take(connection: sqlite3.Connection) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
-        raise StoreUnusableError(f"{path} has schema {version}, newer than this program's {SCHEMA_VERSION}")
     if version == SCHEMA_VERSION:
         return
+    steps = steps_from(str(path), version, SCHEMA_VERSION, STEPS) if version else [SCHEMA]
     connection.execute("BEGIN IMMEDIATE")
-    for statement_ in _statements_since(version):
-        connection.execute(statement_)
-    if 0 < version < COUNTS_BY_DAY:
-        count_by_day(connection)
+    for statement in itertools.chain.from_iterable(steps):
+        connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
-
-
-def _statements_since(version: int) -> Iterable[str]:
-    if version == 0:
-        return SCHEMA
-    return itertools.chain.from_iterable(MIGRATIONS[each] for each in range(version, SCHEMA_VERSION))

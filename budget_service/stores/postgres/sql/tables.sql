@@ -1,5 +1,5 @@
 -- What the ledger keeps in PostgreSQL. Accounts and levels are written as their path joined by slashes, times in
--- microseconds. A change of this file is a new schema version with a migration. Everything of one root account is
+-- microseconds. A change of this file is a new schema version. Everything of one root account is
 -- changed only by whoever has locked its row in `roots`.
 
 CREATE SCHEMA gris;

@@ -339,15 +339,8 @@ local function spend(entry, holds)
   return true
 end
 
-local function parse_reservation(text)
-  local reservation = cjson.decode(text)
-  -- In schema 1 the first reservation fixed the currency, and none said its own.
-  reservation.unit_id = reservation.unit_id or unit_id
-  return reservation
-end
-
 local function expire(id)
-  local reservation = parse_reservation(redis.call('HGET', reservations_key, id))
+  local reservation = cjson.decode(redis.call('HGET', reservations_key, id))
   end_reservation(id, reservation)
   if reservation.forfeits == '1' then
     spend({
@@ -409,7 +402,7 @@ local function reserved_at(level, since)
   local fields = redis.call('HGETALL', reservations_key)
   for index = 1, #fields, 2 do
     if not is_ended(fields[index]) then
-      local reservation = parse_reservation(fields[index + 1])
+      local reservation = cjson.decode(fields[index + 1])
       for _, hold in ipairs(reservation.holds) do
         if hold[1] == level and tonumber(hold[2]) >= since then
           sum = added(sum, cost(reservation.information, reservation.calls))
@@ -645,7 +638,7 @@ end
 
 local function named_reservation()
   local text = redis.call('HGET', reservations_key, request.reservation_id)
-  local reservation = text and parse_reservation(text)
+  local reservation = text and cjson.decode(text)
   return reservation and reservation.account == request.account and reservation or nil
 end
 

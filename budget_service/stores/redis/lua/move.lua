@@ -57,7 +57,7 @@ end
 local function move_reservations()
   local fields = redis.call('HGETALL', reservations_key)
   for index = 1, #fields, 2 do
-    local reservation = parse_reservation(fields[index + 1])
+    local reservation = cjson.decode(fields[index + 1])
     if reservation.account == source then
       reservation.account = target
       for _, hold in ipairs(reservation.holds) do
