@@ -117,7 +117,9 @@ async def _install_tables(connection: AsyncConnection[Any]) -> None:
     found = await _first(connection, "SELECT version FROM gris.schema")
     for step in steps_from("this PostgreSQL", found, SCHEMA_VERSION, STEPS):
         await connection.execute(step)
-    await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
+    # A start that changes nothing writes nothing: it would wait for a standby that may not be there.
+    if found != SCHEMA_VERSION:
+        await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
 
 
 async def _first(connection: AsyncConnection[Any], query: LiteralString, *parameters: str) -> Any:
