@@ -224,18 +224,6 @@ def format_exact(number: Fraction | datetime.date) -> str:
     return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
 
 
-def format_rounded(number: Fraction | datetime.date) -> str:
-    """Return a sum, an average or an end of its interval with two decimal places, or a day; JSON has all of it."""
-    if isinstance(number, datetime.date):
-        return number.isoformat()
-    rounded = round(number, 2)
-    return (
-        str(rounded)
-        if rounded.denominator == 1
-        else f"{Decimal(rounded.numerator) / rounded.denominator:.2f}"
-    )
-
-
 def format_clipping(parameters: Parameters) -> str:
     """Return that rows beyond tau are left out, empty if none are."""
     return parameters.left_out[0] if parameters.clipped else ""

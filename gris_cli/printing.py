@@ -39,7 +39,6 @@ from gris_cli.formatting import (
     format_parameters,
     format_quantiles,
     format_rank_error,
-    format_rounded,
     format_sharpened,
     format_sums,
     format_threshold,
@@ -54,7 +53,7 @@ from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
 from pinot_connector.parameters import CountNoise, Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
-from pinot_connector.shown_values import ShownValue
+from pinot_connector.shown_values import ShownValue, written
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation
@@ -282,8 +281,8 @@ def _cells(rank: int, row: Row) -> list[Text]:
 
 
 def _value_cells(value: ShownValue) -> list[str]:
-    lower, upper = value.interval
-    return [format_rounded(value.value), f"{format_rounded(lower)} to {format_rounded(upper)}"]
+    number, lower, upper = written(value.value, value.interval)
+    return [number, f"{lower} to {upper}"]
 
 
 def printable(text: str) -> str:

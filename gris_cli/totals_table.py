@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from gris_cli.formatting import format_aggregate, format_rounded
+from gris_cli.formatting import format_aggregate
 from pinot_connector.notebooks.cells import isolated, visible
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import AggregateValue
+from pinot_connector.shown_values import AggregateValue, written
 from pinot_connector.totals import TotalRow
 
 
@@ -44,8 +44,8 @@ def _cells(total: TotalRow) -> Sequence[str]:
 
 
 def _value_cells(value: AggregateValue) -> list[str]:
-    lower, upper = value.interval
-    return [format_rounded(value.value), f"{format_rounded(lower)} to {format_rounded(upper)}"]
+    number, lower, upper = written(value.value, value.interval)
+    return [number, f"{lower} to {upper}"]
 
 
 def _printable(text: str) -> str:

@@ -14,7 +14,7 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.parameter_messages import exact
 from pinot_connector.parameters import Parameters
 from pinot_connector.releases import column_values
-from pinot_connector.shown_values import AggregateValue, Shown, shown_values
+from pinot_connector.shown_values import AggregateValue, Shown, shown_values, written
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,6 @@ def total_lines(totals: Sequence[TotalRow] | None, parameters: Parameters) -> It
 
 
 def _words(value: Fraction | int, interval: tuple[Fraction | int, Fraction | int]) -> str:
-    number, lower, upper = (
-        str(each) if isinstance(each, int) else f"{float(each):g}" for each in (value, *interval)
-    )
-    return f"{number} ({lower} to {upper})"
+    lower, upper = interval
+    number, below, above = written(Fraction(value), (Fraction(lower), Fraction(upper)))
+    return f"{number} ({below} to {above})"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 import unicodedata
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 from pinot_connector.budgets import Cost, Level
 from pinot_connector.results import PrivateResult, Row, rank_error_lines
-from pinot_connector.shown_values import ShownValue
+from pinot_connector.shown_values import ShownValue, written
 from pinot_connector.totals import TotalRow, total_lines
 
 MAX_ROWS = 100
@@ -123,9 +121,5 @@ def _value_cells(value: ShownValue | None) -> Sequence[str]:
     """Returns a sum or an average with its interval; empty where there is none to show."""
     if value is None:
         return ["", ""]
-    lower, upper = map(_end, value.interval)
-    return [_end(value.value), f"{lower} to {upper}"]
-
-
-def _end(value: Fraction | datetime.date) -> str:
-    return f"{float(value):g}" if isinstance(value, Fraction) else value.isoformat()
+    number, lower, upper = written(value.value, value.interval)
+    return [number, f"{lower} to {upper}"]

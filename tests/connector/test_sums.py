@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from dp_service.queries import structured
 from dp_service.queries.policy import parse_policy
 from gris_cli.app import app
-from gris_cli.formatting import format_aggregate, format_rounded
+from gris_cli.formatting import format_aggregate
 from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
 from pinot_connector import PrivateClient, Timeouts, dbapi, shown_releases
@@ -35,7 +35,7 @@ from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue
+from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, written
 from tests.support.queries.sums import Row, asked, reference
 from tests.support.rings import needs
 from tests.support.world import new_account
@@ -539,7 +539,7 @@ def test_json_tables_and_dbapi_agree(
     printed = capsys.readouterr().out
     assert "spent" in printed
     assert "average" in printed
-    assert format_rounded(first.value) in printed
+    assert written(first.value, first.interval)[0] in printed
     with dbapi.connect(
         dp=services.dp_address,
         budget=services.budget_address,

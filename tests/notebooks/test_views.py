@@ -197,7 +197,7 @@ def test_sums_and_averages_are_shown_with_their_intervals() -> None:
     assert [2.5, None] == table["average_price_per_member"].to_pylist()
     assert table.column_names == list(frame.columns)
     page = Page(result._repr_html_())
-    assert ["2.5", "2 to 3"] == page.cells[page.cells.index("9 to 11") + 1 :][:2]
+    assert ["2.50", "2 to 3"] == page.cells[page.cells.index("9 to 11") + 1 :][:2]
     assert {"sum_price", "average_price_per_member"} <= set(page.cells)
 
 
