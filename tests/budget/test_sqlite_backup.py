@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -147,15 +148,19 @@ async def test_a_backup_that_is_interrupted_leaves_nothing_and_frees_the_ledger(
         copying = asyncio.create_task(store.back_up(folder))
         await under_way.wait()
         await charged(store, "b")
-        assert ["ledger.db.backup.new"] == [each.name for each in folder.iterdir()]
+        (fresh,) = folder.iterdir()
+        assert fresh.match("ledger.db.backup.*.new")
         assert not copying.done()
+        copying.cancel()
+        await asyncio.sleep(0)
         copying.cancel()
         with pytest.raises(asyncio.CancelledError):
             await copying
         assert not list(folder.iterdir())
         monkeypatch.undo()
         await charged(store, "d")
-        (folder / "ledger.db.backup.new").write_text("half")
+        fresh.write_text("half")
+        os.utime(fresh, (0, 0))
         assert [await store.back_up(folder)] == list(folder.iterdir())
 
 
@@ -217,3 +222,22 @@ def test_the_folder_for_backups_is_checked_at_the_start(tmp_path: Path) -> None:
         code, said = refused(tmp_path, address, "--backups", folder)
         assert code == 2
         assert problem in said
+
+
+async def test_ledgers_of_one_name_have_one_folder(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each backup is of its own ledger, whenever the other one begins."""
+    between_pages(monkeypatch, lambda _: asyncio.sleep(0.001))
+    (tmp_path / "other").mkdir()
+    later = SteppedClock()
+    later.step(seconds=60)
+    async with (
+        opened(tmp_path / "ledger.db", clock) as one,
+        opened(tmp_path / "other/ledger.db", later) as other,
+    ):
+        await charged(one, "a")
+        await charged(other, "b")
+        paths = await asyncio.gather(one.back_up(tmp_path), other.back_up(tmp_path))
+    found = [await whole(path, each) for path, each in zip(paths, (clock, later), strict=True)]
+    assert [{"a"}, {"b"}] == found

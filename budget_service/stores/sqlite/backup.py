@@ -10,6 +10,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+import tempfile
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from time import perf_counter
 
 from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.stores.interface import BackupFailedError
+from budget_service.stores.mark_file import FRESH, remove_leftovers
 
 PAGES_AT_ONCE = 64
 
@@ -47,22 +49,27 @@ class Backup:
         Raises:
             BackupFailedError: The file cannot be written, or is there already.
         """
-        # One that was killed has left its file; there is one backup at a time.
-        fresh = folder / f"{self._ledger.name}.backup.new"
         path = folder / f"{self._ledger.name}.{datetime.fromtimestamp(now / SECOND, UTC):%Y%m%dT%H%M%SZ}"
         try:
-            fresh.unlink(missing_ok=True)
-            os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            await self._copy(fresh)
-            await asyncio.to_thread(self._name, fresh, path)
+            fresh = self._begun(folder)
+            try:
+                await self._copy(fresh)
+                await asyncio.to_thread(self._name, fresh, path)
+            finally:
+                fresh.unlink(missing_ok=True)
         except OSError as error:
             raise BackupFailedError(error.strerror or type(error).__name__) from None
         except sqlite3.Error as error:
             raise BackupFailedError(str(error)) from None
-        finally:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
         return path
+
+    def _begun(self, folder: Path) -> Path:
+        """Return a new file of this backup alone: ledgers of one name may have the same folder."""
+        name = f"{self._ledger.name}.backup"
+        remove_leftovers(folder / name)
+        descriptor, fresh = tempfile.mkstemp(prefix=f"{name}.", suffix=FRESH, dir=folder)
+        os.close(descriptor)
+        return Path(fresh)
 
     async def _copy(self, fresh: Path) -> None:
         loop = asyncio.get_running_loop()
@@ -73,8 +80,10 @@ class Backup:
             await asyncio.shield(copying)
         except asyncio.CancelledError:
             self.stopped.set()
-            with suppress(InterruptedError, sqlite3.Error):
-                await copying
+            while not copying.done():
+                # The connection is the thread's until it ends, however often this is cancelled.
+                with suppress(asyncio.CancelledError, InterruptedError, sqlite3.Error):
+                    await asyncio.shield(copying)
             raise
         finally:
             if self._has_turn:
