@@ -24,7 +24,7 @@ from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.tuning import DEFAULTS, Tuning
 
 MAX_DIFFERENCES = 1000
-# How often states are read again because an administrator has changed one meanwhile.
+# How often something is read again because an administrator has changed it meanwhile.
 MAX_ATTEMPTS = 16
 
 
@@ -37,6 +37,13 @@ class Verification:
     different: int = 0
     differences: list[Difference] = field(default_factory=list)
 
+    def add(self, other: Verification) -> None:
+        """Add what was compared elsewhere."""
+        self.entries += other.entries
+        self.balances += other.balances
+        self.different += other.different
+        self.differences += other.differences[: MAX_DIFFERENCES - len(self.differences)]
+
     def note(self, difference: Difference) -> None:
         """Count a difference, and keep it if there are few."""
         self.different += 1
@@ -47,7 +54,8 @@ class Verification:
 async def verify(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> Checkpoint:
     """Add up a root's journal from its checkpoint and compare every balance with the sums, and every account's state.
 
-    The journal only grows, so it is read up to the position of each page of balances.
+    The journal only grows, so it is read up to the position of each page of balances. Where a checkpoint was made
+    meanwhile, what it covers may have been archived before it was read, and all is compared again.
 
     Args:
         store: The ledger.
@@ -61,7 +69,18 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
     Raises:
         StoreError: The store failed.
     """
-    last = await store.checkpoint(root)
+    for _ in range(MAX_ATTEMPTS):
+        last, compared = await store.checkpoint(root), Verification()
+        verified = await _verify_from(last, store, root, compared, tuning)
+        if (await store.checkpoint(root, ())).position == last.position:
+            found.add(compared)
+            return verified
+    raise StoreUnavailableError("a checkpoint was made each time that the journal was read")
+
+
+async def _verify_from(
+    last: Checkpoint, store: Store, root: str, found: Verification, tuning: Tuning
+) -> Checkpoint:
     rebuilt, states, seen = Rebuilt.after(replace(last, spent={})), RebuiltStates.after(last), set[Account]()
     async for level, spans in in_turns(last.spent.items()):
         rebuilt.spent[level] = dict(spans)

@@ -16,7 +16,9 @@ from gris_api.budget.v1 import admin_pb2_grpc
 from redis.asyncio import Redis
 
 from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.verification import Checkpoint
 from budget_service.server.archives import check_archives
+from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import (
     ArchiveMissingError,
     JournalChangedError,
@@ -220,6 +222,24 @@ async def test_the_longest_name_of_a_root_can_be_archived(
         sorted((each.archive.root for each in checked if each.archive), key=[root, other.root].index),
         {each.problem for each in checked},
     )
+
+
+async def test_what_is_archived_while_it_is_verified_is_no_difference(
+    any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is compared again from the checkpoint that was made meanwhile."""
+    await play(any_store, "a")
+    read, reads = any_store.checkpoint, iter(range(1000))
+
+    async def read_and_archived(root: str, levels_: Any = None) -> Checkpoint:
+        found = await read(root, levels_)
+        if next(reads) == 0:
+            await archived(any_store, tmp_path)
+        return found
+
+    monkeypatch.setattr(any_store, "checkpoint", read_and_archived)
+    await verify(any_store, "acme", found := Verification())
+    assert (found.different, found.balances > 0) == (0, True)
 
 
 async def test_an_archive_that_cannot_be_written_says_why(clock: SteppedClock, tmp_path: Path) -> None:
