@@ -160,7 +160,8 @@ def format_quantiles(parameters: Parameters) -> str:
     bounded = "" if parameters.contributions is None else f"; {parameters.left_out[-1]}"
     return (
         f"of one value for each member, {_MEMBER_VALUES[column.member_value]} of {column.name}, among {column.cells} "
-        f"public cells from {lower} to {upper}; shown are the middle and the ends of the cell that was chosen{bounded}"
+        f"public cells from {lower} to {upper}; shown are the middle and the ends of the cell that was chosen, which "
+        f"say nothing where no member has a value{bounded}"
     )
 
 
