@@ -19,7 +19,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos release-check rolling sensitivity simulate superset-check test test-fast test-long
+.PHONY: agents audit audit-packages bench-bound bench-bounded bench-bounded-served bench-budget bench-cpu bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-readings bench-regions bench-repeats bench-replicas bench-scale bench-sums bench-timing bounded chaos check clean console-pictures demo demo-two-servers docs format fuzz go-client help images kills kubernetes-test locks notices pinot-check pinot-failures pinot-real-time pinot-stream properties protos referee release-check rolling sensitivity simulate superset-check test test-fast test-long
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -197,6 +197,10 @@ sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one membe
 
 bounded: $(VENV)/.dev ## the worst of every mechanism for bounded contributions over all small member-level data sets, beside its promise
 	$(BIN)/python -m tests.mechanisms.bounded
+
+referee: $(VENV)/.dev ## write what is said to 10,000 questions on every surface to build/referee.json; python -m tests.referee compare OLD NEW compares two versions
+	@mkdir -p build
+	$(BIN)/python -m tests.referee write build/referee.json
 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.campaigns.fuzz

@@ -158,12 +158,12 @@ class Stage:
 
 @contextmanager
 def running_stage(
-    folder: Path, policy: str = POLICY, tables: Mapping[str, Path] | None = None
+    folder: Path, policy: str = POLICY, tables: Mapping[str, Path] | None = None, budget: str = BUDGET
 ) -> Iterator[Stage]:
     """Run services and gateway, by default with the tables of this module."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "policy.yaml").write_text(policy)
-    (folder / "budget.yaml").write_text(BUDGET)
+    (folder / "budget.yaml").write_text(budget)
     if tables is None:
         tables = write_tables(folder)
     authority, issuer = Authority.new(folder), Issuer(folder)
