@@ -142,6 +142,8 @@ def _service_refused(error: errors.ServiceRefused) -> grpc.Status:
 def _ended_between_looks(error: errors.EndedBetweenLooks) -> grpc.Status:
     fields = {"error": type(error).__name__, "problem": str(error)}
     log.warning("A question failed.", extra={"event": "question.failed", "fields": fields})
+    if error.__cause__ is not None:
+        log_internal_error(log, "The gateway failed.", error.__cause__)
     information, calls = error.charged
     # What ended it, which the first part of the error's text says, only the operator may know.
     shown = errors.EndedBetweenLooks("the question cannot be answered now", information, calls)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,50 +13,24 @@ from redis.exceptions import RedisError
 
 from budget_service.ledger.values import Cost
 from budget_service.server.audit import Verification, verify
-from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres import schema as postgres_schema
-from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis import schema as redis_schema
-from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.schema_steps import steps_from
 from budget_service.stores.sqlite import file as sqlite_file
-from budget_service.stores.sqlite.store import SqliteStore
-from tests.budget.conftest import UNHURRIED, closing, empty
+from tests.budget.closed_ledgers import KINDS, ClosedLedger
 from tests.support.budget_samples import SteppedClock, charge
-from tests.support.postgres_server import PostgresServer
 
 MODULES: dict[str, Any] = {"sqlite": sqlite_file, "redis": redis_schema, "postgres": postgres_schema}
 
 
-class Ledger:
+class Ledger(ClosedLedger):
     """A ledger whose schema can be read and stated while it is closed."""
 
-    def __init__(self, kind: str, folder: Path, request: pytest.FixtureRequest, clock: SteppedClock) -> None:
-        self.kind = kind
-        self.own = MODULES[kind].SCHEMA_VERSION
-        self._path = folder / "ledger.db"
-        self._clock = clock
-        self._server: Any = None if kind == "sqlite" else request.getfixturevalue(f"shared_{kind}")
-
-    async def emptied(self) -> None:
-        """Forget what other tests have left."""
-        if self.kind == "redis":
-            await empty(self._server.address)
-        elif isinstance(self._server, PostgresServer):
-            self._server.forget()
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Store]:
-        """Open the store."""
-        opening: Any
-        if self.kind == "sqlite":
-            opening = SqliteStore.open(self._path, self._clock)
-        elif self.kind == "redis":
-            opening = await RedisStore.open(self._server.address, clock=self._clock)
-        else:
-            opening = await PostgresStore.open(self._server.address, clock=self._clock, tuning=UNHURRIED)
-        async with closing(opening) as store:
-            yield store
+    @property
+    def own(self) -> int:
+        """The schema of this program."""
+        return int(MODULES[self.kind].SCHEMA_VERSION)
 
     async def has_schema(self, version: int) -> None:
         """Let the ledger say that it has another schema."""
@@ -94,7 +66,7 @@ class Ledger:
         return [number for (number,) in self._server.execute("SELECT * FROM gris.made_up")]
 
 
-@pytest.fixture(params=[*MODULES])
+@pytest.fixture(params=KINDS)
 def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> Ledger:
     """Give the ledger of each store."""
     return Ledger(request.param, tmp_path, request, clock)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,55 +18,25 @@ from budget_service.ledger.verification import Checkpoint, Difference, Sum
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores.interface import Store
-from budget_service.stores.postgres.store import PostgresStore
-from budget_service.stores.redis.store import RedisStore
-from budget_service.stores.sqlite.store import SqliteStore
-from tests.budget.conftest import UNHURRIED, closing, empty
+from tests.budget.closed_ledgers import KINDS, ClosedLedger
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge
-from tests.support.postgres_server import PostgresServer
 
 ZOE = Account(("acme", "zoe"))
 EVE = Account(("acme", "eve"))
 
 
-class Kept:
+class Kept(ClosedLedger):
     """A ledger that can be opened, and changed behind the service's back while it is closed."""
-
-    def __init__(self, kind: str, folder: Path, request: pytest.FixtureRequest, clock: SteppedClock) -> None:
-        self._kind = kind
-        self._path = folder / "ledger.db"
-        self._clock = clock
-        self._server: Any = None if kind == "sqlite" else request.getfixturevalue(f"shared_{kind}")
-
-    async def emptied(self) -> None:
-        """Forget what other tests have left."""
-        if self._kind == "redis":
-            await empty(self._server.address)
-        elif isinstance(self._server, PostgresServer):
-            self._server.forget()
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Store]:
-        """Open the store."""
-        opening: Any
-        if self._kind == "sqlite":
-            opening = SqliteStore.open(self._path, self._clock)
-        elif self._kind == "redis":
-            opening = await RedisStore.open(self._server.address, clock=self._clock)
-        else:
-            opening = await PostgresStore.open(self._server.address, clock=self._clock, tuning=UNHURRIED)
-        async with closing(opening) as store:
-            yield store
 
     async def put(self, account: Account, state: str) -> None:
         """Let the ledger keep another state of an account, or none if it is empty."""
-        if self._kind == "redis":
+        if self.kind == "redis":
             async with Redis.from_url(self._server.address) as client:
                 key = "gris:{acme}:accounts"
                 await (client.hset(key, account.text, state) if state else client.hdel(key, account.text))
             return
         row = (account.root, account.text, state)
-        if self._kind == "sqlite":
+        if self.kind == "sqlite":
             with contextlib.closing(sqlite3.connect(self._path)) as file, file:
                 file.execute("DELETE FROM accounts WHERE level = ?", row[1:2])
                 file.execute("INSERT INTO accounts SELECT ?, ?, ? WHERE ? <> ''", (*row, state))
@@ -78,7 +46,7 @@ class Kept:
             self._server.execute("INSERT INTO gris.accounts VALUES (%s, %s, %s)", *row)
 
 
-@pytest.fixture(params=["sqlite", "redis", "postgres"])
+@pytest.fixture(params=KINDS)
 def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> Kept:
     """Give the ledger of each store."""
     return Kept(request.param, tmp_path, request, clock)

@@ -14,6 +14,7 @@ import duckdb
 import grpc
 import pytest
 
+from gris_gateway.rpc_errors import status_of_error
 from pinot_connector import AsyncPrivateClient, PrivateClient
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.errors import (
@@ -28,6 +29,7 @@ from pinot_connector.errors import (
     ServiceGone,
 )
 from pinot_connector.release_store import MemoryReleaseStore
+from tests.support.log_events import everything_logged, logged_events
 from tests.support.relay import Swallower, relayed
 from tests.support.two_looks import (
     NOTHING,
@@ -56,7 +58,7 @@ ARTICLE = "2uoutqfse7c2o"
     ids=["gone", "late", "in part", "unexpected"],
 )
 async def test_an_engine_that_ends_between_the_looks(
-    looking_world: World, error: Exception, after: tuple[int, ...]
+    looking_world: World, error: Exception, after: tuple[int, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Gone, it gives all back: no name did that. A time-out and anything else pays for the names, and that is said."""
     async with asking(looking_world, Between(fails(error))) as client:
@@ -67,7 +69,11 @@ async def test_an_engine_that_ends_between_the_looks(
             with pytest.raises(EndedBetweenLooks, match="4 information and 1 call") as ended:
                 await client.top_k("fractions", "article_id", 5)
             assert ended.value.charged == (4, 1)
-            assert "engine's own" not in str(ended.value)
+            status_of_error(ended.value)
+            # What nobody expected the operator learns, by its type.
+            logged = [each["error"] for name, each in logged_events(caplog) if name == "internal_error"]
+            assert logged == ([] if isinstance(error, GrisError) else ["RuntimeError"])
+            assert "engine's own" not in f"{ended.value} {everything_logged(caplog)}"
         assert await held_and_spent(client) == after
 
 

@@ -36,7 +36,13 @@ class Corrupting(DuckDBEngine):
 
 @asynccontextmanager
 async def asking_client(
-    world: World, engine: Engine, *, dp: str = "", budget: str = "", account: str = ""
+    world: World,
+    engine: Engine,
+    *,
+    dp: str = "",
+    budget: str = "",
+    account: str = "",
+    timeouts: Timeouts = SHORT,
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Gives a client with short time-outs, a store and, unless one is named, an account of its own."""
     async with AsyncPrivateClient(
@@ -44,7 +50,7 @@ async def asking_client(
         budget=budget or world.budget,
         account=account or new_account(),
         engine=engine,
-        timeouts=SHORT,
+        timeouts=timeouts,
         releases=MemoryReleaseStore(),
     ) as client:
         yield client

@@ -10,8 +10,8 @@ from pathlib import Path
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.release_store import MemoryReleaseStore
-from tests.support.world import COFACTS, World, new_account
+from tests.support.clients import asking_client
+from tests.support.world import COFACTS, World
 
 DELTA_1, DELTA_2, MOST, UNITS = 4, 8, 75, 40_000
 _TABLE = """
@@ -98,14 +98,8 @@ async def asking(
     timeouts: Timeouts = UNHURRIED,
 ) -> AsyncIterator[AsyncPrivateClient]:
     """Give a client with a release store and, unless one is named, an account of its own."""
-    async with AsyncPrivateClient(
-        dp=dp or world.dp,
-        budget=budget or world.budget,
-        account=account or new_account(),
-        engine=engine,
-        timeouts=timeouts,
-        releases=MemoryReleaseStore(),
-    ) as client:
+    clients = asking_client(world, engine, dp=dp, budget=budget, account=account, timeouts=timeouts)
+    async with clients as client:
         yield client
     engine.close()
 
