@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from google.protobuf import timestamp_pb2
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from pinot_connector.errors import IntegrityError, Shortfall
+from pinot_connector.views import view
 
 INFORMATION = "information"
 
@@ -121,17 +121,9 @@ def share_of(message: app_pb2.BudgetShare) -> Share:
     Raises:
         IntegrityError: the message has no mode, or takes nothing.
     """
-    if message.mode not in _MODES or message.cost < 1:
-        raise IntegrityError("the gateway sent a share of a budget without a mode or a cost")
-    return Share(
-        path=tuple(message.path),
-        unit=message.unit,
-        cost=message.cost,
-        limit=message.limit,
-        remaining=message.remaining,
-        of_limit=_part(message.cost, message.limit),
-        mode=_MODES[message.mode],
-    )
+    if message.cost < 1:
+        raise IntegrityError("the gateway sent a share of a budget without a cost")
+    return view(Share, message, of_limit=_part(message.cost, message.limit))
 
 
 def _part(cost: int, limit: int) -> Fraction | None:
@@ -144,12 +136,9 @@ def narrowest(shares: Iterable[Share]) -> Share | None:
     return min(enforced, key=lambda share: Fraction(share.remaining, share.cost), default=None)
 
 
-_MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
-
-
 def cost_of(message: cost_pb2.Cost) -> Cost:
     """Returns the cost that a message holds."""
-    return Cost(message.information, message.calls, message.unit_id)
+    return view(Cost, message)
 
 
 def level_of(message: budget_pb2.Level) -> Level:
@@ -158,19 +147,7 @@ def level_of(message: budget_pb2.Level) -> Level:
     Raises:
         IntegrityError: the message has no mode, or a timestamp outside the years 1 to 9999.
     """
-    if message.mode not in _MODES:
-        raise IntegrityError("budget_service sent a limit without a mode")
-    return Level(
-        path=tuple(message.path),
-        limit=cost_of(message.limit),
-        spent=cost_of(message.spent),
-        reserved=cost_of(message.reserved),
-        remaining=cost_of(message.remaining),
-        mode=_MODES[message.mode],
-        window_start=_datetime(message.window_start) if message.HasField("window_start") else None,
-        window_end=_datetime(message.window_end) if message.HasField("window_end") else None,
-        over_limit=message.over_limit,
-    )
+    return view(Level, message)
 
 
 def charge_of(message: budget_pb2.UpdateBudgetResponse) -> Charge:
@@ -179,7 +156,7 @@ def charge_of(message: budget_pb2.UpdateBudgetResponse) -> Charge:
     Raises:
         IntegrityError: as for `level_of`.
     """
-    return Charge(cost_of(message.charged), tuple(level_of(level) for level in message.levels))
+    return Charge(cost_of(message.charged), tuple(map(level_of, message.levels)))
 
 
 def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
@@ -188,13 +165,7 @@ def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
     Raises:
         IntegrityError: it has a timestamp outside the years 1 to 9999.
     """
-    return Shortfall(
-        level=tuple(message.path),
-        unit=message.unit,
-        requested=message.requested,
-        remaining=message.remaining,
-        refreshes_at=_datetime(message.refreshes_at) if message.HasField("refreshes_at") else None,
-    )
+    return view(Shortfall, message, level=tuple(message.path))
 
 
 def largest_k(shortfalls: Sequence[Shortfall], k: int, information_per_element: int) -> int | None:
@@ -210,10 +181,3 @@ def largest_k(shortfalls: Sequence[Shortfall], k: int, information_per_element: 
     missing = max(each.requested - each.remaining for each in shortfalls)
     smaller = k + -missing // information_per_element
     return smaller if 1 <= smaller < k else None
-
-
-def _datetime(message: timestamp_pb2.Timestamp) -> datetime.datetime:
-    try:
-        return message.ToDatetime(tzinfo=datetime.UTC)
-    except (ValueError, OverflowError):
-        raise IntegrityError("budget_service sent a timestamp outside the years 1 to 9999") from None

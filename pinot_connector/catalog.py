@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ColumnType, ExpectedColumn, TimeUnit
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
-from pinot_connector.parameter_messages import (
-    COLUMN_TYPES,
-    CONSISTENCIES,
-    COUNT_NOISES,
-    MECHANISMS,
-    TIME_UNITS,
-    contributions_of,
-    exact,
-    known,
-    published_of,
-    quantile_column_of,
-    summed_column_of,
-)
 from pinot_connector.parameters import (
     Consistency,
     Contributions,
@@ -35,9 +23,10 @@ from pinot_connector.parameters import (
     QuantileColumn,
     SummedColumn,
 )
-from pinot_connector.questions import BUCKET_LENGTHS, MEASURES, BucketLength, Measure
+from pinot_connector.questions import BucketLength, Measure
 from pinot_connector.releases import column_values
 from pinot_connector.shown_values import Shown, shown_values
+from pinot_connector.views import known, meanings, read_by, view
 
 
 class Refresh(Enum):
@@ -110,6 +99,27 @@ class ChoiceEntry:
     units: tuple[int, ...]
 
 
+def _domain(message: dp_pb2.CatalogColumn) -> tuple[Shown, ...] | None:
+    if not message.domain_size:
+        return None
+    if not message.HasField("domain"):
+        return ()
+    kind = known(_TYPES, message.type)
+    return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.domain)))
+
+
+def _null_value(message: dp_pb2.CatalogColumn) -> Shown | None:
+    given, kind = message.null_value.WhichOneof("kind"), known(_TYPES, message.type)
+    if given is None:
+        return None
+    if given != kind.value:
+        raise IntegrityError("expected a value of the column's type")
+    return shown_values(kind, [getattr(message.null_value, given)])[0]
+
+
+_TYPES = meanings(ColumnType, histogram_pb2.ColumnType.DESCRIPTOR)
+
+
 @dataclass(frozen=True)
 class ColumnEntry:
     """A column that questions may use.
@@ -126,9 +136,9 @@ class ColumnEntry:
     type: ColumnType
     mechanism: Mechanism | None
     filters: tuple[FilterOperator, ...]
-    domain: tuple[Shown, ...] | None
+    domain: tuple[Shown, ...] | None = field(metadata=read_by(_domain))
     delta: int | None
-    null_value: Shown | None
+    null_value: Shown | None = field(metadata=read_by(_null_value))
     published: PublishedDomain | None = None
     other_mechanism: Mechanism | None = None
     looked_up_by: str | None = None
@@ -172,26 +182,6 @@ class Catalog:
         return values
 
 
-_MEASURES = {number: measure for measure, number in MEASURES.items()}
-_REFRESHES = {
-    dp_pb2.REFRESH_PERIOD_UNSPECIFIED: None,
-    dp_pb2.REFRESH_PERIOD_DAY: Refresh.DAY,
-    dp_pb2.REFRESH_PERIOD_WEEK: Refresh.WEEK,
-    dp_pb2.REFRESH_PERIOD_MONTH: Refresh.MONTH,
-}
-_BUCKET_LENGTHS = {number: length for length, number in BUCKET_LENGTHS.items()}
-_ANSWERINGS = {
-    dp_pb2.ANSWERING_UNBOUNDED: Answering.UNBOUNDED,
-    dp_pb2.ANSWERING_ONE_LOOK: Answering.ONE_LOOK,
-    dp_pb2.ANSWERING_TWO_LOOKS: Answering.TWO_LOOKS,
-}
-_OPERATORS = {
-    dp_pb2.FILTER_OPERATOR_IN: FilterOperator.IN,
-    dp_pb2.FILTER_OPERATOR_NOT_IN: FilterOperator.NOT_IN,
-    dp_pb2.FILTER_OPERATOR_RANGE: FilterOperator.RANGE,
-}
-
-
 def catalog_of(pages: Sequence[dp_pb2.GetCatalogResponse]) -> Catalog:
     """Assembles the catalogue from all its pages, of which there is at least one.
 
@@ -201,20 +191,12 @@ def catalog_of(pages: Sequence[dp_pb2.GetCatalogResponse]) -> Catalog:
     tables: dict[str, TableEntry] = {}
     sizes: dict[tuple[str, str], int] = {}
     for message in (table for page in pages for table in page.tables):
-        tables[message.name] = _continued(tables.get(message.name), _table(message))
+        tables[message.name] = _continued(tables.get(message.name), view(TableEntry, message))
         sizes |= {(message.name, column.name): column.domain_size for column in message.columns}
     for table in tables.values():
         if any(len(column.domain or ()) != sizes[table.name, column.name] for column in table.columns):
             raise IntegrityError("dp_service sent a part of a domain")
-    header = pages[0]
-    return Catalog(
-        tables=tuple(tables.values()),
-        epsilon_per=exact(header.epsilon_per),
-        delta=exact(header.delta),
-        unit_id=header.unit_id,
-        count_noise=known(COUNT_NOISES, header.count_noise),
-        policy_id=header.policy_id,
-    )
+    return view(Catalog, pages[0], tables=tuple(tables.values()))
 
 
 def _continued(begun: TableEntry | None, more: TableEntry) -> TableEntry:
@@ -229,73 +211,3 @@ def _continued(begun: TableEntry | None, more: TableEntry) -> TableEntry:
         else:
             columns[column.name] = column
     return replace(begun, columns=tuple(columns.values()))
-
-
-def _table(message: dp_pb2.CatalogTable) -> TableEntry:
-    return TableEntry(
-        name=message.name,
-        member=message.member,
-        measures=tuple(
-            MeasureEntry(known(_MEASURES, each.measure), each.tau, each.clipped) for each in message.measures
-        ),
-        time=_time(message.time) if message.HasField("time") else None,
-        consistency=known(CONSISTENCIES, message.consistency),
-        columns=tuple(_column(column) for column in message.columns),
-        contributions=contributions_of(message.contributions) if message.HasField("contributions") else None,
-        choice=_choice(message.choice) if message.HasField("choice") else None,
-        values=tuple(map(summed_column_of, message.values)),
-        quantiles=tuple(map(quantile_column_of, message.quantiles)),
-    )
-
-
-def _choice(message: dp_pb2.CatalogChoice) -> ChoiceEntry:
-    return ChoiceEntry(
-        among=tuple(known(_ANSWERINGS, each) for each in message.among), units=tuple(message.units)
-    )
-
-
-def _time(message: dp_pb2.CatalogTime) -> TimeEntry:
-    return TimeEntry(
-        column=message.column,
-        unit=known(TIME_UNITS, message.unit),
-        zone=message.zone,
-        refresh=known(_REFRESHES, message.refresh),
-        closed_before=message.closed_before if message.HasField("closed_before") else None,
-        buckets=tuple(known(_BUCKET_LENGTHS, each) for each in message.buckets),
-        member_buckets=message.member_buckets or None,
-    )
-
-
-def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
-    kind = known(COLUMN_TYPES, message.type)
-    return ColumnEntry(
-        name=message.name,
-        type=kind,
-        mechanism=_mechanism(message.mechanism),
-        filters=tuple(known(_OPERATORS, each) for each in message.filters),
-        domain=_domain(message, kind) if message.domain_size else None,
-        delta=message.delta or None,
-        null_value=_null_value(message, kind),
-        published=published_of(message.published) if message.HasField("published") else None,
-        other_mechanism=_mechanism(message.other_mechanism),
-        looked_up_by=message.looked_up_by or None,
-    )
-
-
-def _mechanism(number: dp_pb2.Mechanism) -> Mechanism | None:
-    return known(MECHANISMS, number) if number else None
-
-
-def _domain(message: dp_pb2.CatalogColumn, kind: ColumnType) -> tuple[Shown, ...]:
-    if not message.HasField("domain"):
-        return ()
-    return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.domain)))
-
-
-def _null_value(message: dp_pb2.CatalogColumn, kind: ColumnType) -> Shown | None:
-    given = message.null_value.WhichOneof("kind")
-    if given is None:
-        return None
-    if given != kind.value:
-        raise IntegrityError("dp_service sent a value of another type than the column's")
-    return shown_values(kind, [getattr(message.null_value, given)])[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
@@ -13,9 +13,10 @@ from typing import Any
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.budgets import Cost, cost_of
+from pinot_connector.budgets import Cost
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
+from pinot_connector.views import meanings, read_by, view
 
 
 class Bound(Enum):
@@ -26,6 +27,9 @@ class Bound(Enum):
     DURFEE_ROGERS = "durfee_rogers"
     ZCDP = "zcdp"
     ADAPTIVE = "adaptive"
+
+
+_BOUNDS = meanings(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
 
 
 class Sharing(Enum):
@@ -56,6 +60,11 @@ class PublishedDomain:
         return dp_pb2.PublishedDomain(rho=str(self.rho), delta=str(self.delta))
 
 
+def _composed(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) -> Mapping[Bound, float]:
+    composed = {_BOUNDS[each.bound]: each.epsilon for each in message.composed if each.bound in _BOUNDS}
+    return MappingProxyType(composed)
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """All that a budget pays for is (epsilon, delta)-differentially private for every member; both are rounded up.
@@ -67,7 +76,7 @@ class Guarantee:
     epsilon: float
     delta: float
     bound: Bound
-    composed: Mapping[Bound, float]
+    composed: Mapping[Bound, float] = field(metadata=read_by(_composed))
     domain_count: int = 0
 
 
@@ -82,7 +91,9 @@ class BudgetGuarantee:
 
     path: tuple[str, ...]
     limit: Cost | None
-    guarantee: Guarantee | None
+    guarantee: Guarantee | None = field(
+        metadata=read_by(lambda message: guarantee_of(message.worth) if message.HasField("worth") else None)
+    )
 
 
 @dataclass(frozen=True)
@@ -137,39 +148,16 @@ class AccountGuarantee:
         }
 
 
-_BOUNDS = {
-    dp_pb2.COMPOSITION_BOUND_BASIC: Bound.BASIC,
-    dp_pb2.COMPOSITION_BOUND_DONG_DURFEE_ROGERS: Bound.DONG_DURFEE_ROGERS,
-    dp_pb2.COMPOSITION_BOUND_DURFEE_ROGERS: Bound.DURFEE_ROGERS,
-    dp_pb2.COMPOSITION_BOUND_ZCDP: Bound.ZCDP,
-    dp_pb2.COMPOSITION_BOUND_ADAPTIVE: Bound.ADAPTIVE,
-}
-_SHARINGS = {
-    app_pb2.SHARING_NONE: Sharing.NONE,
-    app_pb2.SHARING_WORST_CASES: Sharing.WORST_CASES,
-    app_pb2.SHARING_COSTS: Sharing.COSTS,
-}
-BOUND_NUMBERS = {bound: number for number, bound in _BOUNDS.items()}
-SHARING_NUMBERS = {sharing: number for number, sharing in _SHARINGS.items()}
-
-
 def guarantee_of(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) -> Guarantee:
     """Returns the guarantee in a message. A bound that this version does not know is left out of `composed`.
 
     Raises:
         IntegrityError: the numbers cannot be a guarantee.
     """
-    composed = {_BOUNDS[each.bound]: each.epsilon for each in message.composed if each.bound in _BOUNDS}
-    numbers = (message.epsilon, message.delta)
-    if message.bound not in _BOUNDS or not all(math.isfinite(number) and number >= 0 for number in numbers):
+    found = view(Guarantee, message)
+    if not all(math.isfinite(number) and number >= 0 for number in (found.epsilon, found.delta)):
         raise IntegrityError("dp_service described a guarantee that cannot be one")
-    return Guarantee(
-        message.epsilon,
-        message.delta,
-        _BOUNDS[message.bound],
-        MappingProxyType(composed),
-        message.domain_count,
-    )
+    return found
 
 
 def covering(one: Guarantee, other: Guarantee) -> Guarantee:
@@ -185,23 +173,10 @@ def account_guarantee_of(message: app_pb2.GetGuaranteeResponse) -> AccountGuaran
     Raises:
         IntegrityError: it does not state what is shared, or the numbers cannot be a guarantee.
     """
-    sharing = _SHARINGS.get(message.sharing)
-    if sharing is None or (sharing is Sharing.NONE) == message.HasField("shared"):
+    found = view(AccountGuarantee, message, account=tuple(message.account.path))
+    if (found.sharing is Sharing.NONE) == (found.shared is not None):
         raise IntegrityError("the gateway did not say which guarantee holds")
-    return AccountGuarantee(
-        account=tuple(message.account.path),
-        own=_budget_guarantee(message.own),
-        shared=_budget_guarantee(message.shared) if message.HasField("shared") else None,
-        sharing=sharing,
-    )
-
-
-def _budget_guarantee(message: app_pb2.BudgetGuarantee) -> BudgetGuarantee:
-    return BudgetGuarantee(
-        path=tuple(message.path),
-        limit=cost_of(message.limit) if message.HasField("limit") else None,
-        guarantee=guarantee_of(message.worth) if message.HasField("worth") else None,
-    )
+    return found
 
 
 def _plain(described: BudgetGuarantee) -> dict[str, Any]:
@@ -219,3 +194,7 @@ def _plain(described: BudgetGuarantee) -> dict[str, Any]:
             "domain_count": found.domain_count,
         },
     }
+
+
+BOUND_NUMBERS = {bound: number for number, bound in _BOUNDS.items()}
+SHARING_NUMBERS = {each: number for number, each in meanings(Sharing, app_pb2.Sharing.DESCRIPTOR).items()}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from typing import ClassVar
+
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.questions import AggregateFunction, RankFunction
+from pinot_connector.views import day, exact, read_by, view
 
 _MOST_SUMS_SHOWN = 1_000
 """How many sums and averages a result has at most, as `dp_service` says."""
@@ -142,8 +146,8 @@ class Contributions:
     threshold: int | None
     noise_variance: Fraction | None
     names: NamesLook | None = None
-    shift: Shift | None = None
-    may_shift: bool = False
+    shift: Shift | None = field(default=None, metadata=read_by(lambda message: _shift(message.shift)))
+    may_shift: bool = field(default=False, metadata=read_by(lambda message: message.HasField("shift")))
     sharpened: Sharpened | None = None
     most_sharpening_units: int | None = None
     totals_share: Fraction | None = None
@@ -166,6 +170,11 @@ class Contributions:
         elif self.periods > 1:
             reach += f" in each of {self.periods} periods"
         return f"counts are of bounded contributions: a member counts in {reach}, {_BECAUSE[self.bounded_by]}"
+
+
+def _shift(message: dp_pb2.Shift) -> Shift | None:
+    """Returns how counts are relative to n; None in a catalogue, whose message is empty."""
+    return view(Shift, message) if message.denominator else None
 
 
 _BECAUSE = {
@@ -229,6 +238,10 @@ _TITLES = {
 }
 
 
+def _aggregates(message: dp_pb2.Sums) -> tuple[Aggregate, ...]:
+    return tuple(view(Aggregate, each, over_rows=message.over_rows) for each in message.aggregates)
+
+
 @dataclass(frozen=True)
 class Sums:
     """What a release sums beside its counts, which take `share` of the units, and what a question shows of that.
@@ -239,7 +252,7 @@ class Sums:
 
     share: Fraction
     columns: tuple[SummedColumn, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[Aggregate, ...] = field(metadata=read_by(_aggregates))
     ordered_by: int | None = None
     over_rows: bool = False
 
@@ -273,9 +286,13 @@ class QuantileColumn:
     member_value: MemberValue
     quantum: Fraction
     scale: GridScale
-    lower: Fraction | datetime.date
-    upper: Fraction | datetime.date
+    lower: Fraction | datetime.date = field(metadata=read_by(lambda message: _end(message, message.lower)))
+    upper: Fraction | datetime.date = field(metadata=read_by(lambda message: _end(message, message.upper)))
     cells: int
+
+
+def _end(message: dp_pb2.QuantileColumn, text: str) -> Fraction | datetime.date:
+    return day(text) if message.scale == dp_pb2.GRID_SCALE_DATES else exact(text)
 
 
 @dataclass(frozen=True)
@@ -311,6 +328,10 @@ class ShownQuantile:
         return f"{self.column}_p{float(100 * self.q):g}"
 
 
+def _shown(message: dp_pb2.Quantiles) -> tuple[ShownQuantile, ...]:
+    return tuple(view(ShownQuantile, each, column=message.column.name) for each in message.shown)
+
+
 @dataclass(frozen=True)
 class Quantiles:
     """Of what quantiles are released, and what a question shows of them.
@@ -319,7 +340,7 @@ class Quantiles:
     """
 
     column: QuantileColumn
-    shown: tuple[ShownQuantile, ...]
+    shown: tuple[ShownQuantile, ...] = field(metadata=read_by(_shown))
     spare_members: int | None
 
 
@@ -359,6 +380,8 @@ class Parameters:
     are none. `in_element_order`: the list is in ascending order of its elements, as a series is, and not ranked.
     `having` names the conditions on what was released by which elements are left out; empty: there are none.
     """
+
+    ONLY_KNOWN: ClassVar = True
 
     mechanism: Mechanism
     epsilon_per: Fraction

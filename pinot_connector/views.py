@@ -1,0 +1,180 @@
+"""Views: values of messages, made by what the fields of a class are called and of which types they are.
+
+A view is a frozen dataclass. Its fields have the names of the message's, and their types say how they are read:
+
+- `int`, `bool`, `float` and `str` as they are, and `Fraction` from a text that is an exact number; of a union such as
+  `Fraction | str` the first type is what a message holds;
+- an `Enum` by the name of its member, which is that of the message's value without its prefix;
+- a `datetime` from a timestamp, another view from the message in it, and `tuple[X, ...]` from a list;
+- `X | None` is None where a field that has presence is unset, and where another one is 0, empty or unspecified.
+
+What a field needs beyond that says `read_by` beside it. What a message does not hold is given to `view`.
+A view has immutable values only: messages can be changed, and accounts share them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import Field, fields
+from enum import Enum
+from fractions import Fraction
+from functools import cache, lru_cache, partial
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from pinot_connector.errors import IntegrityError
+
+_View = TypeVar("_View")
+_Enum = TypeVar("_Enum", bound=Enum)
+_Key = TypeVar("_Key", bound=int)
+_Meaning = TypeVar("_Meaning")
+
+_Reader = Callable[[Any], Any]
+_AS_IT_IS = (bool, int, float, str)
+_READ_BY = "read_by"
+
+
+def view(kind: type[_View], message: Message, **given: object) -> _View:
+    """Returns the view of a message.
+
+    Args:
+        kind: a frozen dataclass. With `ONLY_KNOWN` it refuses a message with fields that this version does not know.
+        message: the message.
+        given: the fields of the view that the message does not hold.
+
+    Raises:
+        IntegrityError: the message says something that this version does not know, or holds a text that is no number.
+    """
+    # To mypy classes have no hash.
+    made: _View = _plan(kind, type(message), *given)(message, **given)  # type: ignore[arg-type]
+    return made
+
+
+def read_by(read: _Reader) -> Mapping[str, _Reader]:
+    """Returns the metadata of a field that is read from the whole message by a function."""
+    return {_READ_BY: read}
+
+
+def meanings(kind: type[_Enum], described: EnumDescriptor) -> dict[Any, _Enum]:
+    """Returns the members of an enum by the numbers that messages have for them."""
+    prefix = described.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    return {described.values_by_name[f"{prefix}{each.name}"].number: each for each in kind}
+
+
+def known(said: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
+    """Returns the meaning of a message's enum value.
+
+    Raises:
+        IntegrityError: this version knows none.
+    """
+    if value not in said:
+        raise IntegrityError("a service says something that this version does not know")
+    return said[value]
+
+
+def exact(text: str) -> Fraction:
+    """Returns the number that a text denotes.
+
+    Raises:
+        IntegrityError: it denotes none.
+    """
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise IntegrityError("a service sent something else than an exact number") from None
+
+
+def day(text: str) -> datetime.date:
+    """Returns the day that a message has as YYYY-MM-DD.
+
+    Raises:
+        IntegrityError: the text is none.
+    """
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise IntegrityError("a service sent a day that is none") from None
+
+
+@cache
+def _plan(kind: Any, message_kind: Any, *given: str) -> Callable[..., Any]:
+    """Returns the function that makes views of messages of a kind."""
+    hints, described = get_type_hints(kind), message_kind.DESCRIPTOR.fields_by_name
+    readers = tuple(
+        (each.name, _reader(each, hints[each.name], described))
+        for each in fields(kind)
+        if each.name not in given
+    )
+    only_known = getattr(kind, "ONLY_KNOWN", False)
+
+    def made(message: Message, **values: object) -> Any:
+        if only_known:
+            _require_known(message)
+        for name, read in readers:
+            try:
+                values[name] = read(message)
+            except IntegrityError as error:
+                raise IntegrityError(f"{name}: {error}") from None
+        return kind(**values)
+
+    return made
+
+
+def _require_known(message: Message) -> None:
+    understood = type(message)()
+    understood.CopyFrom(message)
+    understood.DiscardUnknownFields()
+    if understood.ByteSize() != message.ByteSize():
+        raise IntegrityError(f"{message.DESCRIPTOR.name}: expected only fields that this version knows")
+
+
+def _reader(stated: Field[Any], hint: Any, described: Mapping[str, FieldDescriptor]) -> _Reader:
+    """Returns the function that reads one field of a view from the message."""
+    if _READ_BY in stated.metadata:
+        by: _Reader = stated.metadata[_READ_BY]
+        return by
+    name, field = stated.name, described[stated.name]
+    raw = attrgetter(name)
+    kinds = get_args(hint) if field.is_repeated or isinstance(hint, UnionType) else (hint,)
+    value = _conversion(kinds[0], field)
+    if field.is_repeated:
+        return lambda message: tuple(map(value, raw(message)) if value else raw(message))
+    read: _Reader = (lambda message: value(raw(message))) if value else raw
+    if NoneType not in kinds:
+        return read
+    if field.has_presence:
+        return lambda message: read(message) if message.HasField(name) else None
+    if value is None:
+        return lambda message: raw(message) or None
+    return lambda message: value(found) if (found := raw(message)) else None
+
+
+def _conversion(kind: Any, field: Any) -> _Reader | None:
+    """Returns the function that makes one value of a field; None: a message has it as it is."""
+    if kind in _AS_IT_IS:
+        return None
+    if kind is Fraction:
+        return _exact
+    if kind is datetime.datetime:
+        return _timestamp
+    if issubclass(kind, Enum):
+        return partial(known, meanings(kind, field.enum_type))
+    return _plan(kind, GetMessageClass(field.message_type))  # type: ignore[arg-type]
+
+
+# The texts of parameters are those of a policy: they come again with every question.
+_exact = lru_cache(1024)(exact)
+
+
+def _timestamp(message: Timestamp) -> datetime.datetime:
+    try:
+        return message.ToDatetime(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
+        raise IntegrityError("a service sent a timestamp outside the years 1 to 9999") from None

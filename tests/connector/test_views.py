@@ -1,0 +1,229 @@
+"""Views have every field of their messages, and refuse what this version does not know.
+
+Classes and messages are compared by reflection, so a field that is new in a message is missed here until the class has
+it, or it is listed with a reason.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+
+import pytest
+from google.protobuf.message import Message
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2
+
+from pinot_connector.budgets import Level, Share, level_of
+from pinot_connector.catalog import Catalog
+from pinot_connector.errors import IntegrityError, Shortfall
+from pinot_connector.guarantees import AccountGuarantee, Guarantee
+from pinot_connector.parameter_messages import parameters_of
+from pinot_connector.parameters import Contributions, Parameters, QuantileColumn
+from pinot_connector.views import meanings, view
+from tests.gateway.test_every_field import filled
+
+# A class, and the descriptor of its message.
+Pair: TypeAlias = tuple[type[Any], Any]
+
+ROOTS: list[Pair] = [
+    (Parameters, dp_pb2.MechanismParameters.DESCRIPTOR),
+    (Catalog, dp_pb2.GetCatalogResponse.DESCRIPTOR),
+    (Level, budget_pb2.Level.DESCRIPTOR),
+    (Share, app_pb2.BudgetShare.DESCRIPTOR),
+    (Shortfall, budget_pb2.Shortfall.DESCRIPTOR),
+    (AccountGuarantee, app_pb2.GetGuaranteeResponse.DESCRIPTOR),
+    (Guarantee, dp_pb2.BudgetWorth.DESCRIPTOR),
+    (Guarantee, dp_pb2.DescribeGuaranteeResponse.DESCRIPTOR),
+]
+_OF_CURRENCY = "of the deployment, which a catalogue describes"
+_IN_GUARANTEE = "goes into a guarantee, and is read where that is made"
+NOT_SHOWN = {
+    "CatalogColumn.domain_size": "says when a domain is whole",
+    "GetCatalogResponse.next_page_token": "for the next page",
+    "Level.worst_case": _IN_GUARANTEE,
+    "Level.policy_statements": _IN_GUARANTEE,
+    "Level.previous_currency": _IN_GUARANTEE,
+    "Level.largest_limit": _IN_GUARANTEE,
+    "Level.unlimited_before": _IN_GUARANTEE,
+    "Shortfall.path": "is called `level`",
+    "BudgetGuarantee.worth": "is called `guarantee`",
+    "DescribeGuaranteeResponse.epsilon_per": _OF_CURRENCY,
+    "DescribeGuaranteeResponse.delta_per_call": _OF_CURRENCY,
+    "DescribeGuaranteeResponse.count_noise": _OF_CURRENCY,
+    "DescribeGuaranteeResponse.slack": "the request states it",
+    "DescribeGuaranteeResponse.shared": "is a guarantee of its own",
+}
+NOT_SENT = {
+    "Contributions.may_shift": "whether a shift is there, which is empty in a catalogue",
+    "Aggregate.over_rows": "that of the sums",
+    "ShownQuantile.column": "the name of the column of the quantiles",
+    "Share.of_limit": "follows from cost and limit",
+    "Shortfall.level": "the path",
+    "BudgetGuarantee.guarantee": "what it is worth",
+}
+
+
+def kinds_in(hint: Any) -> tuple[Any, ...]:
+    """Returns the types of which a field's values can be, of a tuple those of its items."""
+    return tuple(kind for each in get_args(hint) for kind in kinds_in(each)) if get_args(hint) else (hint,)
+
+
+def pairs() -> Iterator[Pair]:
+    """Yields every class of views with its message, also those within others."""
+    found: list[Pair] = list(ROOTS)
+    for kind, message in found:
+        for name, hint in get_type_hints(kind).items():
+            part = message.fields_by_name[name].message_type if name in message.fields_by_name else None
+            nested = [each for each in kinds_in(hint) if is_dataclass(each)]
+            if part is not None and nested and (nested[0], part) not in found:
+                found.append((nested[0], part))  # type: ignore[arg-type]  # a class, by its hint
+    yield from found
+
+
+PAIRS = [pytest.param(*pair, id=f"{pair[0].__name__}-{pair[1].name}") for pair in pairs()]
+
+
+@pytest.mark.parametrize(("kind", "message"), PAIRS)
+def test_a_view_has_every_field_of_its_message(kind: type[Any], message: Any) -> None:
+    """Under the same name, as a field or a property; what is not there is listed with a reason, and nothing else is."""
+    sent = {each.name for each in message.fields}
+    shown = {each.name for each in fields(kind)}
+    shown |= {name for name, value in vars(kind).items() if isinstance(value, property)}
+    listed = {name.partition(".")[2] for name in NOT_SHOWN if name.startswith(f"{message.name}.")}
+    assert sent - shown == listed
+
+
+@pytest.mark.parametrize(("kind", "message"), PAIRS)
+def test_a_message_has_every_field_of_its_view(kind: type[Any], message: Any) -> None:
+    """A field that is left in a class when its message has it no more is found."""
+    listed = {name.partition(".")[2] for name in NOT_SENT if name.startswith(f"{kind.__name__}.")}
+    assert {each.name for each in fields(kind)} - {each.name for each in message.fields} == listed
+
+
+def enums() -> dict[str, tuple[type[Enum], Any]]:
+    """Returns every enum that a view has, with that of the messages."""
+    return {
+        kind.__name__: (kind, message.fields_by_name[name].enum_type)
+        for view_kind, message in pairs()
+        for name, hint in get_type_hints(view_kind).items()
+        for kind in kinds_in(hint)
+        if isinstance(kind, type) and issubclass(kind, Enum)
+        if name in message.fields_by_name and message.fields_by_name[name].enum_type is not None
+    }
+
+
+@pytest.mark.parametrize("name", enums())
+def test_every_value_of_an_enum_has_a_meaning(name: str) -> None:
+    """A value that is new in a message has a member, so that no answer is refused for it."""
+    kind, described = enums()[name]
+    assert set(meanings(kind, described)) == {each.number for each in described.values} - {0}
+
+
+def require_kind(value: object, hint: Any) -> None:
+    """Fails unless a value, and each value in it, is of a type that is stated."""
+    if isinstance(value, tuple):
+        for each in value:
+            require_kind(each, hint)
+        return
+    assert type(value) in kinds_in(hint)
+    if is_dataclass(value):
+        hints = get_type_hints(type(value))
+        for each in fields(value):
+            if get_origin(hints[each.name]) is not Mapping:
+                require_kind(getattr(value, each.name), hints[each.name])
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Parameters, dp_pb2.MechanismParameters()),
+        (Catalog, dp_pb2.GetCatalogResponse()),
+        (Level, budget_pb2.Level()),
+        (Guarantee, dp_pb2.DescribeGuaranteeResponse()),
+    ],
+    ids=["parameters", "catalogue", "level", "guarantee"],
+)
+def test_every_value_of_a_view_is_of_its_type(kind: type[Any], message: Message) -> None:
+    """All the way down, so no message is handed out, and no list that could be changed."""
+    filled(message)
+    require_kind(view(kind, message), kind)
+
+
+def stated(**changes: Any) -> dp_pb2.MechanismParameters:
+    """Returns parameters with all that they need."""
+    message = dp_pb2.MechanismParameters(
+        mechanism=dp_pb2.MECHANISM_BOUND_GAUSS,
+        epsilon_per="1/10",
+        count_noise=dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
+        consistency=dp_pb2.CONSISTENCY_KEYED,
+        contributions=dp_pb2.Contributions(bounded_by=dp_pb2.BOUNDED_BY_IN_QUERY, noise_variance="3/2"),
+    )
+    message.MergeFrom(dp_pb2.MechanismParameters(**changes))
+    return message
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"mechanism": 99}, "mechanism"),
+        ({"contributions": {"bounded_by": 99}}, "contributions: bounded_by"),
+        ({"epsilon_per": "1/0"}, "epsilon_per"),
+        ({"contributions": {"noise_variance": "much"}}, "contributions: noise_variance"),
+        ({"totals": {"counted": 0, "share": "1/2"}}, "totals: counted"),
+        ({"sums": {"share": "1", "aggregates": [{"column": "a"}]}}, "sums: aggregates: function"),
+    ],
+)
+def test_what_this_version_does_not_know_is_refused(changes: dict[str, Any], field: str) -> None:
+    """A value of an enum that is new or left out, and a text that is no number; the error names the field."""
+    assert parameters_of(stated()).epsilon_per == Fraction(1, 10)
+    with pytest.raises(IntegrityError, match=f"^(.*: )?{field}: "):
+        parameters_of(stated(**changes))
+
+
+@pytest.mark.parametrize("part", ["", "contributions"])
+def test_parameters_with_a_field_of_a_later_version_are_refused(part: str) -> None:
+    """What a count is of may depend on it; wherever it is in the message."""
+    later, number = stated(), b"\xf8\x7f\x01"  # Field 2047, which is 1.
+    within = getattr(later, part) if part else later
+    within.MergeFromString(number)
+    with pytest.raises(IntegrityError, match="fields that this version knows"):
+        parameters_of(later)
+
+
+def test_a_level_with_a_field_of_a_later_version_is_read() -> None:
+    """It is read after a charge, and says of a budget no less than before."""
+    level = budget_pb2.Level(path=["a"], mode=budget_pb2.MODE_TRACK)
+    before = level_of(level)
+    level.MergeFromString(b"\xf8\x7f\x01")
+    assert level_of(level) == before
+
+
+def test_what_is_unset_is_none_and_what_is_0_is_not() -> None:
+    """Where a field has presence; where it has none, 0 and an empty text say that there is nothing."""
+    message = dp_pb2.Contributions(bounded_by=dp_pb2.BOUNDED_BY_ASSUMED)
+    unset = view(Contributions, message)
+    assert {unset.threshold, unset.periods, unset.noise_variance, unset.names} == {None}
+    message.threshold = 0
+    message.shift.SetInParent()
+    zero = view(Contributions, message)
+    assert (zero.threshold, zero.periods) == (0, None)
+    assert [(each.may_shift, each.shift) for each in (unset, zero)] == [(False, None), (True, None)]
+
+
+def test_the_ends_of_a_grid_are_days_where_its_scale_says_so() -> None:
+    """A day is no number on another grid, nor a number a day on one of dates."""
+    message = stated()
+    filled(message.quantiles)
+    column = message.quantiles.column
+    column.scale, column.lower, column.upper = dp_pb2.GRID_SCALE_DATES, "2020-02-29", "2020-03-01"
+    read = view(QuantileColumn, column)
+    assert (read.lower, read.upper) == (datetime.date(2020, 2, 29), datetime.date(2020, 3, 1))
+    column.scale = dp_pb2.GRID_SCALE_LINEAR
+    with pytest.raises(IntegrityError, match="quantiles: column: lower: "):
+        parameters_of(message)
