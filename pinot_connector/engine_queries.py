@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.engines.base import (
@@ -13,7 +12,6 @@ from pinot_connector.engines.base import (
     CellColumn,
     ClosedStream,
     ColumnType,
-    CompleteBy,
     Element,
     EngineQuery,
     ExpectedColumn,
@@ -22,10 +20,9 @@ from pinot_connector.engines.base import (
     PairsPeriod,
     ReadColumn,
     ReadValue,
-    ValueType,
 )
 from pinot_connector.errors import EngineRefused, IntegrityError
-from pinot_connector.parameter_messages import COLUMN_TYPES, TIME_UNITS, exact, known
+from pinot_connector.views import view
 
 # What the connector itself brings.
 _OWN_FEATURES = frozenset(
@@ -47,17 +44,7 @@ _FEATURES = {
     dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS: Feature.PAIRS_COPY,
     dp_pb2.ENGINE_FEATURE_CLOSED_STREAM: Feature.CLOSED_STREAM,
 }
-_COMPLETE_BY = {
-    dp_pb2.COMPLETE_BY_OFFSETS: CompleteBy.OFFSETS,
-    dp_pb2.COMPLETE_BY_DELAY: CompleteBy.DELAY,
-}
-
 _CELLS = CellColumn(CELL_COLUMN, ColumnType.INT64)
-_VALUE_TYPES = {
-    dp_pb2.VALUE_TYPE_INT64: ValueType.INT64,
-    dp_pb2.VALUE_TYPE_DECIMAL: ValueType.DECIMAL,
-    dp_pb2.VALUE_TYPE_DATE: ValueType.DATE,
-}
 
 
 def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> EngineQuery:
@@ -76,13 +63,13 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
     if of_quantiles and dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES not in found[0].requires:
         columns = (*columns, _CELLS)
     requires = frozenset(_required(each) for each in found[0].requires if each not in _OWN_FEATURES)
-    reads = tuple(_read(column) for column in translation.reads)
+    reads = tuple(map(read_column_of, translation.reads))
     if not reads:
         raise IntegrityError(
             "dp_service does not say which columns a query names; it is older than this connector"
         )
-    copy = _copy(translation.bounded_copy) if translation.HasField("bounded_copy") else None
-    pairs = _pairs(translation.pairs_copy) if translation.HasField("pairs_copy") else None
+    copy = view(BoundedCopy, translation.bounded_copy) if translation.HasField("bounded_copy") else None
+    pairs = pairs_copy_of(translation.pairs_copy) if translation.HasField("pairs_copy") else None
     return EngineQuery(
         table=translation.table,
         sql=found[0].sql,
@@ -93,10 +80,10 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         bounded_copy=copy,
         pairs_copy=pairs,
         first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
-        sums=tuple(map(_read_value, translation.sums)),
-        quantiles=_read_value(translation.quantiles) if of_quantiles else None,
+        sums=tuple(view(ReadValue, each) for each in translation.sums),
+        quantiles=view(ReadValue, translation.quantiles) if of_quantiles else None,
         own_counts=translation.own_counts,
-        stream=_stream(translation.stream) if translation.HasField("stream") else None,
+        stream=closed_stream_of(translation.stream) if translation.HasField("stream") else None,
     )
 
 
@@ -115,48 +102,26 @@ def second_query(first: EngineQuery, look: dp_pb2.NextLook, dialect: str) -> Eng
     return replace(first, sql=found[0].sql, columns=columns, row_limit=look.row_limit)
 
 
-def _copy(message: dp_pb2.BoundedCopy) -> BoundedCopy:
-    return BoundedCopy(
-        message.table, message.member, tuple(message.elements), message.delta_0, message.period
-    )
+def closed_stream_of(message: dp_pb2.ClosedStream) -> ClosedStream:
+    """Returns what a table that takes in a stream has to hold."""
+    return view(ClosedStream, message, member=message.member_column)
 
 
-def _stream(message: dp_pb2.ClosedStream) -> ClosedStream:
-    return ClosedStream(
-        message.time_column,
-        message.start,
-        message.end,
-        known(_COMPLETE_BY, message.complete_by),
-        message.replaced_until_closed,
-        message.offline_days_are_whole,
-        message.member_column,
-        message.replaced_by_same_member,
-    )
-
-
-def _pairs(message: dp_pb2.PairsCopy) -> PairsCopy:
-    start = message.start if message.HasField("start") else None
+def pairs_copy_of(message: dp_pb2.PairsCopy) -> PairsCopy:
+    """Returns what a pairs copy has to hold."""
     stated = zip(message.periods, message.builds, message.rows, message.check_sums, strict=True)
-    return PairsCopy(start, message.end, tuple(PairsPeriod(*each) for each in stated))
+    return view(PairsCopy, message, periods=tuple(PairsPeriod(*each) for each in stated))
 
 
 def expected_columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:
     """Returns the columns of a translation's answer, with the aliases that the question gives them."""
-    return tuple(_expected(column) for column in translation.columns)
+    return tuple(view(ExpectedColumn, column) for column in translation.columns)
 
 
-def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
-    kind = None
-    if column.type != histogram_pb2.COLUMN_TYPE_UNSPECIFIED:
-        kind = known(COLUMN_TYPES, column.type)
-    numbers = (column.smallest, column.largest) if column.HasField("smallest") else None
-    unit = known(TIME_UNITS, column.time_unit) if column.time_unit else None
-    return ReadColumn(column.name, kind, _null_value(column.null_value), numbers, unit)
-
-
-def _read_value(value: dp_pb2.ReadValue) -> ReadValue:
-    null_value = exact(value.null_value) if value.null_value else None
-    return ReadValue(value.name, known(_VALUE_TYPES, value.type), null_value)
+def read_column_of(message: dp_pb2.ReadColumn) -> ReadColumn:
+    """Returns a column that a query names, and what the query assumes about it."""
+    numbers = (message.smallest, message.largest) if message.HasField("smallest") else None
+    return view(ReadColumn, message, null_value=_null_value(message.null_value), numbers=numbers)
 
 
 def _null_value(message: question_pb2.Value) -> Element | None:
@@ -170,7 +135,3 @@ def _required(feature: dp_pb2.EngineFeature) -> Feature:
     if feature not in _FEATURES:
         raise EngineRefused("the query requires something of the engine that this version does not know")
     return _FEATURES[feature]
-
-
-def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
-    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)

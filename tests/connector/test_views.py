@@ -17,10 +17,12 @@ import pytest
 from google.protobuf.message import Message
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Level, Share, level_of
 from pinot_connector.catalog import Catalog
+from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Guarantee
 from pinot_connector.parameter_messages import parameters_of
@@ -40,9 +42,17 @@ ROOTS: list[Pair] = [
     (AccountGuarantee, app_pb2.GetGuaranteeResponse.DESCRIPTOR),
     (Guarantee, dp_pb2.BudgetWorth.DESCRIPTOR),
     (Guarantee, dp_pb2.DescribeGuaranteeResponse.DESCRIPTOR),
+    (base.BoundedCopy, dp_pb2.BoundedCopy.DESCRIPTOR),
+    (base.ClosedStream, dp_pb2.ClosedStream.DESCRIPTOR),
+    (base.PairsCopy, dp_pb2.PairsCopy.DESCRIPTOR),
+    (base.ReadColumn, dp_pb2.ReadColumn.DESCRIPTOR),
+    (base.ReadValue, dp_pb2.ReadValue.DESCRIPTOR),
+    (base.ExpectedColumn, histogram_pb2.Column.DESCRIPTOR),
 ]
 _OF_CURRENCY = "of the deployment, which a catalogue describes"
 _IN_GUARANTEE = "goes into a guarantee, and is read where that is made"
+_IN_PERIODS = "is in `periods`"
+_IN_NUMBERS = "is in `numbers`"
 NOT_SHOWN = {
     "CatalogColumn.domain_size": "says when a domain is whole",
     "GetCatalogResponse.next_page_token": "for the next page",
@@ -58,6 +68,13 @@ NOT_SHOWN = {
     "DescribeGuaranteeResponse.count_noise": _OF_CURRENCY,
     "DescribeGuaranteeResponse.slack": "the request states it",
     "DescribeGuaranteeResponse.shared": "is a guarantee of its own",
+    "ClosedStream.member_column": "is called `member`",
+    "PairsCopy.asked_table": "an engine is asked for the copy alone",
+    "PairsCopy.rows": _IN_PERIODS,
+    "PairsCopy.builds": _IN_PERIODS,
+    "PairsCopy.check_sums": _IN_PERIODS,
+    "ReadColumn.smallest": _IN_NUMBERS,
+    "ReadColumn.largest": _IN_NUMBERS,
 }
 NOT_SENT = {
     "Contributions.may_shift": "whether a shift is there, which is empty in a catalogue",
@@ -66,6 +83,8 @@ NOT_SENT = {
     "Share.of_limit": "follows from cost and limit",
     "Shortfall.level": "the path",
     "BudgetGuarantee.guarantee": "what it is worth",
+    "ClosedStream.member": "the column of the members",
+    "ReadColumn.numbers": "the smallest and the largest",
 }
 
 
