@@ -198,7 +198,7 @@ sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one membe
 bounded: $(VENV)/.dev ## the worst of every mechanism for bounded contributions over all small member-level data sets, beside its promise
 	$(BIN)/python -m tests.mechanisms.bounded
 
-referee: $(VENV)/.dev ## write what is said to 10,000 questions on every surface to build/referee.json; python -m tests.referee compare OLD NEW compares two versions
+referee: $(VENV)/.dev ## write what is said to 10,000 questions to build/referee.json, and say which have other digests; python -m tests.referee compare OLD NEW compares two versions
 	@mkdir -p build
 	$(BIN)/python -m tests.referee write build/referee.json
 

@@ -152,7 +152,7 @@ class Stage:
     @contextmanager
     def another_gateway(self, name: str) -> Iterator[Stage]:
         """Run a gateway of its own that a test may stop by leaving the block."""
-        with _gateway(self.folder, name, self) as address:
+        with running_gateway(self.folder, name, self) as address:
             yield replace(self, gateway=address)
 
 
@@ -183,7 +183,7 @@ def running_stage(
             issuer,
             tables,
         )
-        with _gateway(folder, "gateway", made) as address:
+        with running_gateway(folder, "gateway", made) as address:
             yield replace(made, gateway=address)
 
 
@@ -210,7 +210,8 @@ def _quoted(text: str) -> str:
 
 
 @contextmanager
-def _gateway(folder: Path, name: str, stage: Stage) -> Iterator[str]:
+def running_gateway(folder: Path, name: str, stage: Stage, **more: Any) -> Iterator[str]:
+    """Run a gateway in front of the services, with more keys of its configuration; give its address."""
     certificate, key = stage.authority.server(name)
     people = {
         "key_file": str(stage.issuer.key_file),
@@ -230,7 +231,7 @@ def _gateway(folder: Path, name: str, stage: Stage) -> Iterator[str]:
         "engine": {"duckdb": {table: str(path) for table, path in stage.tables.items()}},
         "identity": {"jwt": people},
         "timeouts": {"budget_silence": 10, "budget_attempt": 6},
-    }
+    } | more
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(configuration))
     with process("gris_gateway", ["--config", path], folder / f"{name}.log") as ready:

@@ -24,7 +24,6 @@ _LENGTHS = ("day", "week", "month", "quarter", "year")
 class Asked:
     """A question, and the units of sharpenings of its release."""
 
-    table: str
     sql: str
     sharpen: tuple[int, ...] = ()
 
@@ -34,7 +33,7 @@ def questions(world: World, count: int, seed: int) -> Iterator[Asked]:
     chosen = Random(f"{world.name} {seed}")
     for _ in range(count):
         table = chosen.choice(world.tables)
-        yield Asked(table, _sql(table, chosen), _sharpenings(table, chosen))
+        yield Asked(_sql(table, chosen), _sharpenings(table, chosen))
 
 
 def _sharpenings(table: str, chosen: Random) -> tuple[int, ...]:
@@ -42,6 +41,8 @@ def _sharpenings(table: str, chosen: Random) -> tuple[int, ...]:
 
 
 def _sql(table: str, chosen: Random) -> str:
+    if table == "pairs" and chosen.random() < 0.8:
+        return _of_pairs(table, chosen)
     kinds = ["counts", "counts", "having"]
     kinds += ["sums", "ranked sums"] * (table in _SUMMING)
     kinds += ["quantiles"] * 2 * (table in _OF_QUANTILES)
@@ -161,6 +162,19 @@ def _series(table: str, chosen: Random) -> str:
         f"SELECT DATE_TRUNC('{length}', day) AS period, {by}{_measure(table, chosen)}{aggregates} FROM {table}"
         f"{_where(table, chosen, needed)} GROUP BY {by}period{chosen.choice(('', ' ORDER BY period'))}"
         f"{chosen.choice(('', ' LIMIT 5'))}"
+    )
+
+
+def _of_pairs(table: str, chosen: Random) -> str:
+    end = chosen.choice(("2023-12-01", "2024-01-01", "2024-02-01"))
+    conditions = [f"day < '{end}'"]
+    if chosen.random() < 0.5:
+        conditions.append(f"shop = {_text(chosen, SHOPS)}")
+    if chosen.random() < 0.3:
+        conditions.append("day >= '2023-12-01'")
+    return (
+        f"SELECT article, COUNT(DISTINCT member) FROM {table} WHERE {' AND '.join(conditions)} "
+        f"GROUP BY article{_limited(['article'], chosen)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Records of what Gris says, small ones, and how they are compared."""
+"""What Gris says is what it said: cases in full, and how changes are found."""
 
 from __future__ import annotations
 
@@ -6,32 +6,64 @@ import copy
 
 import pytest
 
-from .recording import Record, Size, differences, record
+from tests.support.rings import needs
+
+from .cases import Texts, cases, changes, found, read_texts
+from .recording import Record, differences
+
+ACCEPT = "\nWhere it is meant: python -m tests.referee accept, and say in the commit what differs and why."
+KINDS = (
+    *("laplace, known domain", "laplace, unknown domain", "gumbel, known domain", "gumbel, unknown domain"),
+    *("pairs", "having", "empty", "bounded counts", "lookup", "series", "totals", "shift", "sharpened twice"),
+    *("bounded moments", "in the order of a sum", "two looks", "quantiles"),
+)
+REFUSED = ("refused invalid_question", "refused refused_by_policy")
+SURFACES = {
+    *("sql_duckdb", "sql_pinot", "sql_spark", "explained", "plan", "released", "gateway", "history"),
+    *("cli", "cli_json", "mcp", "dbapi", "console", "notebook"),
+}
+# What has no way of asking for a sharpening, and what a refusal does not reach.
+NOT_SHARPENED, NOT_REFUSED = {"mcp", "dbapi"}, {"sql_duckdb", "sql_pinot", "sql_spark", "plan", "history"}
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_what_is_said_twice_is_the_same() -> None:
-    """By services that were started anew, with ledgers of their own, and on every surface."""
-    size = Size(texts=30, everywhere=4, asked=8)
-    first, second = record(size), record(size)
-    assert differences(first, second) == []
-    surfaces = {name for case in first["gaussian"] for name in case}
-    assert {
-        "explained",
-        "released",
-        "gateway",
-        "ask",
-        "explain",
-        "notebook",
-        "sql",
-        "agent",
-        "console",
-    } <= surfaces
-    assert any("rows" in case["released"] for case in first["gaussian"])
+@pytest.fixture(scope="module")
+@needs("process")
+def said() -> Texts:
+    """What is said to the questions that stand in full."""
+    return found()
+
+
+def test_every_surface_says_what_it_said(said: Texts) -> None:
+    """The SQL for each engine, prices, plans, what is released, refusals, and what each surface makes of them."""
+    differing = changes(read_texts(), said)
+    assert not differing, f"{len(differing)} places differ\n" + "\n".join(differing[:40]) + ACCEPT
+
+
+def test_every_kind_of_answer_is_seen_on_every_surface() -> None:
+    """Among the cases that stand in full, which are about two hundred."""
+    kept = read_texts()
+    for kind in (*KINDS, *REFUSED):
+        seen = {surface for surface, by_case in kept.items() if any(kind in name for name in by_case)}
+        wanted = SURFACES - NOT_SHARPENED if "sharpened" in kind else SURFACES
+        assert seen >= wanted - (NOT_REFUSED if kind in REFUSED else set()), kind
+    assert len(cases()) >= 200
+
+
+def test_a_change_is_found_by_surface_and_case() -> None:
+    """A line that is another, one that is gone, and a surface that is silent."""
+    kept: Texts = {
+        "cli": {"gaussian: totals": [".ask = 12 persons", ".cost = 3"]},
+        "mcp": {"one": [".ask = 1"]},
+    }
+    new = copy.deepcopy(kept)
+    new["cli"]["gaussian: totals"][0] = ".ask = 12 members"
+    assert changes(kept, new) == ["cli, gaussian: totals\n  - .ask = 12 persons\n  + .ask = 12 members"]
+    del new["cli"]["gaussian: totals"][0], new["mcp"]
+    assert changes(kept, new) == ["cli, gaussian: totals\n  - .ask = 12 persons", "mcp, one\n  - .ask = 1"]
 
 
 def test_a_change_is_found_by_its_place() -> None:
-    """A number, a word, and a case that is missing."""
+    """Between two whole records: a number, a word, and a case that is missing."""
     old: Record = {
         "world": [
             {"asked": f"SELECT {number}", "released": {"rows": [number]}, "sql": ""} for number in range(3)

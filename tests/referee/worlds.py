@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -11,6 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.queries.lookups import hash_of
+from gris_cli.bound.pairs_source import PairsCopyRequest
+from gris_cli.bound.source import Columns
+from tests.support import pairs_copies
 
 COUNTRIES = ("AT", "DE", "FR", "it's", "é😀")
 SHOPS = ("north", "south", "web")
@@ -20,6 +24,7 @@ TOPICS = b"article,topic\n" + b"".join(
 )
 FIRST_DAY, DAYS = datetime.date(2023, 11, 1), 120
 _MEMBERS, _ROWS = 900, 9000
+_WRITER = re.compile(rb"parquet-cpp-arrow version [\d.]+")
 
 _TIME = "time: {column: day, type: date}"
 _COUNTED = "measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}"
@@ -73,6 +78,17 @@ _UNBOUNDED = (
     _table("fixed", _TIME, "data_version: first export", "reserve_first: true", _COUNTED, deltas=True),
     _table("shown", "measures: {events: {tau: 60, tau_is: assumed}}", deltas=False),
 )
+_PAIRS = """  pairs:
+    member: member
+    time: {column: day, type: date}
+    prepared: {table: copied_pairs, manifest: pairs/manifest.json}
+    measures: {distinct_members: true}
+    columns:
+      member: {type: string}
+      article: {type: string, group_by: true}
+      shop: {type: string, filter: [in, not_in], attribute: true}
+      day: {type: date, filter: [range]}
+"""
 _SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year]}"
 _BOUNDED = (
     _table("counts", _TIME, f"{_IN_QUERY}, shift: true, sharpening: 30, totals: {{share: 1/3}}}}", _COUNTED),
@@ -87,6 +103,9 @@ _BOUNDED = (
     + "      topic: {type: string, group_by: true, filter: [in, not_in], "
     + f"lookup: {{column: article, file: topics.csv, hash: '{hash_of(TOPICS)}'}}}}\n",
 )
+_COPIED = PairsCopyRequest(
+    "pairs", Columns("member", ("article",), "day", "month"), ("shop",), None, datetime.date(2024, 2, 1)
+)
 
 
 @dataclass(frozen=True)
@@ -97,9 +116,24 @@ class World:
     policy: str
     tables: tuple[str, ...]
 
+    def write(self, folder: Path) -> dict[str, Path]:
+        """Write what the policy names, and the data; return where each table is."""
+        (folder / "topics.csv").write_bytes(TOPICS)
+        rows = folder / "rows.parquet"
+        write_rows(rows)
+        tables = dict.fromkeys(self.tables, rows)
+        if "pairs" not in tables:
+            return tables
+        pairs_copies.make(rows, folder / "pairs", _COPIED)
+        return tables | {"copied_pairs": folder / "pairs" / "manifest.json"}
+
 
 WORLDS = (
-    World("laplace", _HEAD.format(noise="laplace") + "".join(_UNBOUNDED), ("few", "fixed", "shown")),
+    World(
+        "laplace",
+        _HEAD.format(noise="laplace") + "".join((*_UNBOUNDED, _PAIRS)),
+        ("few", "fixed", "shown", "pairs"),
+    ),
     World(
         "gaussian",
         _HEAD.format(noise="gaussian") + "".join((*_UNBOUNDED[:1], *_BOUNDED)),
@@ -129,8 +163,10 @@ def write_rows(path: Path) -> None:
         "owed": pa.array([chosen.choice((None, *range(-24, 24))) for _ in members], pa.float64()),
     }
     columns["owed"] = pa.array([None if one is None else one / 4 for one in columns["owed"].to_pylist()])
-    # Without compression and statistics the file does not depend on the version of the library that writes it.
-    pq.write_table(pa.table(columns), path)
+    pq.write_table(pa.table(columns), path, compression="none", store_schema=False)
+    # The version of the data is a hash of the file, which says by which version of a library it was written.
+    written = path.read_bytes()
+    path.write_bytes(_WRITER.sub(lambda found: re.sub(rb"\d", b"0", found.group()), written))
 
 
 def _day(chosen: Random) -> datetime.date | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -85,7 +86,10 @@ def stdio_server(gateway: str, credentials: Credentials) -> StdioServerParameter
     }
     given = [word for option, path in files.items() if path for word in (option, str(path))]
     return StdioServerParameters(
-        command=sys.executable, args=["-P", "-m", "gris_mcp", "--gateway", f"gris://{gateway}", *given]
+        command=sys.executable,
+        args=["-P", "-m", "gris_mcp", "--gateway", f"gris://{gateway}", *given],
+        # The SDK passes on a few variables only; without this one, the server may be another checkout's.
+        env={name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     )
 
 
