@@ -3,7 +3,8 @@
 python -m tests.referee write FILE       the whole record of this checkout, ten minutes on two processors
 python -m tests.referee compare OLD NEW  what differs between two whole records, by surface and place
 python -m tests.referee check            what differs from the cases that stand in full beside the tests
-python -m tests.referee accept [FILE]    write those as they are now, and the digests of a whole record
+python -m tests.referee accept           write those as they are now
+python -m tests.referee accept FILE      write the digests of a whole record
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .cases import accept, changes, found, kept_digests, moved, read_texts
+from .cases import accept, accept_whole, changes, found, kept_digests, moved, read_texts
 from .recording import answer, differences, read, record, whole, write
 
 
@@ -28,7 +29,10 @@ def _check() -> int:
 
 
 def _accept(file: Path | None) -> int:
-    accept(None if file is None else read(file))
+    if file is None:
+        accept()
+    else:
+        accept_whole(read(file))
     return 0
 
 

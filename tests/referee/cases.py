@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ _LONG = 500
 _HEAD = "## "
 _MARK = re.compile("&[0-9a-f]{8} |\\*[0-9a-f]{8}$")
 _BY_CLIENT = ("asked", "sql", "explained", "plan", "released")
-_SHOWN = 40
 
 
 def cases() -> list[Case]:
@@ -147,14 +147,14 @@ def changes(old: Texts, new: Texts) -> list[str]:
 
 
 def _changed(old: list[str], new: list[str]) -> Iterator[str]:
-    gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
-    if len(gone) == len(come):
-        pairs = [parted(*pair) for pair in zip(gone, come, strict=True)]
-        yield from (f"  - {one}\n  + {other}" for one, other in pairs)
-        if not gone and old != new:
-            yield "  the same lines in another order"
-        return
-    yield "\n".join([*(f"  - {_short(one)}" for one in gone), *(f"  + {_short(one)}" for one in come)])
+    for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        gone, come = old[first:last], new[start:end]
+        if kind == "replace" and len(gone) == len(come):
+            pairs = [parted(*pair) for pair in zip(gone, come, strict=True)]
+            yield "\n".join(f"  - {one}\n  + {other}" for one, other in pairs)
+        elif kind != "equal":
+            lines = [*(f"  - {_short(one)}" for one in gone), *(f"  + {_short(one)}" for one in come)]
+            yield "\n".join(lines)
 
 
 def _short(line: str) -> str:
@@ -212,8 +212,11 @@ def moved(kept: Mapping[str, Any], said: Record) -> list[str]:
     return found
 
 
-def accept(said: Record | None) -> None:
-    """Write what is said now; of the whole, if it was recorded, its digests."""
+def accept() -> None:
+    """Write what is said now to the questions that stand in full."""
     write_texts(found())
-    if said is not None:
-        write(DIGESTS, digests(said))
+
+
+def accept_whole(said: Record) -> None:
+    """Write the digests of a whole record."""
+    write(DIGESTS, digests(said))

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
@@ -60,6 +61,7 @@ accounts:
 UNHURRIED = Timeouts(budget_silence=10, budget_attempt=6)
 Said = dict[str, Any]
 _ATTEMPTS = 10
+_DAY_SECONDS = 86_400
 _SILENT = re.compile("does not answer|took too long|unavailable")
 
 
@@ -155,7 +157,7 @@ class Desk:
     async def said(self, asked: Asked, *, everywhere: bool) -> Said:
         """Return what is said to a question: before it is asked, and where it is, by the client or by every surface."""
         for _ in range(_ATTEMPTS):
-            said = await self._said(asked, everywhere=everywhere)
+            said = await or_error(self._said(asked, everywhere=everywhere))
             # On a busy machine a service may be too slow for somebody; asked again, nothing is paid again.
             if not _SILENT.search(json.dumps(said)):
                 break
@@ -215,12 +217,15 @@ class Desk:
         sent = {"elements": answer[0]["chunk"]} if len(answer) == 2 else {}
         past = _but(sent, past) | {"result": _but(answer[-1]["end"], past["result"])}
         (printed,) = (await self._command("history", "--most", "1", "--json"))[1]["releases"]
-        (of_agent,) = (await self._agent("history", most=1))["answers"]
+        of_agent = await self._agent("history", most=1)
         return {
             "gateway": listed | {"releases": [past]},
             "cli": await self._command("history", "--most", "1"),
             "cli_json": printed | {"result": _but(released, printed["result"])},
-            "mcp": of_agent | {"answer": _but(mcp, of_agent["answer"])},
+            "mcp": [
+                each | {"answer": _but(mcp, each["answer"])} if "answer" in each else each
+                for each in of_agent.get("answers", [of_agent])
+            ],
             "console": _page_text(rows.group() if rows else page.html),
         }
 
@@ -255,7 +260,11 @@ class Desk:
             return said
 
     async def _agent(self, tool: str, **arguments: Any) -> Any:
-        result = await self.agent.client.call_tool(tool, arguments)
+        try:
+            result = await self.agent.client.call_tool(tool, arguments)
+        except RuntimeError as error:
+            # The SDK refuses what its tool's schema does not have.
+            return {"error": str(error)[:200]}
         return _still(json.loads(text_of(result)))
 
     async def _pages(self, asked: Asked) -> list[str]:
@@ -277,7 +286,8 @@ class Desk:
 async def desk_of(stage: Stage) -> AsyncIterator[Desk]:
     """Connect everybody to a stage."""
     token = stage.folder / "token"
-    token.write_text(stage.token(_WHO))
+    ends = int(time.time()) + _DAY_SECONDS
+    token.write_text(stage.token(_WHO, exp=ends))
     token.chmod(0o600)
     credentials = Credentials(ca_file=stage.authority.ca_file, token_file=token)
     async with AsyncExitStack() as opened:
@@ -299,7 +309,7 @@ async def desk_of(stage: Stage) -> AsyncIterator[Desk]:
                 calls,
                 AsyncGatewayClient(calls),
                 await opened.enter_async_context(over_stdio(stage.gateway, credentials)),
-                await visitors.analyst(_WHO),
+                await visitors.analyst(_WHO, exp=ends),
                 stage.gateway,
                 credentials,
             )
