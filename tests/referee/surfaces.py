@@ -175,7 +175,7 @@ class Desk:
         words = ("--sql", asked.sql, *flags)
         explained, price = await self._sent(self.gateway.explain(question_of(asked)))
         for part in _parts(asked):
-            # What has a name of its own is the newest of the history.
+            # A request of its own name is listed even if the question was asked before.
             name = f"request {next(self._requests)}"
             released, answer = await self._sent(self.gateway.ask(part, request_id=name))
         await self.gateway.remaining()
