@@ -16,7 +16,6 @@ from budget_service.ledger.outcomes import (
     ClockResumed,
     CurrencyChanged,
     LimitsSet,
-    Outcome,
     Reason,
     Refused,
 )
@@ -45,9 +44,9 @@ CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, now: Microseconds) -> Decision:
     """Set or remove stored limits, and record what each was."""
     outcome = _limits_outcome(snapshot, request, limits.most_stored, now)
-    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
-        return decision(root, request, outcome)
+        return refusal(snapshot, request, outcome, now)
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     root = replace(root, limits_version=outcome.version)
     journal = tuple(
         JournalEntry(
@@ -78,7 +77,7 @@ def change_currency(
         return Decision(None, _ending(draft, _change(root, None)))
     outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
-        return decision(root, request, outcome, draft=draft)
+        return refusal(snapshot, request, outcome, now)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
     entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
     return decision(root, request, outcome, journal=(entry,), draft=draft)
@@ -92,7 +91,7 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     outcome = _clock_outcome(root, snapshot.clock, request.true_time)
     if isinstance(outcome, Refused):
-        return decision(root, request, outcome)
+        return refusal(snapshot, request, outcome, now)
     root = replace(root, ahead=outcome.ahead)
     entry = _entry(EntryKind.CLOCK, request, now, "", outcome.ahead)
     return decision(root, request, outcome, journal=(entry,))
@@ -150,10 +149,19 @@ def _entry(
     )
 
 
+def refusal(snapshot: Snapshot, request: Request, outcome: Refused, now: Microseconds) -> Decision:
+    """Return a refusal of a request that touches no balance.
+
+    The root stays as it was: neither a balance nor the journal would show why its time went on.
+    """
+    remembered = StoredOutcome(request.fingerprint(), outcome, now + SHORT_RETENTION)
+    return Decision(Answer(outcome, replayed=False), _change(snapshot.root, remembered))
+
+
 def decision(
     root: RootRecord,
     request: Request,
-    outcome: Outcome,
+    outcome: LimitsSet | CurrencyChanged | ClockResumed,
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
@@ -162,8 +170,7 @@ def decision(
     draft: Draft | None = None,
 ) -> Decision:
     """Return an outcome with the change that remembers it, and what else it writes."""
-    kept = SHORT_RETENTION if isinstance(outcome, Refused) else RETENTION
-    remembered = StoredOutcome(request.fingerprint(), outcome, root.last_time + kept)
+    remembered = StoredOutcome(request.fingerprint(), outcome, root.last_time + RETENTION)
     change = _change(root, remembered, journal=journal, limits=limits, states=states, moved=moved)
     change = change if draft is None else _ending(draft, change)
     return Decision(Answer(outcome, replayed=False), change)

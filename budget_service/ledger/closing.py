@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from budget_service.ledger.account_states import MAX_FORMER_NAMES, MOVED, UNTOUCHED, AccountState
-from budget_service.ledger.administration import decision
+from budget_service.ledger.administration import decision, refusal
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import (
@@ -24,7 +24,7 @@ from budget_service.ledger.requests import (
     ReportCharge,
     Reserve,
 )
-from budget_service.ledger.state import Decision, EntryKind, JournalEntry, RootRecord, Snapshot
+from budget_service.ledger.state import Decision, EntryKind, JournalEntry, Snapshot
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.ledger.windows import Microseconds
 
@@ -45,17 +45,17 @@ def is_closed_to(request: BudgetRequest, limits: AppliedLimits) -> bool:
 
 def refuse_closed(snapshot: Snapshot, request: BudgetRequest, now: Microseconds) -> Decision:
     """Refuse a request under a closed account."""
-    return decision(_root(snapshot, now), request, Refused(Reason.ACCOUNT_CLOSED))
+    return refusal(snapshot, request, Refused(Reason.ACCOUNT_CLOSED), now)
 
 
 def change_account(
     snapshot: Snapshot, request: AccountRequest, limits: AppliedLimits, now: Microseconds
 ) -> Decision:
     """Close an account, open it again, or move it to another name."""
-    root = _root(snapshot, now)
-    refusal = _refusal(snapshot, request, limits.most_stored)
-    if refusal is not None:
-        return decision(root, request, Refused(refusal))
+    reason = _refusal(snapshot, request, limits.most_stored)
+    if reason is not None:
+        return refusal(snapshot, request, Refused(reason), now)
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     # A request that comes with older limits is not decided: they are looked up again, and the account is closed.
     root = replace(root, limits_version=root.next_limits_version(now))
     outcome, entry = LimitsSet(root.limits_version), _entry(request, now)
@@ -73,10 +73,6 @@ def change_account(
         states=_moved(snapshot, request),
         moved=(request.account, request.target),
     )
-
-
-def _root(snapshot: Snapshot, now: Microseconds) -> RootRecord:
-    return replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
 
 
 def _refusal(snapshot: Snapshot, request: AccountRequest, most_stored: int) -> Reason | None:

@@ -15,7 +15,7 @@ from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
 from budget_service.ledger.requests import parse_move
-from budget_service.ledger.state import EntryKind, JournalEntry, Reservation
+from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import NOTHING, Account, Cost, Unit, capped_sum
 from budget_service.ledger.windows import Microseconds
 
@@ -26,6 +26,8 @@ class Sum(Enum):
     SPENT = "spent"
     RESERVED = "reserved"
     CURRENCY = "currency"
+    TIME = "time"
+    AHEAD = "ahead"
     STATE = "state"
     FORMER_NAMES = "former names"
     CHECKPOINT = "checkpoint"
@@ -35,7 +37,8 @@ class Sum(Enum):
 class Difference:
     """A sum of a level that differs from the journal. `start` is that of its span, None for what is reserved.
 
-    Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the state of an
+    Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a
+    root they are its last time, and the one nearest to it that is possible. For the state of an
     account they are 0 if it is open, 1 if it is closed and 2 if it was moved. For its former names `rebuilt` is how
     many the journal has, and `kept` is how many are kept, or how many of them are the same if they are as many. For a
     checkpoint `kept` is of how many entries it was made, and `rebuilt` how many there are, or 0 if they are others.
@@ -53,7 +56,8 @@ class Difference:
 class Checkpoint:
     """The verified sums of a root's journal up to `position`, with the number and the digest of its entries.
 
-    `states` are those of accounts that had one then.
+    `states` are those of accounts that had one then. `time` is the newest of these entries', and `ahead` how far they
+    let the root's time be ahead of the clock. Checkpoints of earlier versions have neither: 0 and None.
     """
 
     position: str = ""
@@ -62,6 +66,8 @@ class Checkpoint:
     spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
     currency: Currency = UNUSED
     states: Mapping[Account, AccountState] = field(default_factory=dict)
+    time: Microseconds = 0
+    ahead: Microseconds | None = 0
 
 
 @dataclass
@@ -118,11 +124,17 @@ class Rebuilt:
     spent: dict[Account, dict[Microseconds, Cost]] = field(default_factory=lambda: defaultdict(dict))
     kept: dict[Account, list[Microseconds]] = field(default_factory=dict)
     currency: Currency = UNUSED
+    time: Microseconds = 0
+    ahead: Microseconds | None = 0
+    # When the latest present day of a compared balance begins, and when one ends.
+    day_start: Microseconds = 0
+    day_end: Microseconds = 0
 
     @staticmethod
     def after(checkpoint: Checkpoint) -> Rebuilt:
         """Return the sums of a checkpoint, to be continued."""
         rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest, currency=checkpoint.currency)
+        rebuilt.time, rebuilt.ahead = checkpoint.time, checkpoint.ahead
         rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
         return rebuilt
 
@@ -134,6 +146,9 @@ class Rebuilt:
         """Count one entry on all its levels."""
         self.entries += 1
         self.digest = next_digest(self.digest, entry)
+        self.time = max(self.time, entry.time)
+        if entry.kind is EntryKind.CLOCK:
+            self.ahead = entry.holds[0].window_start
         currency = self.currency.at(entry.time)
         if entry.kind is EntryKind.CURRENCY:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
@@ -176,6 +191,8 @@ class Rebuilt:
 
         `since` is when the present currency began.
         """
+        self.day_start = max(self.day_start, balance.day.start)
+        self.day_end = max(self.day_end, balance.day.end)
         kept = {day.start: day.spent for day in past} | {balance.day.start: balance.today}
         self.kept[level] = sorted(kept)
         rebuilt = by_day(self.spent.get(level, {}), self.kept[level])
@@ -205,6 +222,29 @@ class Rebuilt:
             found = replace(found, unit_id="")
         if found != expected:
             yield Difference(root, None, Sum.CURRENCY, None, found.since, expected.since)
+
+    def time_differences(
+        self, root: Account, kept: RootRecord, unexplained: Microseconds
+    ) -> Iterator[Difference]:
+        """Compare the last time of the root with all that shows it, after all balances.
+
+        It is no earlier than any entry, and than the beginning of any balance's present day. Where the store's clock
+        does not reach it, the clock was ahead when something was written last: then an entry has it, or the day of a
+        balance contains it, or the version of the limits is as late.
+
+        Args:
+            root: The root account.
+            kept: What the ledger keeps for it.
+            unexplained: Its last time with the first page of balances if the clock had not reached it then, else 0.
+        """
+        first = max(self.time, self.day_start)
+        last = max(first, self.day_end, kept.limits_version)
+        if kept.last_time < first:
+            yield Difference(root, None, Sum.TIME, None, kept.last_time, first)
+        if unexplained > last:
+            yield Difference(root, None, Sum.TIME, None, unexplained, last)
+        if self.ahead is not None:
+            yield from _unlike(root, Sum.AHEAD, kept.ahead, self.ahead)
 
     def missing(self, level: Account) -> Iterator[Difference]:
         """Return what was last charged at a level that has no balance."""

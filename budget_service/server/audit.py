@@ -84,7 +84,7 @@ async def _verify_from(
     rebuilt, states, seen = Rebuilt.after(replace(last, spent={})), RebuiltStates.after(last), set[Account]()
     async for level, spans in in_turns(last.spent.items()):
         rebuilt.spent[level] = dict(spans)
-    after, position = "", last.position
+    after, position, unexplained = "", last.position, 0
     early: set[Account] | None = None
     while early is None or after:
         page = await store.balances(root, after, tuning.journal_page)
@@ -95,14 +95,19 @@ async def _verify_from(
         # A journal without entries in the store has no position of its own.
         position, after = page.position or position, page.after
         # Levels that are newer than the first page may be absent from it.
-        early = set(rebuilt.spent) if early is None else early
+        if early is None:
+            early, unexplained = set(rebuilt.spent), page.unexplained_time
         held = held_by_level(page.reservations)
         for level, balance in page.balances:
             days, held_there = page.past.get(level, ()), held.get(level, ())
-            for difference in rebuilt.differences(level, balance, days, held_there, page.currency.since):
+            for difference in rebuilt.differences(level, balance, days, held_there, page.root.currency.since):
                 found.note(difference)
         seen.update(level for level, _ in page.balances)
-    for difference in rebuilt.currency_differences(Account((root,)), page.currency):
+    account = Account((root,))
+    for difference in (
+        *rebuilt.currency_differences(account, page.root.currency),
+        *rebuilt.time_differences(account, page.root, unexplained),
+    ):
         found.note(difference)
     async for level in in_turns(list(rebuilt.spent)):
         if level in early and level not in seen:
@@ -112,7 +117,16 @@ async def _verify_from(
     found.entries += rebuilt.entries
     found.balances += len(seen)
     spent = {level: rebuilt.by_day(level) async for level in in_turns(list(rebuilt.spent))}
-    return Checkpoint(position, rebuilt.entries, rebuilt.digest, spent, rebuilt.currency, verified)
+    return Checkpoint(
+        position,
+        rebuilt.entries,
+        rebuilt.digest,
+        spent,
+        rebuilt.currency,
+        verified,
+        rebuilt.time,
+        rebuilt.ahead,
+    )
 
 
 async def verify_checkpointed(

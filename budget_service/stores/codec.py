@@ -35,7 +35,8 @@ from budget_service.ledger.outcomes import (
     Shortfall,
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode, Unit
-from budget_service.ledger.windows import Period, Window, WindowRule
+from budget_service.ledger.verification import Checkpoint
+from budget_service.ledger.windows import Microseconds, Period, Window, WindowRule
 
 NEVER = ""
 _DECODER = Decoder()
@@ -123,17 +124,27 @@ def decode_rule(text: str) -> WindowRule | None:
     return WindowRule(Period(period), zone, int(days))
 
 
-def encode_currency(currency: Currency) -> str:
-    """Return the text of a currency, `unit,since,next unit,next since`."""
-    return f"{currency.unit_id},{currency.since},{currency.next_unit_id},{currency.next_since}"
+def encode_root(checkpoint: Checkpoint) -> str:
+    """Return what a checkpoint says of its root: `unit,since,next unit,next since,time,ahead` (or nothing)."""
+    currency, ahead = checkpoint.currency, "" if checkpoint.ahead is None else checkpoint.ahead
+    planned = f"{currency.next_unit_id},{currency.next_since}"
+    return f"{currency.unit_id},{currency.since},{planned},{checkpoint.time},{ahead}"
 
 
-def decode_currency(text: str) -> Currency:
-    """Return the currency of a text made by `encode_currency`; that of an empty one knows nothing."""
+def decode_root(text: str) -> tuple[Currency, Microseconds, Microseconds | None]:
+    """Return the currency, the time and how far it is ahead of a text made by `encode_root`.
+
+    Earlier versions wrote neither time nor how far it is ahead, or nothing at all.
+    """
     if not text:
-        return Currency()
-    unit_id, since, next_unit_id, next_since = text.split(",")
-    return Currency(unit_id, int(since), next_unit_id, int(next_since))
+        return Currency(), 0, None
+    unit_id, since, next_unit_id, next_since, *more = text.split(",")
+    time, ahead = more or ("0", "")
+    return (
+        Currency(unit_id, int(since), next_unit_id, int(next_since)),
+        int(time),
+        int(ahead) if ahead else None,
+    )
 
 
 def encode_states(states: Mapping[Account, AccountState]) -> str:

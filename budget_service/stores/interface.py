@@ -11,11 +11,10 @@ from typing import Protocol, TypeAlias
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
-from budget_service.ledger.state import JournalEntry, Reservation
+from budget_service.ledger.state import JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
@@ -76,19 +75,25 @@ class StoreUnusableError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class BalancePage:
-    """Some balances of a root, its currency, its open reservations and its journal's last position, all at one time.
+    """Some balances of a root, its record, its open reservations and its journal's last position, all at one time.
 
     After the first page, reservations that hold on none of these balances may be missing. `past` are the past days of
     these balances. `after` leads to the next page, and is empty after the last one. A page may contain balances of an
-    earlier one.
+    earlier one. `clock` is the store's, no earlier than the rest.
     """
 
     position: str
-    currency: Currency
+    root: RootRecord
+    clock: Microseconds
     balances: tuple[tuple[Account, Balance], ...]
     past: Mapping[Account, Sequence[PastDay]]
     reservations: tuple[Reservation, ...]
     after: str
+
+    @property
+    def unexplained_time(self) -> Microseconds:
+        """The last time of the root if the store's clock has not reached it, else 0."""
+        return self.root.last_time if self.root.last_time > self.clock + self.root.ahead else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,8 +138,9 @@ class MemoryStore:
         """Return all of them."""
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
         held = tuple(each for each in self.reservations.values() if each.account.root == root)
-        currency = self._root(Account((root,))).currency
-        return BalancePage(str(len(self.entries) or ""), currency, found, self._past(root), held, "")
+        record = self._root(Account((root,)))
+        position = str(len(self.entries) or "")
+        return BalancePage(position, record, self.clock(), found, self._past(root), held, "")
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Count those that have not lapsed."""

@@ -76,7 +76,7 @@ class Model:
         content, reported, forgotten_at = self.reported.get(request.request_id, ("", (), 0))
         if max(self.now, clock + self.ahead) < forgotten_at:
             return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
-        before = replace(self, held=dict(self.held), used=set(self.used))
+        before = replace(self, held=dict(self.held), used=set(self.used), spent=list(self.spent))
         self.advance(clock)
         if isinstance(request, SetLimits):
             self.limits_version = max(self.limits_version + 1, self.now)
@@ -93,14 +93,19 @@ class Model:
             reported = ("clock", self.ahead) if is_behind else (refusal,)
             lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
+            if not is_behind:
+                self._return_to(before)
             return reported
         if isinstance(request, AccountRequest | ChangeCurrency):
             if isinstance(request, ChangeCurrency):
                 reported = self._change_currency(request, limits)
             else:
                 reported = self._change_account(request)
-            lasts = ANSWERS_LAST if reported[0] in {"limits", "currency"} else REFUSALS_LAST
+            is_done = reported[0] in {"limits", "currency"}
+            lasts = ANSWERS_LAST if is_done else REFUSALS_LAST
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
+            if not is_done:
+                self._return_to(before)
             return reported
         spent = len(self.spent)
         reported = self._decide(request, limits.levels)
@@ -115,11 +120,14 @@ class Model:
             forgotten_at += request.ttl
         if reported != ("held",):
             self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
-        elif self.held == before.held:
-            # It leaves nothing behind, not even the time at which it was asked, unless something had lapsed.
-            self.now, self.currency, self.planned = before.now, before.currency, before.planned
-            self.used = before.used
+        if reported == ("ACCOUNT_CLOSED",) or (reported == ("held",) and self.held == before.held):
+            self._return_to(before)
         return reported
+
+    def _return_to(self, before: Model) -> None:
+        """Leave nothing behind of a request but its answer: not even the time at which it was asked."""
+        self.now, self.currency, self.planned = before.now, before.currency, before.planned
+        self.used, self.held, self.spent = before.used, before.held, before.spent
 
     def at(self, clock: Microseconds) -> Model:
         """Return the ledger as a reader finds it, who writes nothing."""

@@ -14,14 +14,13 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from budget_service.ledger.balances import PastDay
-from budget_service.ledger.currency import Currency
 from budget_service.ledger.journal import require_well_formed
-from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.state import EntryKind, JournalEntry, RootRecord
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import add_sums
-from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
+from budget_service.stores.codec import decode_root, decode_states, encode_root, encode_states
 from budget_service.stores.damaged_rows import reading_row, reads
 from budget_service.stores.interface import BalancePage, MatchingEntries, StoreUnavailableError
 from budget_service.stores.postgres import encoding as text
@@ -70,7 +69,8 @@ BALANCES = sql.SQL(
         %s = '' OR account >= (SELECT min((balance).level) FROM page)
         AND account < (SELECT max((balance).level || '0') FROM page))),
       (SELECT coalesce(json_agg(day), '[]') FROM gris.days AS day
-       WHERE level IN (SELECT (balance).level FROM page))
+       WHERE level IN (SELECT (balance).level FROM page)),
+      coalesce(%s::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
     """
 )
 DROP_CHECKPOINTED = sql.SQL(
@@ -123,11 +123,11 @@ def read_matching(row: tuple[Any, ...], most: int) -> MatchingEntries:
     return MatchingEntries(entries, str(last) if count == most * LOOKED_THROUGH else "")
 
 
-def balances_parameters(root: str, after: str, most: int) -> tuple[Any, ...]:
-    """Return the parameters of BALANCES; `after` is the last level of the page before."""
+def balances_parameters(root: str, after: str, most: int, clock: Microseconds | None) -> tuple[Any, ...]:
+    """Return the parameters of BALANCES; `after` is the last level before, `clock` replaces PostgreSQL's own."""
     # Bytes are compared, as PostgreSQL does for these columns.
     first = max(f"{root}/", after, key=str.encode)
-    return root, after, first, f"{root}0", most, root, root, root, after
+    return root, after, first, f"{root}0", most, root, root, root, after, clock
 
 
 @reads("journal", itemgetter("entry"))
@@ -157,13 +157,14 @@ def _shared_cost(information: int | None, calls: int | None) -> Cost | None:
 
 def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
     """Return the page that BALANCES found, in the order of its levels."""
-    position, root, balances, reservations, days = row
+    position, root, balances, reservations, days, clock = row
     past: dict[Account, list[PastDay]] = {}
     for each in days:
         past.setdefault(text.read_account(each["level"]), []).append(text.read_past_day(each))
     return BalancePage(
         position="" if position is None else str(position),
-        currency=text.read_currency(root) if root else Currency(),
+        root=text.read_root(root) if root else RootRecord(),
+        clock=clock,
         balances=tuple((text.read_account(each["level"]), text.read_balance(each)) for each in balances),
         past=past,
         reservations=tuple(text.read_reservation(each) for each in reservations),
@@ -184,18 +185,18 @@ async def load_checkpoint(
 def _read_checkpoint(root: str, found: tuple[Any, ...] | None) -> Checkpoint:
     if found is None:
         return Checkpoint()
-    position, entries, digest, currency, states, sums = found
+    position, entries, digest, root_text, states_text, sums = found
     spent: dict[Account, dict[Microseconds, Cost]] = {}
     rows = ((each["level"], each["window_start"], each["information"], each["calls"]) for each in sums)
     add_sums(spent, rows)
     with reading_row("checkpoints", root):
-        kept = decode_currency(currency), decode_states(states)
-    return Checkpoint(str(position), entries, digest, spent, *kept)
+        (currency, time, ahead), states = decode_root(root_text), decode_states(states_text)
+    return Checkpoint(str(position), entries, digest, spent, currency, states, time, ahead)
 
 
 async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint in one transaction. Raises StoreUnavailableError."""
-    texts = (encode_currency(checkpoint.currency), encode_states(checkpoint.states))
+    texts = (encode_root(checkpoint), encode_states(checkpoint.states))
     summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
     async with _at_length(session) as connection:

@@ -77,7 +77,7 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
     due = tuple([read_reservation(each) for each in row["due"] or ()])
     loaded = Loaded(
         clock=row["clock"],
-        roots={} if row["root"] is None else {root: _read_root(row["root"])},
+        roots={} if row["root"] is None else {root: read_root(row["root"])},
         balances={read_account(each["level"]): read_balance(each) for each in row["balances"] or ()},
         payments=dict.fromkeys(wanted.payments),
         due={root: due},
@@ -237,7 +237,8 @@ def _root_row(root: str, record: RootRecord) -> dict[str, Any]:
 
 
 @reads("roots", itemgetter("root"))
-def _read_root(row: Mapping[str, Any]) -> RootRecord:
+def read_root(row: Mapping[str, Any]) -> RootRecord:
+    """Return the record of a row of its table."""
     return RootRecord(read_currency(row), row["last_time"], row["limits_version"], row["ahead"])
 
 

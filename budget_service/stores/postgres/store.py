@@ -225,7 +225,8 @@ class PostgresStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
-        (found,) = await self._reading(audit.BALANCES, *audit.balances_parameters(root, after, most))
+        parameters = audit.balances_parameters(root, after, most, self._now())
+        (found,) = await self._reading(audit.BALANCES, *parameters)
         return audit.read_page(found, most)
 
     async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:

@@ -23,13 +23,13 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import (
     REUSED,
-    decode_currency,
     decode_days,
     decode_end,
     decode_outcome,
+    decode_root,
     decode_rule,
     decode_states,
-    encode_currency,
+    encode_root,
     encode_states,
 )
 from budget_service.stores.damaged_rows import read_limit, read_state, reads
@@ -41,7 +41,7 @@ FIELDS_AT_ONCE = 1000
 def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
     """Give the fields of a checkpoint's hash and their values, in portions."""
     yield ["position", checkpoint.position, "entries", str(checkpoint.entries)]
-    yield ["digest", checkpoint.digest, "currency", encode_currency(checkpoint.currency)]
+    yield ["digest", checkpoint.digest, "currency", encode_root(checkpoint)]
     yield ["states", encode_states(checkpoint.states)]
     portion: list[str] = []
     for level, spans in checkpoint.spent.items():
@@ -65,9 +65,10 @@ def parse_checkpoint(_root: str, fields: list[str]) -> Checkpoint:
         for name, text in kept.items()
         if name.startswith("level:")
     }
-    currency = decode_currency(kept["currency"])
+    currency, time, ahead = decode_root(kept["currency"])
     states = decode_states(kept["states"])
-    return Checkpoint(kept["position"], int(kept["entries"]), kept["digest"], spent, currency, states)
+    entries = int(kept["entries"])
+    return Checkpoint(kept["position"], entries, kept["digest"], spent, currency, states, time, ahead)
 
 
 def _sums(text: str) -> dict[Microseconds, Cost]:
@@ -92,7 +93,7 @@ def parse_reading(
         most_due: How many lapsed reservations it returns at most.
         with_history: Whether it was asked for the history.
     """
-    now, unit_id, since, next_unit_id, next_since, ahead, last_time, limits_version, *rest = reply
+    now, root, rest = reply[0], reply[1:8], reply[8:]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
     past: dict[Account, list[PastDay]] | None = None
     reservations: tuple[Reservation, ...] = ()
@@ -103,12 +104,7 @@ def parse_reading(
         reservations = tuple(parse_reservation(id_, text) for id_, text in _pairs(held))
     due = tuple(parse_reservation(id_, text) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True))
     snapshot = Snapshot(
-        root=RootRecord(
-            Currency(unit_id, int(since), next_unit_id, int(next_since)),
-            int(last_time),
-            int(limits_version),
-            int(ahead),
-        ),
+        root=_root(*root),
         balances={
             level: _balance(level.text, text) for level, text in zip(accounts, texts, strict=True) if text
         },
@@ -118,6 +114,12 @@ def parse_reading(
         reservations=reservations,
     )
     return snapshot, int(now)
+
+
+def _root(unit_id: str, *numbers: str) -> RootRecord:
+    since, next_unit_id, next_since, ahead, last_time, limits_version = numbers
+    currency = Currency(unit_id, int(since), next_unit_id, int(next_since))
+    return RootRecord(currency, int(last_time), int(limits_version), int(ahead))
 
 
 @reads("reservations")
@@ -140,11 +142,12 @@ def parse_reservation(reservation_id: str, text: str) -> Reservation:
 
 def parse_balances(reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found."""
-    position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations, past = reply
+    position, cursor, balances, reservations, past, clock, *root = reply
     found = tuple((parse_account(level), _balance(level, text)) for level, text in _pairs(balances))
     return BalancePage(
         position=position,
-        currency=Currency(unit_id, int(since), next_unit_id, int(next_since)),
+        root=_root(*root),
+        clock=int(clock),
         balances=found,
         past={level: _past_days(level.text, days) for (level, _), days in zip(found, past, strict=True)},
         reservations=tuple(parse_reservation(id_, text) for id_, text in _pairs(reservations)),

@@ -17,7 +17,7 @@ A script makes the keys of payments itself, since only it knows the question of 
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:checkpoint     hash     position, entries, digest, currency, states;
+    gris:{ROOT}:checkpoint     hash     position, entries, digest, currency (encode_root), states;
                                         level:LEVEL -> start,information,calls; each
     gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for
     gris:{ROOT}:paid:PAYER//query//ID     string   the same, a colon, and the id of the release

@@ -263,7 +263,8 @@ class RedisStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
-        reply = await self._ask(BALANCES, layout.balances_keys(root), after or "0", str(most))
+        page = (after or "0", str(most), self._clock_argument())
+        reply = await self._ask(BALANCES, layout.balances_keys(root), *page)
         return text.parse_balances(reply)
 
     async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:

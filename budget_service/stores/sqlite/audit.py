@@ -13,7 +13,7 @@ from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, add_sums
-from budget_service.stores.codec import decode_currency, decode_states, encode_currency, encode_states
+from budget_service.stores.codec import decode_root, decode_states, encode_root, encode_states
 from budget_service.stores.damaged_rows import reading_row
 from budget_service.stores.interface import BalancePage, GroupedEntries, MatchingEntries
 from budget_service.stores.sqlite import rows
@@ -111,7 +111,9 @@ def load_grouped_entries(
     )
 
 
-def load_balances(connection: sqlite3.Connection, root: str, after: str, most: int) -> BalancePage:
+def load_balances(
+    connection: sqlite3.Connection, root: str, after: str, most: int, clock: Microseconds
+) -> BalancePage:
     """Return balances of a root in the order of their levels, from the first after the level `after`."""
     query = "SELECT * FROM balances WHERE level >= ? AND level < ? AND level > ? ORDER BY level LIMIT ?"
     # Between the root and its slash come the levels of other roots.
@@ -121,7 +123,8 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
     balances = tuple((_account(row[0]), rows.read_balance(*row)) for row in own + below)
     return BalancePage(
         position=_last_position(connection, root),
-        currency=rows.find_root(connection, root).currency,
+        root=rows.find_root(connection, root),
+        clock=clock,
         balances=balances,
         past={level: load_past_days(connection, level) for level, _ in balances},
         reservations=_load_held(connection, root, below) if after else load_reservations(connection, root),
@@ -144,8 +147,8 @@ def load_checkpoint(
         add_sums(spent, connection.execute(f"{SUMS} AND level = ?", (root, level.text)))
     position, entries, digest, *texts = row
     with reading_row("checkpoints", root):
-        currency, states = decode_currency(texts[0]), decode_states(texts[1])
-    return Checkpoint(str(position), entries, digest, spent, currency, states)
+        (currency, time, ahead), states = decode_root(texts[0]), decode_states(texts[1])
+    return Checkpoint(str(position), entries, digest, spent, currency, states, time, ahead)
 
 
 def load_sums(connection: sqlite3.Connection, root: str, last: SumRow) -> list[SumRow]:
@@ -161,7 +164,7 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
         for level, spans in checkpoint.spent.items()
         for start, cost in spans.items()
     ]
-    texts = (encode_currency(checkpoint.currency), encode_states(checkpoint.states))
+    texts = (encode_root(checkpoint), encode_states(checkpoint.states))
     summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
     with _transaction(connection):

@@ -82,7 +82,7 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    # The checkpoint of each root's journal; the currency as `encode_currency` writes it, the states as `encode_states`.
+    # The checkpoint of each root's journal; `currency` as `encode_root` writes it, the states as `encode_states`.
     "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
     "digest TEXT NOT NULL, currency TEXT NOT NULL, states TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
     """CREATE TABLE checkpoint_sums (

@@ -188,7 +188,9 @@ class SqliteStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
-        return await self._reading(lambda: audit.load_balances(self._connection, root, after, most))
+        return await self._reading(
+            lambda: audit.load_balances(self._connection, root, after, most, self._clock())
+        )
 
     async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
         """Return the checkpoint of a root's journal; see `Store`."""

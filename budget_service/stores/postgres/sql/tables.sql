@@ -128,7 +128,7 @@ CREATE TABLE gris.journal (
   PRIMARY KEY (root, entry)
 );
 
--- How far the journal of each root is sealed, and what counts of it; the currency as codec.encode_currency writes it,
+-- How far the journal of each root is sealed, and what counts of it; `currency` as codec.encode_root writes it,
 -- the states of accounts as codec.encode_states.
 CREATE TABLE gris.checkpoints (
   root text COLLATE "C" PRIMARY KEY,

@@ -800,7 +800,8 @@ local function finish(outcome, payment, over)
   local keep_paid = (ends or now) + tonumber(request.retention)
   if is_refusal then over = now end
   local keep_until = over and over + tonumber(request.short_retention) or keep_paid
-  write_state()
+  -- administration.refusal: one that touches no balance leaves the root as it was.
+  if not is_refusal or #levels + #others > 0 then write_state() end
   if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)
