@@ -58,6 +58,9 @@ def return_lease(snapshot: Snapshot, draft: Draft, request: ReturnLease) -> Outc
     if _is_of_another(snapshot, request.region):
         return Refused(Reason.LEASE_NOT_YOURS)
     if lease is not None and draft.now < lease.expires_at:
+        if request.is_written_off:
+            # Remembered for an hour, and no lease lasts longer.
+            return Refused(Reason.RESERVATION_OVER)
         draft.end(lease)
         return Cancelled(lease.held, lease.unit_id)
     if lease is not None and lease.reservation_id not in draft.ended:

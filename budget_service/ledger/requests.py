@@ -133,7 +133,8 @@ class ReturnLease(Struct, frozen=True, gc=False, kw_only=True):
     """Give back what is left of a lease after so many charges, `number`; only the `region` that borrowed it does.
 
     `charged` is all that was charged from it, if its region knows that and charges nothing more: then what has lapsed
-    is given back too. It is not part of the fingerprint, nor is the region.
+    is given back too. With `is_written_off` the lease is kept until its end, and so its region is answered: it may have
+    given it back before the ledger was restored. Neither is part of the fingerprint, nor is the region.
     """
 
     account: Account
@@ -142,6 +143,7 @@ class ReturnLease(Struct, frozen=True, gc=False, kw_only=True):
     region: str
     unit_id: str = ""
     charged: Cost | None = None
+    is_written_off: bool = False
 
     @property
     def request_id(self) -> str:

@@ -1,7 +1,8 @@
 """Puts a restored ledger into use again, in any store: what was left of every budget counts as spent.
 
 That includes what is reserved. Each reservation may have been settled in the lost interval, so none may return anything
-later: they are cancelled first, and what they held is spent with the rest.
+later: they are cancelled first, and what they held is spent with the rest. A share that is lent may have been given
+back and spent in it, or be charged from still: it is kept until its end, and not taken back after just these reports.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from msgspec.structs import replace
 
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Charged, LimitsSet
-from budget_service.ledger.requests import CancelReservation, SetLimits, WriteOff
+from budget_service.ledger.requests import (
+    CancelReservation,
+    ReturnLease,
+    SetLimits,
+    WriteOff,
+    is_lease,
+    lease_of,
+)
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit
 from budget_service.stores.interface import Store
@@ -63,13 +71,25 @@ async def _end_reservations(
         levels = _levels(held, stored, limit_of)
         # Where nothing is limited any more, nothing can be spent twice.
         if levels:
-            request = CancelReservation(
-                account=held.account,
-                request_id=f"restored-{name}-{held.reservation_id}",
-                reservation_id=held.reservation_id,
-            )
             # One that has lapsed is refused, and has ended by that.
-            await store.apply(request, AppliedLimits(levels, stored.version))
+            await store.apply(_end(held, name), AppliedLimits(levels, stored.version))
+
+
+def _end(held: Reservation, name: str) -> CancelReservation | ReturnLease:
+    if is_lease(held.reservation_id):
+        lease_id, number = lease_of(held.reservation_id), int(held.reservation_id.rpartition(".")[2])
+        return ReturnLease(
+            account=held.account,
+            lease_id=lease_id,
+            number=number,
+            region=held.query_id,
+            is_written_off=True,
+        )
+    return CancelReservation(
+        account=held.account,
+        request_id=f"restored-{name}-{held.reservation_id}",
+        reservation_id=held.reservation_id,
+    )
 
 
 def _levels(held: Reservation, stored: StoredLimits, limit_of: LimitOf) -> tuple[LevelLimit, ...]:

@@ -124,6 +124,36 @@ async def test_a_ledger_that_was_written_off_gives_nothing_back(tmp_path: Path) 
     await home.store.close()
 
 
+@pytest.mark.parametrize("reported", [0, 1])
+async def test_a_share_that_is_open_when_a_ledger_is_written_off_is_not_returned_a_second_time(
+    tmp_path: Path, reported: int
+) -> None:
+    """Where the return was lost with the interval, as was what others spent of it; it is held until its end."""
+    home = Home(tmp_path / "home.db")
+    await home.borrow(LEASE)
+    if reported:
+        await home.report(LEASE, cost(5))
+    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    for seconds in (0, 59, 1, 3600):
+        home.ledger.now += seconds * SECOND
+        found = await home.give_back(LEASE, reported, was_granted=True, charged=cost(5 * reported, reported))
+        assert not found.was_held
+        assert sum(await home.counted()) == 1000
+    assert await home.counted() == (1000, 0)
+    await home.store.close()
+
+
+async def test_a_region_that_has_a_share_goes_on_when_its_home_was_written_off(tmp_path: Path) -> None:
+    """What it reports then shows that it had not given the share back; so it does once, after that."""
+    home = Home(tmp_path / "home.db")
+    await home.borrow(LEASE)
+    await write_off(home.store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    assert (await home.report(LEASE, cost(3))).is_known
+    returned = (await home.give_back(LEASE, 1, was_granted=True)).returned.information
+    assert await home.counted() == (1000 - returned, 0) == (1000 - SHARE + 3, 0)
+    await home.store.close()
+
+
 @pytest.mark.parametrize(
     ("reported", "charged", "returned"),
     [
