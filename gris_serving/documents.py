@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,8 +43,16 @@ def read_document(path: Path, schema: type[Document]) -> Document:
         raise SecurityError(f"{path}: {'; '.join(problems)}") from None
 
 
-# libyaml accepts tabs, question marks in brackets, and `|#`, where PyYAML's own parser refuses them.
-_TAKEN_OTHERWISE = re.compile(r"[\t?]|[|>][-+1-9]*#")
+_BLOCK_AND_COMMENT = re.compile(r"[|>][-+1-9]*#")
+
+
+def _is_taken_otherwise(text: str) -> bool:
+    """Return whether a text has what libyaml accepts, but PyYAML's own parser refuses in places.
+
+    These are tabs, question marks in brackets, and `|#`. To look for the latter in the whole text would take longer.
+    """
+    lines = (each for each in text.splitlines() if "#" in each)
+    return "\t" in text or "?" in text or any(_BLOCK_AND_COMMENT.search(each) for each in lines)
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
@@ -58,11 +67,26 @@ class UniqueKeyLoader(yaml.SafeLoader):
 
         What libyaml refuses is parsed again, for an error in the words that `yaml_problem` knows.
         """
-        if yaml.__with_libyaml__ and not _TAKEN_OTHERWISE.search(self._text):
+        if yaml.__with_libyaml__ and not _is_taken_otherwise(self._text):
             with suppress(yaml.YAMLError):
                 node: yaml.Node | None = yaml.CSafeLoader(self._text).get_single_node()
                 return node
         return super().get_single_node()
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        """Read a document, and take its nodes apart: other threads would wait if all of them went at once."""
+        # Else what is to be done later is collected for the whole document, and goes at once too.
+        self.deep_construct = True
+        found = super().construct_document(node)
+        rest = [node]
+        while rest:
+            each = rest.pop()
+            if isinstance(each, yaml.MappingNode):
+                rest += chain.from_iterable(each.value)
+            elif isinstance(each, yaml.SequenceNode):
+                rest += each.value
+            each.value = ()
+        return found
 
     def get_single_data(self) -> Any:
         """Read the document.

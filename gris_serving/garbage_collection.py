@@ -31,14 +31,17 @@ def spared_collector() -> Iterator[None]:
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """Let the block make many objects that stay, or that nothing keeps; looking at them again and again takes longest.
+    """Let the block make many objects that stay: garbage collection never looks at them, meanwhile or later.
 
-    Other threads go on without the collector meanwhile.
+    Other threads, which wait while it looks, go on without it meanwhile. What they have left in reference cycles since
+    the last collection stays too.
     """
     was_enabled = gc.isenabled()
+    gc.collect(0)
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         if was_enabled:
             gc.enable()

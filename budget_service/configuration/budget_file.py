@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -288,10 +288,18 @@ class Configuration(_Strict):
         limit = self.limit_of(level)
         return above if limit is None else (*above, LevelLimit(level, limit))
 
+    def _limits_above(self, level: Account) -> tuple[LevelLimit, ...]:
+        """Return the limits of a shared level, of which all accounts below have the same values."""
+        found = self._kept.get(level)
+        if found is None:
+            if len(self._kept) >= KEPT_LEVELS:
+                self._kept.clear()
+            found = self._kept[level] = self._limits_down_to(level)
+        return found
+
     @cached_property
-    def _limits_above(self) -> Callable[[Account], tuple[LevelLimit, ...]]:
-        """A cache of the limits of shared levels, so that all accounts below have the same values."""
-        return lru_cache(KEPT_LEVELS)(self._limits_down_to)
+    def _kept(self) -> dict[Account, tuple[LevelLimit, ...]]:
+        return {}
 
     def is_written_out(self, account: Account) -> bool:
         """Return whether an entry has exactly this path."""
