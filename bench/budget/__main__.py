@@ -6,7 +6,7 @@
 A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
 an account chosen at random. The yardsticks are an empty echo, and one row that is written to this disk as durably as a
 charge, by a commit of its own: no lone call that keeps anything in SQLite takes less. In the end a lone charge is
-measured beside a crowd of another root account. Callers and server share the
+measured beside a crowd of another root account, on one connection and on several. Callers and server share the
 machine. Rates and ratios are medians over rounds, latencies quantiles over all calls. Where other work keeps the
 machine or its disk busy, the ratios say little too: an echo waits for no disk. `postgres-pair` are two servers of
 PostgreSQL, of which one follows the other synchronously, on one disk here.
@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ from tests.support.redis_server import redis_server
 REPOSITORY = Path(__file__).resolve().parents[2]
 STORES = ("sqlite", "redis", "postgres", "postgres-pair")
 PLENTY = 10**15
+# An ordinary client has one.
+CROWD_CONNECTIONS = (1, 8)
 CONFIGURATION = f"""
 create_at_first_use: true
 accounts:
@@ -80,10 +83,10 @@ def measure(store: str, options: argparse.Namespace, figures: list[Figure], crow
         ]
         for callers in options.callers:
             figures += _figures(store, Plan(targets, callers, options.seconds, options.rounds))
-        for target in targets if options.crowd else ():
-            print(f"{store} {target.name}: beside {options.crowd}", file=sys.stderr)
-            rounds = {"seconds": options.seconds, "rounds": options.rounds}
-            crowds.append(beside_crowd(store, target, options.crowd, **rounds))
+        rounds = {"seconds": options.seconds, "rounds": options.rounds}
+        for target, connections in product(targets, CROWD_CONNECTIONS) if options.crowd else ():
+            print(f"{store} {target.name}: beside {options.crowd} on {connections}", file=sys.stderr)
+            crowds.append(beside_crowd(store, target, options.crowd, connections, **rounds))
 
 
 @contextmanager

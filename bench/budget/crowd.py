@@ -1,6 +1,6 @@
 """A lone charge beside a crowd: one caller of another root account, with a thousand charges in flight.
 
-    python -m bench.budget.crowd HOST:PORT 1000             # the crowd, until it is ended
+    python -m bench.budget.crowd HOST:PORT 1000 8           # the crowd on 8 connections, until it is ended
 
 The crowd is a process of its own, which is stopped while the lone charge is measured without it, turn by turn.
 """
@@ -32,11 +32,12 @@ PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Beside:
-    """The 95th percentile of a lone charge in milliseconds, alone and beside a crowd of so many calls."""
+    """The 95th percentile of a lone charge in milliseconds, alone and beside a crowd of calls on some connections."""
 
     store: str
     target: str
     crowd: int
+    connections: int
     alone_ms: float
     beside_ms: float
 
@@ -46,15 +47,18 @@ class Beside:
         return self.beside_ms / self.alone_ms
 
 
-def beside_crowd(store: str, target: Target, crowd: int, *, seconds: float, rounds: int) -> Beside:
+def beside_crowd(
+    store: str, target: Target, crowd: int, connections: int, *, seconds: float, rounds: int
+) -> Beside:
     """Measure a lone charge of one target in turns, alone and beside a crowd."""
-    command = [sys.executable, "-m", "bench.budget.crowd", target.address, str(crowd)]
+    command = [sys.executable, "-m", "bench.budget.crowd", target.address, str(crowd), str(connections)]
     with subprocess.Popen(command, cwd=REPOSITORY) as process:
         try:
             alone, beside = asyncio.run(_in_turns(target, process, seconds, rounds))
         finally:
             process.kill()
-    return Beside(store, target.name, crowd, 1e3 * quantile(alone, 95), 1e3 * quantile(beside, 95))
+    figures = (1e3 * quantile(alone, 95), 1e3 * quantile(beside, 95))
+    return Beside(store, target.name, crowd, connections, *figures)
 
 
 async def _in_turns(
@@ -80,21 +84,23 @@ async def _charge(caller: Caller, seconds: float, latencies: list[float]) -> Non
         await asyncio.sleep(PAUSE_SECONDS)
 
 
-async def _keep_calling(address: str, many: int) -> None:
+async def _keep_calling(address: str, many: int, connections: int) -> None:
     numbers, tag = itertools.count(), f"crowd-{time.time_ns()}"
     account = pb.Account(path=(ROOT, "one"))
-    async with grpc.aio.insecure_channel(address) as channel:
+    # Channels of one process share a connection otherwise.
+    options = (("grpc.use_local_subchannel_pool", 1),)
+    channels = [grpc.aio.insecure_channel(address, options=options) for _ in range(connections)]
+
+    async def one(channel: grpc.aio.Channel) -> None:
         stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+        while True:
+            request_id = f"{tag}-{next(numbers)}"
+            await stub.UpdateBudget(
+                pb.UpdateBudgetRequest(account=account, cost=cost(), request_id=request_id)
+            )
 
-        async def one() -> None:
-            while True:
-                request_id = f"{tag}-{next(numbers)}"
-                await stub.UpdateBudget(
-                    pb.UpdateBudgetRequest(account=account, cost=cost(), request_id=request_id)
-                )
-
-        await asyncio.gather(*(one() for _ in range(many)))
+    await asyncio.gather(*(one(channels[number % connections]) for number in range(many)))
 
 
 if __name__ == "__main__":
-    asyncio.run(_keep_calling(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(_keep_calling(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

@@ -94,10 +94,10 @@ def print_crowds(beside: Iterable[Beside]) -> None:
     """Print how much longer a lone charge takes beside a crowd."""
     for each in beside:
         verdict = "met" if each.ratio <= LONGEST_BESIDE_CROWD else "missed"
-        print(
-            f"{each.store} {each.target}, one caller beside another root's {each.crowd}: p95 {each.beside_ms:.1f} ms, "
-            f"{each.ratio:.1f}x of {each.alone_ms:.1f} ms alone (wanted <= {LONGEST_BESIDE_CROWD:.0f}x): {verdict}"
-        )
+        on = f"on {each.connections} connection{'s' if each.connections > 1 else ''}"
+        print(f"{each.store} {each.target}, one caller beside another root's {each.crowd} {on}", end=": ")
+        print(f"p95 {each.beside_ms:.1f} ms, {each.ratio:.1f}x of {each.alone_ms:.1f} ms alone", end=" ")
+        print(f"(wanted <= {LONGEST_BESIDE_CROWD:.0f}x): {verdict}")
 
 
 def print_targets(figures: Sequence[Figure]) -> None:

@@ -61,7 +61,16 @@ MAX_PENDING_CALLS = 100_000
 # Every request of the service that can be granted fits into it, so that none of them takes another round trip.
 UNREAD_BYTES = 16 * 1024
 
+# How many calls of one connection are accepted at a time: HTTP/2 leaves further ones with their client. Calls that were
+# accepted are served in the order in which they came, so those of one connection must not be many. It is more than
+# what is committed together.
+CALLS_OF_A_CONNECTION = 64
+
 OPTIONS = (
+    ("grpc.max_concurrent_streams", CALLS_OF_A_CONNECTION),
+    # Else a call that has been answered counts until this process has forgotten it, and a client that begins the next
+    # one meanwhile, as it may, is refused.
+    ("grpc.http.overload_protection", 0),
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.

@@ -4,8 +4,9 @@ A commit costs as much as several charges, whatever its size, so under load few 
 While the event loop is busy, mostly with accepting more requests, waiting for them costs little. An idle loop means
 that all callers wait for this commit, so it begins. Few requests do not wait for others at all.
 
-Where a crowd waits, a commit takes few of them: a caller of another root account, whose turn is next, waits for as long
-as the event loop works for one commit. Only if the loop is idle meanwhile, because the store is slow, are they more.
+Where a crowd waits, a commit takes few of each root account: a caller of another one, whose turn is next, waits for as
+long as the event loop works for one commit. Only if the loop is idle meanwhile, because the store is slow, are they
+more. Many are a crowd if only one root asks, and few already if several do.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sized
 from time import perf_counter, thread_time
+from typing import Protocol
 
 # Fewer requests than this do not wait: the next commit is as good as this one.
 DENSE = 8
@@ -25,10 +27,18 @@ BUSY_SHARE = 0.5
 FEWER = 0.6
 MORE = 0.5
 FEWEST = 4
-# So many that wait are a crowd. While it grows, requests are still being accepted, in the order in which they came, and
-# whose turn it is among them is not known yet. One takes several turns of the event loop.
+# So many of one root that wait are a crowd. While it grows, requests are still being accepted, in the order in which
+# they came, and whose turn it is among them is not known yet. One takes several turns of the event loop.
 CROWD = 128
 TURNS_OF_ONE = 6
+
+
+class Waiting(Sized, Protocol):
+    """The requests that wait; see `Turns`."""
+
+    @property
+    def several_roots(self) -> bool:
+        """Whether more than one root has asked lately."""
 
 
 class GroupCommit:
@@ -40,7 +50,7 @@ class GroupCommit:
         used: Returns the CPU seconds that the event loop has used.
     """
 
-    def __init__(self, waiting: Sized, large: int, used: Callable[[], float] = thread_time) -> None:
+    def __init__(self, waiting: Waiting, large: int, used: Callable[[], float] = thread_time) -> None:
         self._waiting = waiting
         self._large = large
         self._used = used
@@ -50,15 +60,15 @@ class GroupCommit:
         self._began = (0.0, 0.0)
 
     @property
-    def most(self) -> int:
-        """How many of those that wait the next commit should have at most."""
-        return int(self._few) if len(self._waiting) > CROWD else CROWD
+    def share(self) -> int:
+        """How many of each root the next commit should have at most."""
+        return int(self._few) if self._is_crowd else CROWD
 
     async def gather(self, served: int) -> None:
         """Return when it is time for a commit; the last one had `served` requests, 0 after a pause."""
         if served + len(self._waiting) < DENSE:
             return
-        if len(self._waiting) > CROWD:
+        if self._is_crowd:
             await self._gather_crowd()
             return
         until = perf_counter() + MOST_SECONDS
@@ -74,6 +84,10 @@ class GroupCommit:
                 self._enough = max(FEWEST, min(len(self._waiting), self._large))
                 return
         self._enough = min(self._enough + MORE, self._large)
+
+    @property
+    def _is_crowd(self) -> bool:
+        return len(self._waiting) > (DENSE if self._waiting.several_roots else CROWD)
 
     async def _gather_crowd(self) -> None:
         """Return when all who ask are there, after a look at what the event loop did during the last commit."""

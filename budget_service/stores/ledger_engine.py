@@ -127,7 +127,7 @@ class LedgerEngine:
         try:
             while queue.waiting:
                 await queue.group_commit.gather(len(queue.batch))
-                queue.batch = queue.waiting.take(min(self._most, queue.group_commit.most))
+                queue.batch = queue.waiting.take(self._most, queue.group_commit.share)
                 if queue.batch and not await self._serve(queue.batch):
                     # If each attempt were awaited in turn, no caller would get an answer in time.
                     queue.refuse(FAILED_BEFORE)

@@ -6,7 +6,8 @@ Requests in the order in which they came would let one caller with a thousand of
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from budget_service.ledger.values import Account
@@ -15,6 +16,9 @@ Asked = TypeVar("Asked")
 
 _Future: TypeAlias = "asyncio.Future[Any]"
 
+# How long it counts that several roots ask: who asks again meanwhile does not wait for large commits of another.
+LATELY_SECONDS = 10.0
+
 
 class Turns(Generic[Asked]):
     """Requests that wait; those of one account keep their order."""
@@ -22,12 +26,24 @@ class Turns(Generic[Asked]):
     def __init__(self) -> None:
         self._count = 0
         self._roots: OrderedDict[str, OrderedDict[Account, OrderedDict[_Future, Asked]]] = OrderedDict()
+        self._last_root: str | None = None
+        # Until when it counts that a root has asked after another one.
+        self._several_until = 0.0
 
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def several_roots(self) -> bool:
+        """Whether more than one root has asked lately."""
+        return perf_counter() < self._several_until
+
     def add(self, account: Account, answer: _Future, asked: Asked) -> None:
         """Let a request wait, under the future of its answer."""
+        if account.root != self._last_root:
+            if self._last_root is not None:
+                self._several_until = perf_counter() + LATELY_SECONDS
+            self._last_root = account.root
         accounts = self._roots.setdefault(account.root, OrderedDict())
         accounts.setdefault(account, OrderedDict())[answer] = asked
         self._count += 1
@@ -45,12 +61,21 @@ class Turns(Generic[Asked]):
         if not accounts:
             del self._roots[account.root]
 
-    def take(self, most: int) -> list[tuple[_Future, Asked]]:
-        """Return those whose turn it is; they wait no more."""
-        return [self._next() for _ in range(min(most, self._count))]
+    def take(self, most: int, share: int | None = None) -> list[tuple[_Future, Asked]]:
+        """Return those whose turn it is, at most so many, and at most a `share` of each root; they wait no more."""
+        taken: list[tuple[_Future, Asked]] = []
+        counts: Counter[str] = Counter()
+        while len(taken) < most and self._roots:
+            root = next(iter(self._roots))
+            if counts[root] == share:
+                # All others have had their turns, or their shares too.
+                break
+            counts[root] += 1
+            taken.append(self._next(root))
+        return taken
 
-    def _next(self) -> tuple[_Future, Asked]:
-        root, accounts = self._roots.popitem(last=False)
+    def _next(self, root: str) -> tuple[_Future, Asked]:
+        accounts = self._roots.pop(root)
         account, waiting = accounts.popitem(last=False)
         taken = waiting.popitem(last=False)
         # Who has more waiting is behind all others now.

@@ -29,6 +29,12 @@ ON_EVERY_STORE = pytest.mark.parametrize("any_store", ["sqlite", "redis", "postg
 numbers = itertools.count()
 
 
+class Waiting(list[int]):
+    """Requests that wait, of one root unless it is said otherwise."""
+
+    several_roots = False
+
+
 class Loop:
     """What an event loop does in each step of a gathering: `work`, for so many seconds, busy with it or not.
 
@@ -36,11 +42,11 @@ class Loop:
     """
 
     def __init__(self, waiting: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.waiting = waiting
+        self.waiting = Waiting(waiting)
         self.work: Callable[[], None] = lambda: None
         self.seconds = group_commit.STEP_SECONDS
         self.is_busy = True
-        self.group_commit = GroupCommit(waiting, LARGE, lambda: self._now if self.is_busy else 0.0)
+        self.group_commit = GroupCommit(self.waiting, LARGE, lambda: self._now if self.is_busy else 0.0)
         self._monkeypatch = monkeypatch
         self._now = 0.0
         self._steps = 0
@@ -108,7 +114,7 @@ async def test_some_are_always_waited_for(monkeypatch: pytest.MonkeyPatch) -> No
 
 async def test_a_loop_that_sleeps_is_idle() -> None:
     """By the time that its own thread has used, whatever others do; it counts unless another one is given."""
-    waiting = list(range(LARGE))
+    waiting = Waiting(range(LARGE))
     waits = GroupCommit(waiting, LARGE)
     for _ in range(2 * LARGE):
         await waits.gather(LARGE)
@@ -217,19 +223,24 @@ async def test_fewer_are_waited_for_where_all_callers_waited_for_one_commit(
     assert await loop.steps(20) == 0
 
 
-@pytest.mark.parametrize(("is_busy", "most"), [(True, FEWEST), (False, LARGE)])
+@pytest.mark.parametrize(("is_busy", "share"), [(True, FEWEST), (False, LARGE)])
+@pytest.mark.parametrize(("several_roots", "few"), [(False, CROWD), (True, DENSE)])
 async def test_of_a_crowd_few_are_taken_unless_the_loop_waits_for_the_store(
-    is_busy: bool, most: int, monkeypatch: pytest.MonkeyPatch
+    several_roots: bool, few: int, is_busy: bool, share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A caller of another root waits as long as the loop works for one commit; of fewer, all are taken."""
-    loop = Loop([1] * (CROWD + 1), monkeypatch)
+    """A caller of another root waits as long as the loop works for one commit; of fewer, all are taken.
+
+    Few are a crowd already where another root asks too.
+    """
+    loop = Loop([1] * (few + 1), monkeypatch)
+    loop.waiting.several_roots = several_roots
     loop.is_busy = is_busy
     for _ in range(10):
         await loop.steps(10)
         loop.commit()
-    assert loop.group_commit.most == most
+    assert loop.group_commit.share == share
     loop.waiting.pop()
-    assert loop.group_commit.most == CROWD
+    assert loop.group_commit.share == CROWD
 
 
 async def test_whose_turn_it_is_in_a_crowd_is_found_when_all_are_there(

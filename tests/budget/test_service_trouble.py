@@ -18,7 +18,7 @@ import pytest_asyncio
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
-from budget_service.server.hosting import serving
+from budget_service.server.hosting import CALLS_OF_A_CONNECTION, serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
@@ -31,6 +31,7 @@ from tests.support.budget_client import (
     cost,
     failure,
     reserving,
+    stub_of,
 )
 from tests.support.budget_samples import SteppedClock
 from tests.support.log_events import everything_logged, logged_events
@@ -43,12 +44,14 @@ class TroubledStore(MemoryStore):
     trouble: Exception | None = None
     gate: asyncio.Event | None = None
     started: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Wait, fail or work."""
         if self.trouble is not None:
             raise self.trouble
         self.started.set()
+        self.asked.put_nowait(request.account.root)
         if self.gate is not None:
             await self.gate.wait()
         return await super().apply(request, limits)
@@ -129,6 +132,32 @@ async def test_one_root_cannot_take_the_places_of_others(clock: SteppedClock) ->
         codes = [await call.code() for call in calls]
         assert codes.count(grpc.StatusCode.OK) == 2
         await asyncio.gather(*crowd, return_exceptions=True)
+
+
+async def test_a_caller_is_not_behind_all_calls_of_another_connection(clock: SteppedClock) -> None:
+    """Most of three hundred wait in their own client, whose calls are all answered in the end, again and again."""
+    store = TroubledStore(clock, gate=asyncio.Event())
+    assert store.gate is not None
+
+    async def keep_charging(stub: Stub) -> None:
+        for _ in range(3):
+            await stub.UpdateBudget(charging(cost(0, 0), path=("watched",)))
+
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(store, SETTINGS, "127.0.0.1:0"))
+        crowded = await stack.enter_async_context(connected(address))
+        # With the same options it would share the other's connection.
+        options = (("grpc.use_local_subchannel_pool", 1),)
+        other = stub_of(await stack.enter_async_context(grpc.aio.insecure_channel(address, options=options)))
+        crowd = [asyncio.create_task(keep_charging(crowded)) for _ in range(300)]
+        async with asyncio.timeout(30):
+            asked = [await store.asked.get() for _ in range(CALLS_OF_A_CONNECTION)]
+            late = asyncio.ensure_future(other.UpdateBudget(charging()))
+            asked.append(await store.asked.get())
+        assert asked == ["watched"] * CALLS_OF_A_CONNECTION + ["acme"]
+        store.gate.set()
+        assert (await late).charged == cost(4, 1)
+        await asyncio.gather(*crowd)
 
 
 @pytest_asyncio.fixture

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import pytest
 
 from budget_service.ledger.values import NOTHING, Account
+from budget_service.stores import turns as turns_module
 from budget_service.stores.interface import Store
-from budget_service.stores.turns import Turns
+from budget_service.stores.turns import LATELY_SECONDS, Turns
 from tests.support.budget_samples import charge, levels, limit
 
 
@@ -27,9 +28,9 @@ def account_of(text: str) -> Account:
     return Account(tuple(text.partition(" ")[0].split("/")))
 
 
-def taken(turns: Turns[str], most: int) -> list[str]:
+def taken(turns: Turns[str], most: int, share: int | None = None) -> list[str]:
     """Return the requests that are taken."""
-    return [text for _, text in turns.take(most)]
+    return [text for _, text in turns.take(most, share)]
 
 
 async def test_roots_take_turns_and_within_a_root_its_accounts_do() -> None:
@@ -46,6 +47,30 @@ async def test_a_request_that_came_last_is_taken_before_a_thousand_of_another_ro
     taken(turns, 3)
     turns.add(Account(("b", "z")), asyncio.get_running_loop().create_future(), "b/z 1")
     assert "b/z 1" in taken(turns, 2)
+
+
+async def test_no_root_has_more_than_its_share() -> None:
+    """However much of the batch is left; the rest is taken in the next ones."""
+    turns, _ = waiting([*(f"a/x {number}" for number in range(5)), "b/z 1", "c/w 1", "c/w 2", "c/w 3"])
+    assert taken(turns, 7, 2) == ["a/x 0", "b/z 1", "c/w 1", "a/x 1", "c/w 2"]
+    assert taken(turns, 2, 2) == ["a/x 2", "c/w 3"]
+    assert taken(turns, 7, 1) == ["a/x 3"]
+    assert taken(turns, 7) == ["a/x 4"]
+
+
+async def test_several_roots_ask_until_one_has_asked_alone_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the requests still wait or not."""
+    now = 1000.0
+    monkeypatch.setattr(turns_module, "perf_counter", lambda: now)
+    turns, _ = waiting(["a/x 1", "a/y 1"])
+    assert not turns.several_roots
+    turns.add(Account(("b",)), asyncio.get_running_loop().create_future(), "b")
+    taken(turns, 3)
+    now += LATELY_SECONDS - 1
+    assert turns.several_roots
+    turns.add(Account(("b",)), asyncio.get_running_loop().create_future(), "b")
+    now += 2
+    assert not turns.several_roots
 
 
 async def test_who_leaves_has_no_turn() -> None:

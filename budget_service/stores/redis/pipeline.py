@@ -95,7 +95,7 @@ class PipelinedConnection:
         try:
             while self._waiting:
                 await self._group_commit.gather(len(batch))
-                batch = self._waiting.take(min(MAX_SENT_AT_ONCE, self._group_commit.most))
+                batch = self._waiting.take(MAX_SENT_AT_ONCE, self._group_commit.share)
                 if batch:
                     await self._exchange(batch)
         except Exception as error:
