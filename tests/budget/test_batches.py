@@ -121,7 +121,7 @@ async def test_what_a_commit_of_many_needs_is_read_from_the_file(tmp_path: Path,
 
 @ON_EVERY_ENGINE
 async def test_the_journal_has_the_charges_of_a_commit_in_their_order(any_store: Store) -> None:
-    """As many as three statements of SQLite write."""
+    """However many there are."""
     asked = [charge(f"c{number}", Cost(1, 1), on=levels(own=limit(100, 100))) for number in range(27)]
     await asyncio.gather(*(any_store.apply(*each) for each in asked))
     entries = await any_store.journal("acme", "", "", 100)

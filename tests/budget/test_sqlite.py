@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import resource
 import sqlite3
 import stat
@@ -340,6 +341,24 @@ async def test_many_commits_go_into_the_log_before_it_is_moved_into_the_file(
                 break
         assert pages > 2000
         assert (before.st_size, before.st_mtime_ns) == (path.stat().st_size, path.stat().st_mtime_ns)
+
+
+async def test_nothing_of_a_ledger_is_written_into_another_folder(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """Neither what a large commit has changed, until it is made."""
+    rng, big = random.Random(1), levels(own=limit(10**6, 10**6))
+    async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+        for _ in range(20):
+            ids = [f"{rng.getrandbits(512):0128x}" for _ in range(64)]
+            await asyncio.gather(*(store.apply(*charge(id_, release_id=id_, on=big)) for id_ in ids))
+        opened = files_in_use()
+    assert not [each for each in opened if "etilqs" in each]
+
+
+def files_in_use() -> list[str]:
+    """Return the files that this process has opened, those without a name too."""
+    return [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
 
 
 async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedClock) -> None:

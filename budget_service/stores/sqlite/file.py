@@ -166,6 +166,8 @@ def _take(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+    # Else copies of pages, to take a statement back with, are written into a file in another folder.
+    connection.execute("PRAGMA temp_store = MEMORY")
     # The balances of a million accounts. SQLite's own two megabytes hold those of a few thousand; beyond, each charge
     # would read pages.
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")

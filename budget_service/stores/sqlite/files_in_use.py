@@ -35,6 +35,7 @@ class FilesInUse:
         self._real = path.resolve()
         self._wal_path = self._real.with_name(self._real.name + WAL_SUFFIX)
         self._ledger, self._stamp = _identity_and_stamp(self._real.stat())
+        self._found = self._stamp
         self._wal: _Identity | None = None
         self._fault = ""
 
@@ -55,18 +56,18 @@ class FilesInUse:
         self._fault = self._fault or self._found_fault(None)
         if self._fault:
             raise StoreUnusableError(self._fault)
-        _, self._stamp = _identity_and_stamp(self._real.stat())
+        self._stamp = self._found
 
     def _found_fault(self, stamp: _Stamp | None) -> str:
         try:
-            ledger, found = _identity_and_stamp(self._path.stat())
+            ledger, self._found = _identity_and_stamp(self._path.stat())
         except FileNotFoundError:
             return f"{self._path} is gone: what is charged now would be lost with this process"
         except OSError as error:
             return f"{self._path}: {error.strerror}"
         if ledger != self._ledger:
             return self._exchanged("is another file than the one that was opened")
-        if stamp is not None and found != stamp:
+        if stamp is not None and self._found != stamp:
             return self._exchanged("was written by somebody else")
         return self._found_fault_of_wal()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import chain
 from typing import Any
 
 from budget_service.ledger.account_states import UNTOUCHED, state_text
@@ -12,9 +11,6 @@ from budget_service.ledger.values import Account
 from budget_service.stores.codec import encode_outcome
 from budget_service.stores.sqlite import rows
 from budget_service.stores.transactions import Changes
-
-# So many rows are written by one statement: much of what a statement costs is the call.
-TOGETHER = 8
 
 # SQLite keeps the last number that it gave away, if there was one.
 LEAVE_OUT_A_NUMBER = (
@@ -102,17 +98,12 @@ def _move(connection: sqlite3.Connection, source: Account, target: Account) -> N
 
 
 def _insert(connection: sqlite3.Connection, into: str, many: list[tuple[Any, ...]]) -> None:
-    """Write rows; `into` is the statement without its values, and all columns are given."""
-    if not many:
-        return
-    one = f"({', '.join('?' * len(many[0]))})"
-    whole = len(many) - len(many) % TOGETHER
-    if whole:
-        starts = range(0, whole, TOGETHER)
-        groups = [tuple(chain.from_iterable(many[start : start + TOGETHER])) for start in starts]
-        connection.executemany(f"{into} VALUES {', '.join([one] * TOGETHER)}", groups)
-    if whole < len(many):
-        connection.executemany(f"{into} VALUES {one}", many[whole:])
+    """Write rows; `into` is the statement without its values, and all columns are given.
+
+    A statement of several rows would be slower: SQLite copies each page that it changes, to take it back if it fails.
+    """
+    if many:
+        connection.executemany(f"{into} VALUES ({', '.join('?' * len(many[0]))})", many)
 
 
 def _delete(connection: sqlite3.Connection, statement: str, many: list[Any]) -> None:
