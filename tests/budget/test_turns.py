@@ -10,6 +10,7 @@ import pytest
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.stores import turns as turns_module
 from budget_service.stores.interface import Store
+from budget_service.stores.ledger_engine import LARGE
 from budget_service.stores.turns import LATELY_SECONDS, Turns
 from tests.support.budget_samples import charge, levels, limit
 
@@ -94,4 +95,18 @@ async def test_one_request_is_answered_before_most_of_a_crowd_of_a_colleague(any
     last = asyncio.create_task(asked(Account(("crowded", "one")), "last"))
     await last
     assert sum(each.done() for each in crowd) < 100
+    await asyncio.gather(*crowd)
+
+
+@pytest.mark.parametrize("any_store", ["sqlite", "redis"], indirect=True)
+async def test_one_request_shares_its_commit_with_few_of_another_root(any_store: Store) -> None:
+    """It comes last, after a hundred, which are too few to be a crowd among themselves."""
+
+    async def asked(account: Account, name: str) -> None:
+        on = levels(account, own=limit(10, 10))
+        await any_store.apply(*charge(name, NOTHING, account=account, on=on))
+
+    crowd = [asyncio.create_task(asked(Account(("crowded", "many")), f"m{each}")) for each in range(100)]
+    await asyncio.create_task(asked(Account(("lone", "one")), "last"))
+    assert sum(each.done() for each in crowd) <= LARGE
     await asyncio.gather(*crowd)
