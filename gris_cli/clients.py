@@ -165,7 +165,8 @@ async def _fetch_catalog(dp: Address, table: str) -> Catalog:
 async def _fetch_explanation(dp: Address, question: question_pb2.Question) -> Explanation:
     calls = DpServiceClient(dp, Timeouts())
     try:
-        return explanation_of(await calls.estimate(question))
+        message = await calls.estimate(question)
+        return explanation_of(message.estimate, message.engine_queries)
     finally:
         await calls.close()
 

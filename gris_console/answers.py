@@ -43,9 +43,9 @@ class Answer:
         end, chunks = app_pb2.Result(), [message.elements]
         end.CopyFrom(message.result)
         if message.elements_omitted:
-            chunks, end.element_count = [], 0
+            chunks, end.shown.element_count = [], 0
         return cls(
-            name=message.request_id or end.release_id,
+            name=message.request_id or end.shown.release_id,
             question=message.question,
             result=result_of(chunks, end),
             released_at=_time_of(message.released_at),
@@ -156,7 +156,7 @@ async def past_answer(gateway: AsyncGatewayClient, name: str) -> Answer | None:
     """
     place = 0
     async for release in gateway.releases(page_size=100):
-        if name in (release.request_id, release.result.release_id):
+        if name in (release.request_id, release.result.shown.release_id):
             return Answer.of(release)
         place += 1
         if place >= MOST_LISTED:

@@ -23,7 +23,7 @@ from pinot_connector.release_store.receipts import ReceiptLimits
 
 MAX_ELEMENT_BYTES = 3 * 2**20
 MAX_PAGE_BYTES = 3 * 2**20
-VERSION = 1
+VERSION = 2
 DAY_MICROSECONDS = 86_400 * 10**6
 # The share of the file that is freed at a time, because freeing scans everything that is kept.
 FREED_SHARE = 1 / 64
@@ -224,7 +224,7 @@ def _reported_time(release: app_pb2.PastRelease) -> int:
 def deduplication_key(release: app_pb2.PastRelease) -> str:
     """Return a key that two results share if the second adds nothing to the first."""
     question = release.question.SerializeToString(deterministic=True)
-    return f"{release.result.release_id}:{hashlib.sha256(question).hexdigest()}"
+    return f"{release.result.shown.release_id}:{hashlib.sha256(question).hexdigest()}"
 
 
 def _name(account: Sequence[str]) -> str:

@@ -47,13 +47,11 @@ class KeptHistory:
                 self._noted.popitem(last=False)
 
     async def _note(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
-        query_id = release.result.query_id
-        found = await self._store.find(query_id, tuple(account))
-        is_kept = (
-            found is not None and found.kept.is_whole and found.kept.release_id == release.result.release_id
-        )
+        shown = release.result.shown
+        found = await self._store.find(shown.query_id, tuple(account))
+        is_kept = found is not None and found.kept.is_whole and found.kept.release_id == shown.release_id
         receipt = (
-            Receipt(without_elements(release), deduplication_key(release), query_id)
+            Receipt(without_elements(release), deduplication_key(release), shown.query_id)
             if is_kept
             else Receipt(release, deduplication_key(release), "")
         )

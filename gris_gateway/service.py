@@ -188,7 +188,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         )
         past.released_at.GetCurrentTime()
         if sum(chunk.ByteSize() for chunk in answer.chunks) <= MAX_ELEMENT_BYTES:
-            past.elements.CopyFrom(await _converted(result, lambda: messages.all_elements(result)))
+            past.elements.CopyFrom(messages.all_elements(result))
         else:
             past.elements_omitted = True
         try:
@@ -228,7 +228,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 class _Answer:
     """A result as it is sent."""
 
-    chunks: tuple[dp_pb2.ReleasedElements, ...]
+    chunks: tuple[dp_pb2.ShownElements, ...]
     end: app_pb2.Result
 
     @classmethod

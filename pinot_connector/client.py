@@ -188,7 +188,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         """
         self._require_open()
         asked = sql_question(question) if isinstance(question, str) else question
-        return explanation_of(await self._noise.estimate(asked))
+        message = await self._noise.estimate(asked)
+        return explanation_of(message.estimate, message.engine_queries)
 
     async def remaining(self) -> tuple[Level, ...]:
         """Returns the budget: every level that has a limit, from the root account to the account itself.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -13,6 +13,7 @@ from pinot_connector import telemetry
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.element_messages import merged
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import EngineAnswer, ExpectedColumn, shown_columns
 from pinot_connector.errors import (
@@ -25,7 +26,6 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.histograms import chunks, histogram
-from pinot_connector.releases import NoisyHistogram, merged
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer, was_never_sent
 
 MAX_UNARY_BYTES = 3 * 2**20
@@ -91,7 +91,7 @@ class DpServiceClient:
 
     async def add_noise(
         self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer
-    ) -> NoisyHistogram | dp_pb2.NextLook:
+    ) -> dp_pb2.Release | dp_pb2.NextLook:
         """Returns the release of an engine's answer, in one message, or streamed if it is large.
 
         If the answer was the first of two looks and named elements, returns the second look instead.
@@ -102,18 +102,17 @@ class DpServiceClient:
             IntegrityError: the stream stopped before its end.
         """
         request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram(columns, answer))
-        shown = shown_columns(columns)
         try:
             # The plan counts too: that of a large known domain holds the whole domain, whichever elements are present.
             # What is answered grows with the domain and the number of sums alike, and is streamed whenever there are
             # sums or quantiles: how many elements are present must not decide whether it fits into one message.
-            if answer.sums or shown != columns or request.ByteSize() > MAX_UNARY_BYTES:
+            if answer.sums or shown_columns(columns) != columns or request.ByteSize() > MAX_UNARY_BYTES:
                 whole_bytes = request.histogram.ByteSize()
-                return await self._streamed(shown, _noise_requests(header, columns, answer, whole_bytes))
+                return await self._streamed(_noise_requests(header, columns, answer, whole_bytes))
             response = await self._call(self._stub.AddNoiseUnary, request)
             if response.HasField("next"):
                 return response.next
-            return merged(shown, [response.elements], response.release)
+            return response.release
         except InvalidQuestion:
             # The question was accepted when it was translated; what is wrong now is the histogram.
             raise IncompleteAnswer("the engine's answer is not one that the query can have") from None
@@ -126,26 +125,24 @@ class DpServiceClient:
         """Closes the connection."""
         await self._channel.close()
 
-    async def _streamed(
-        self, columns: _Columns, requests: list[dp_pb2.AddNoiseRequest]
-    ) -> NoisyHistogram | dp_pb2.NextLook:
-        received: list[dp_pb2.ReleasedElements] = []
-        end: dp_pb2.Release | None = None
+    async def _streamed(self, requests: list[dp_pb2.AddNoiseRequest]) -> dp_pb2.Release | dp_pb2.NextLook:
+        parts: dict[str, list[Any]] = {"shown": [], "kept": [], "end": []}
         try:
             with telemetry.remote_call(requests[0]) as metadata:
                 call = self._stub.AddNoise(iter(requests), timeout=self._timeout, metadata=metadata)
                 async for response in call:
                     if response.HasField("next"):
                         return response.next
-                    if response.HasField("end"):
-                        end = response.end
-                    else:
-                        received.append(response.chunk)
+                    part = response.WhichOneof("part") or "end"
+                    parts[part].append(getattr(response, part))
         except grpc.RpcError as error:
             raise _translated(error) from None
-        if end is None:
+        if not parts["end"]:
             raise IntegrityError("dp_service stopped before the end of a release")
-        return merged(columns, received, end)
+        release: dp_pb2.Release = parts["end"][-1]
+        merged(release.elements, parts["shown"])
+        merged(release.kept.elements, parts["kept"])
+        return release
 
     async def _call(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -21,31 +21,19 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.budgets import Level, cost_of, level_of, questions_left, share_of
+from pinot_connector.budgets import Charge, Level, cost_of, level_of, questions_left, share_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
 from pinot_connector.client_base import ClientBase
+from pinot_connector.element_messages import merged
 from pinot_connector.endpoints import Address, Credentials, Endpoint
-from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
-from pinot_connector.parameter_messages import COLUMN_TYPES, INTERVAL_KINDS, known, parameters_of
 from pinot_connector.parameters import Parameters
 from pinot_connector.questions import checked_text, checked_texts, sql_question
-from pinot_connector.releases import NoisyHistogram, merged
-from pinot_connector.results import (
-    Explanation,
-    PrivateResult,
-    accuracy_of,
-    alternatives_of,
-    rank_errors_of,
-    require_belonging,
-    rows_of,
-    total_of,
-)
+from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
-from pinot_connector.totals import totals_of
 
 SCHEME = "gris"
 ASK_SECONDS = 120.0
@@ -175,7 +163,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         return result
 
     async def _asked(self, request: app_pb2.AskRequest) -> PrivateResult:
-        chunks: list[dp_pb2.ReleasedElements] = []
+        chunks: list[dp_pb2.ShownElements] = []
         end: app_pb2.Result | None = None
         try:
             with telemetry.remote_call(request) as metadata:
@@ -218,16 +206,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         asked = sql_question(question) if isinstance(question, str) else question
         request = app_pb2.ExplainRequest(question=asked, account=self._account)
         message = await self._call(self._stub.Explain, request)
-        return Explanation(
-            worst_case_cost=cost_of(message.worst_case_cost),
-            parameters=parameters_of(message.parameters),
-            sentences=tuple(message.explanation),
-            queries=(),
-            shares=tuple(map(share_of, message.shares)),
-            requested_k=message.requested_k or None,
-            alternatives=alternatives_of(message.alternatives),
-            accuracy=accuracy_of(message),
-        )
+        return explanation_of(message.estimate, shares=map(share_of, message.shares))
 
     async def remaining(self) -> tuple[Level, ...]:
         """Returns the budget; see `AsyncPrivateClient.remaining`."""
@@ -383,37 +362,12 @@ def _host(name: str) -> str:
     return name
 
 
-def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) -> PrivateResult:
+def result_of(chunks: Iterable[dp_pb2.ShownElements], end: app_pb2.Result) -> PrivateResult:
     """Assembles a result from its messages.
 
     Raises:
         IntegrityError: they do not belong together, or say something that this version does not know.
     """
-    columns = tuple(
-        ExpectedColumn(column.name, known(COLUMN_TYPES, column.type), column.alias or None)
-        for column in end.columns
-    )
-    noisy: NoisyHistogram = merged(columns, chunks, dp_pb2.Release(element_count=end.element_count))
-    parameters = parameters_of(end.parameters)
-    require_belonging(parameters, noisy.denominator)
-    return PrivateResult(
-        columns=columns,
-        count_alias=end.count_alias or None,
-        rows=rows_of(columns, noisy, parameters),
-        ended_in_bottom=end.ended_in_bottom,
-        bottom=end.bottom if end.HasField("bottom") else None,
-        parameters=parameters,
-        interval_kind=known(INTERVAL_KINDS, end.interval_kind),
-        confidence=end.confidence,
-        cost=cost_of(end.cost),
-        charged=cost_of(end.charged),
-        remaining=tuple(map(level_of, end.remaining)),
-        data_version=end.data_version,
-        release_id=end.release_id,
-        query_id=end.query_id,
-        key_id=end.key_id,
-        requested_k=end.requested_k or None,
-        total=total_of(end.total) if end.HasField("total") else None,
-        rank_errors=rank_errors_of(noisy),
-        totals=totals_of(columns, end, parameters),
-    )
+    elements = merged(dp_pb2.ShownElements(), chunks)
+    charge = Charge(cost_of(end.charged), tuple(map(level_of, end.remaining)))
+    return prepared(end.shown, elements)(charge)

@@ -16,7 +16,7 @@ MOST_EXACT_INTEGER = 2**53 - 1
 def to_json(value: object) -> Any:
     """Returns a value in terms of dict, list, str, int, float, bool and None.
 
-    Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a field.
+    Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a public field.
     Integers beyond 2^53 - 1 become texts: many programs read JSON numbers as doubles, which changes such integers.
 
     Raises:
@@ -34,7 +34,11 @@ def to_json(value: object) -> Any:
         case Sequence():
             return [to_json(item) for item in value]
         case _ if is_dataclass(value):
-            return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+            return {
+                field.name: to_json(getattr(value, field.name))
+                for field in fields(value)
+                if field.name[0] != "_"
+            }
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")
 

@@ -15,7 +15,7 @@ from pinot_connector.engine_queries import second_query
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.errors import IntegrityError
 from pinot_connector.histograms import checked
-from pinot_connector.releases import NoisyHistogram, verify
+from pinot_connector.releases import verify
 from pinot_connector.reservations import Reservation
 from pinot_connector.translations import Translated
 
@@ -44,7 +44,7 @@ class NewReleases:
 
     async def drawn(
         self, asked: Translated, query: EngineQuery, reservation: Reservation, *, waits: bool
-    ) -> NoisyHistogram:
+    ) -> dp_pb2.Release:
         """Returns a release that nobody has seen yet; noise is drawn only once the reservation is made.
 
         Args:
@@ -72,13 +72,13 @@ class NewReleases:
         reservation.first_look_begins()
         async with reservation.before_it_lapses():
             named = await self._add_noise(asked, plan, query, answer)
-            return (
-                named if isinstance(named, NoisyHistogram) else await self._second_look(asked, query, named)
-            )
+            if isinstance(named, dp_pb2.Release):
+                return named
+            return await self._second_look(asked, query, named)
 
     async def _second_look(
         self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook
-    ) -> NoisyHistogram:
+    ) -> dp_pb2.Release:
         """Counts the names that the first look found."""
         query = second_query(first, look, self._engine.engine.dialect)
         answer = checked(query, await self._engine.run(query, asked.data_version))
@@ -86,24 +86,24 @@ class NewReleases:
 
     async def _confirmed(
         self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> NoisyHistogram:
+    ) -> dp_pb2.Release:
         """Returns the release of an answer that turned out to be whole meanwhile."""
         confirming = self._engine.confirm(query, answer)
-        noisy, _ = await run_both(self._add_noise(asked, plan, query, answer), confirming)
-        if not isinstance(noisy, NoisyHistogram):
+        drawn, _ = await run_both(self._add_noise(asked, plan, query, answer), confirming)
+        if not isinstance(drawn, dp_pb2.Release):
             raise IntegrityError("dp_service asks for one look more than there are")
-        return noisy
+        return drawn
 
     async def _add_noise(
         self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> NoisyHistogram | dp_pb2.NextLook:
+    ) -> dp_pb2.Release | dp_pb2.NextLook:
         header = dp_pb2.ReleaseHeader(
-            plan=plan, data_version=answer.data_version, confidence=self._confidence, whole=True
+            plan=plan, data_version=answer.data_version, confidence=self._confidence, keep=True
         )
-        noisy = await self._noise.add_noise(header, query.columns, answer)
-        if isinstance(noisy, NoisyHistogram):
-            verify(noisy, asked.translation)
-        return noisy
+        drawn = await self._noise.add_noise(header, query.columns, answer)
+        if isinstance(drawn, dp_pb2.Release):
+            verify(drawn, drawn.kept, asked.translation)
+        return drawn
 
 
 async def _reserved(reservation: Reservation, *, waits: bool) -> None:

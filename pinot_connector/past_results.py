@@ -40,7 +40,7 @@ class PastResult:
         chunks = [message.elements]
         if message.elements_omitted:
             # There are no columns either.
-            chunks, end.element_count = [], 0
+            chunks, end.shown.element_count = [], 0
         return cls(
             released_at=message.released_at.ToDatetime(tzinfo=datetime.UTC),
             question=message.question,

@@ -45,13 +45,12 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
 from pinot_connector.engine_queries import engine_query, expected_columns
-from pinot_connector.engines.base import Engine, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import Engine, EngineQuery
 from pinot_connector.errors import (
     BudgetExhausted,
     DataChanged,
     EngineError,
     HomeUnavailable,
-    IntegrityError,
     PlanExpired,
     ReleaseNotRecorded,
     ReleaseStoreFailed,
@@ -61,7 +60,6 @@ from pinot_connector.errors import (
 from pinot_connector.new_releases import BudgetNotFreeError, NewReleases
 from pinot_connector.release_store.interface import Found, KeptRelease, ReleaseStore
 from pinot_connector.release_store.retention import payment_of
-from pinot_connector.releases import NoisyHistogram
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
@@ -238,7 +236,7 @@ class QueryPipeline:
             return None
         columns = expected_columns(asked.translation)
         completed = await self._shown.completed(columns, asked.translation, found.kept, asked.before)
-        unit_id = found.kept.content.release.cost.unit_id
+        unit_id = found.kept.content.bill.cost.unit_id
         return completed(Charge(Cost(0, 0, unit_id), ()))
 
     async def _find(self, query_id: str) -> Found | None:
@@ -337,11 +335,11 @@ class QueryPipeline:
     async def _draw_and_charge(self, drawing: _Drawing, turn: Turn | None) -> PrivateResult:
         """Draws in this turn, if there are turns; then held budget is not waited for."""
         asked, reservation = drawing.asked, drawing.reservation
-        noisy = await self._new.drawn(asked, drawing.query, reservation, waits=turn is None)
+        release = await self._new.drawn(asked, drawing.query, reservation, waits=turn is None)
 
         async def kept_and_charged() -> PrivateResult:
             async with reservation.before_it_lapses():
-                shown = await self._kept(asked, expected_columns(asked.translation), noisy)
+                shown = await self._kept(asked, release)
             if turn is not None:
                 turn.end()
             return await self._settled(reservation, shown, drawing.paid)
@@ -358,20 +356,16 @@ class QueryPipeline:
         async with _naming_the_largest_k(translation), reserving as reservation:
             yield reservation
 
-    async def _kept(
-        self, asked: Translated, columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram
-    ) -> ShownRelease:
+    async def _kept(self, asked: Translated, release: dp_pb2.Release) -> ShownRelease:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
-        translation = asked.translation
-        made = kept_release(columns, noisy, version_is_fixed=translation.version_is_fixed)
+        translation, columns = asked.translation, expected_columns(asked.translation)
+        made = kept_release(release.kept, version_is_fixed=translation.version_is_fixed)
         if asked.before:
-            if made is None:
-                raise IntegrityError("dp_service sent a look more that is not whole")
             # What it shows are all looks together.
             first = require_whole(await self._releases.keep(translation.query_id, made))
             return await self._shown.shown(columns, translation, first, asked.before)
-        shown = await self._shown.of_noisy(columns, translation, noisy)
-        if made is None or not asked.may_be_repeated:
+        shown = await self._shown.of(translation, release, release.kept)
+        if not asked.may_be_repeated:
             return shown
         first = await self._releases.keep(translation.query_id, made)
         # Of two names the first one that was kept counts, even if they are of the same release.
@@ -384,17 +378,17 @@ class QueryPipeline:
     ) -> PrivateResult:
         """Charges the account; what calls it must let it end."""
         try:
-            charge = await reservation.charge(shown.release)
+            charge = await reservation.charge(shown.bill)
         except ReleaseNotRecorded:
-            await self._raise_if_another_is_kept(shown.release)
+            await self._raise_if_another_is_kept(shown.bill)
             raise
-        await self._mark_paid(shown.release.query_id, charge)
+        await self._mark_paid(shown.bill.query_id, charge)
         result = shown.completed(charge)
         if paid is not None:
             paid(result)
         return result
 
-    async def _raise_if_another_is_kept(self, refused: dp_pb2.Release) -> None:
+    async def _raise_if_another_is_kept(self, refused: dp_pb2.Bill) -> None:
         """Looks up once more what the ledger refused: others may have kept the release that the account paid for."""
         found = await self._find(refused.query_id)
         if found is not None and found.kept.release_id != refused.release_id:

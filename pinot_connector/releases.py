@@ -1,15 +1,15 @@
-"""Assembles the releases that dp_service streams, and verifies them against their plans."""
+"""Verifies the releases that dp_service sends against their plans, and makes of them what a question shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
+from pinot_connector.histograms import element_columns
 
 _FIELDS = {
     ColumnType.STRING: "strings",
@@ -17,146 +17,74 @@ _FIELDS = {
     ColumnType.BOOL: "bools",
     ColumnType.DATE: "dates",
 }
-
-
 # Counts of combined looks have the largest ones; with real counts, numerators are below 2^53.
 _LARGEST_DENOMINATOR = 2**22
 
 
-@dataclass(frozen=True)
-class NoisyHistogram:
-    """Released elements, column by column, and the rest of the release.
-
-    `noisy_counts`, `lower` and `upper` are as long as each column, or all empty where counts were omitted. Of a whole
-    release, `noisy_counts` has all there are, and the intervals are those of the first `release.shown_count` elements,
-    or of those in `release.shown_rows`.
-    Noisy counts are multiples of 1 / `denominator`, and written without it. `sums` are the noisy centred sums of each
-    column that the release sums, of all its elements, and `aggregates` the sums and averages of those that the question
-    shows. `cells` are the cells that were chosen for each quantile that it has, and `quantiles` those that the question
-    shows.
-    """
-
-    columns: tuple[list[Element], ...]
-    noisy_counts: list[int]
-    lower: list[int]
-    upper: list[int]
-    release: dp_pb2.Release
-    denominator: int = 1
-    sums: list[list[int]] = field(default_factory=list)
-    aggregates: list[dp_pb2.AggregateValues] = field(default_factory=list)
-    cells: list[list[int]] = field(default_factory=list)
-    quantiles: list[dp_pb2.QuantileValues] = field(default_factory=list)
-
-    @property
-    def elements(self) -> list[tuple[Element, ...]]:
-        """The elements as tuples; that of a total, which has no columns, is the empty one."""
-        return list(zip(*self.columns, strict=True)) if self.columns else [()] * self.release.element_count
-
-
-def merged(
-    expected: Sequence[ExpectedColumn], chunks: Sequence[dp_pb2.ReleasedElements], release: dp_pb2.Release
-) -> NoisyHistogram:
-    """Assembles a release from its chunks.
-
-    Raises:
-        IntegrityError: a chunk has other columns, or their lengths do not belong together.
-    """
-    columns: tuple[list[Element], ...] = tuple([] for _ in expected)
-    noisy = NoisyHistogram(columns, [], [], [], release, _denominator(chunks))
-    for chunk in chunks:
-        if len(chunk.columns) != len(expected):
-            raise IntegrityError("dp_service answered with other columns than asked")
-        for column, message, values in zip(expected, chunk.columns, columns, strict=True):
-            values.extend(column_values(column, message))
-        noisy.noisy_counts.extend(chunk.noisy_counts or chunk.noisy_numerators)
-        noisy.lower.extend(chunk.interval_lower)
-        noisy.upper.extend(chunk.interval_upper)
-        _add_sums(noisy, chunk)
-        _add_quantiles(noisy, chunk)
-    _require_lengths(noisy)
-    return noisy
-
-
-def _add_sums(noisy: NoisyHistogram, chunk: dp_pb2.ReleasedElements) -> None:
-    if not noisy.sums and not noisy.aggregates:
-        noisy.sums.extend([] for _ in chunk.sums)
-        noisy.aggregates.extend(dp_pb2.AggregateValues() for _ in chunk.aggregates)
-    if (len(noisy.sums), len(noisy.aggregates)) != (len(chunk.sums), len(chunk.aggregates)):
-        raise IntegrityError("dp_service answered with other sums than before")
-    for sums, added in zip(noisy.sums, chunk.sums, strict=True):
-        sums.extend(added.values)
-    for values, more in zip(noisy.aggregates, chunk.aggregates, strict=True):
-        values.MergeFrom(more)
-
-
-def _add_quantiles(noisy: NoisyHistogram, chunk: dp_pb2.ReleasedElements) -> None:
-    if not noisy.cells and not noisy.quantiles:
-        noisy.cells.extend([] for _ in chunk.cells)
-        noisy.quantiles.extend(dp_pb2.QuantileValues() for _ in chunk.quantiles)
-    if (len(noisy.cells), len(noisy.quantiles)) != (len(chunk.cells), len(chunk.quantiles)):
-        raise IntegrityError("dp_service answered with other quantiles than before")
-    for cells, added in zip(noisy.cells, chunk.cells, strict=True):
-        cells.extend(added.cells)
-    for values, more in zip(noisy.quantiles, chunk.quantiles, strict=True):
-        values.MergeFrom(more)
-
-
-def part_shown(noisy: NoisyHistogram) -> NoisyHistogram:
-    """Returns the part of a whole release that the question shows."""
-    release = noisy.release
-    if not release.HasField("shown_count"):
-        return noisy
-    count = release.shown_count
-    rows = list(release.shown_rows) or range(count)
-    part = dp_pb2.Release()
-    part.CopyFrom(release)
-    part.element_count = count
-    del part.shown_rows[:]
-    part.ClearField("kept_totals")
-    part.ended_in_bottom = release.ended_in_bottom and count == release.element_count
-    has_counts = release.interval_kind != dp_pb2.INTERVAL_KIND_NONE
-    counts = [noisy.noisy_counts[row] for row in rows] if has_counts else []
-    columns = tuple([column[row] for row in rows] for column in noisy.columns)
-    return replace(noisy, columns=columns, noisy_counts=counts, release=part, sums=[], cells=[])
-
-
-def write_counts(message: dp_pb2.ReleasedElements, counts: Iterable[int], denominator: int) -> None:
-    """Writes noisy counts that are multiples of 1 / denominator. A reader who does not know it finds none."""
-    if denominator == 1:
-        message.noisy_counts.extend(counts)
-    else:
-        message.noisy_numerators.extend(counts)
-        message.noisy_denominator = denominator
-
-
-def _denominator(chunks: Sequence[dp_pb2.ReleasedElements]) -> int:
-    """Returns what divides the noisy counts of all chunks.
-
-    Raises:
-        IntegrityError: it is too large, differs, or there are counts of both kinds.
-    """
-    named = {chunk.noisy_denominator or 1 for chunk in chunks}
-    found = next(iter(named), 1)
-    is_odd = any(bool(chunk.noisy_numerators) and not chunk.noisy_denominator for chunk in chunks)
-    if len(named) > 1 or is_odd or not 1 <= found <= _LARGEST_DENOMINATOR:
-        raise IntegrityError("dp_service sent noisy counts that do not belong together")
-    if found > 1 and any(chunk.noisy_counts for chunk in chunks):
-        raise IntegrityError("dp_service sent noisy counts of two kinds")
-    return found
-
-
-def verify(noisy: NoisyHistogram, translation: dp_pb2.TranslateQueryResponse) -> None:
+def verify(release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryResponse) -> None:
     """Verifies a release against its plan: nothing else may be charged or shown.
 
+    Args:
+        release: What dp_service sent; the elements that it shows are a part of `kept`.
+        kept: All of it.
+        translation: The question's.
+
     Raises:
-        IntegrityError: it is a release of another question, or costs more than its worst case.
+        IntegrityError: it is a release of another question, costs more than its worst case or something else than it
+            says, or its parts do not belong together.
     """
-    release = noisy.release
-    if release.query_id != translation.query_id or not release.release_id:
+    bill, shown = release.bill, release.shown
+    if bill.query_id != translation.query_id or not bill.release_id:
         raise IntegrityError("dp_service answered another question")
-    _require_lengths(noisy)
-    if not _covers(translation.worst_case_cost, release.cost):
+    if not _covers(translation.worst_case_cost, bill.cost):
         raise IntegrityError("dp_service asks for more than the worst case")
+    if (shown.release_id, shown.query_id, shown.cost) != (bill.release_id, bill.query_id, bill.cost):
+        raise IntegrityError("dp_service asks for another release than it shows")
+    if kept.bill.release_id != bill.release_id:
+        raise IntegrityError("dp_service shows another release than the one that is kept")
+    _require_elements(kept)
+    _require_rows(release, kept.element_count)
+
+
+def shown_of(
+    release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryResponse
+) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:
+    """Returns what a question shows of a verified release: what may leave the trusted side once it is paid for.
+
+    Raises:
+        IntegrityError: the release has other columns than the question.
+    """
+    shown = dp_pb2.Shown(
+        columns=translation.columns,
+        count_alias=translation.count_alias,
+        requested_k=translation.requested_k,
+    )
+    shown.MergeFrom(release.shown)
+    elements = dp_pb2.ShownElements()
+    elements.CopyFrom(release.elements)
+    elements.columns.extend(_columns_shown(release, kept))
+    return shown, elements
+
+
+def _columns_shown(release: dp_pb2.Release, kept: dp_pb2.Kept) -> Iterable[histogram_pb2.ElementColumn]:
+    for column in kept.elements.columns:
+        expected = ExpectedColumn(column.name, _type_of(column))
+        values = column_values(expected, column)
+        first = values[: release.shown.element_count]
+        part = [values[row] for row in release.rows] if release.rows else first
+        yield from element_columns((expected,), (part,))
+
+
+def element_tuples(columns: Sequence[ExpectedColumn], kept: dp_pb2.Kept) -> list[tuple[Element, ...]]:
+    """Returns all elements of a release; that of a total, which has no columns, is the empty one.
+
+    Raises:
+        IntegrityError: it has other columns.
+    """
+    if len(kept.elements.columns) != len(columns):
+        raise IntegrityError("dp_service answered with other columns than asked")
+    values = [column_values(*each) for each in zip(columns, kept.elements.columns, strict=True)]
+    return list(zip(*values, strict=True)) if columns else [()] * kept.element_count
 
 
 def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) -> Sequence[Element]:
@@ -167,49 +95,81 @@ def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) 
     """
     if message.name != column.name or message.WhichOneof("values") != _FIELDS.get(column.type, ""):
         raise IntegrityError("dp_service answered with other columns than asked")
-    match column.type:
-        case ColumnType.STRING:
+    return _values(message)
+
+
+def _type_of(message: histogram_pb2.ElementColumn) -> ColumnType:
+    named = message.WhichOneof("values")
+    found = next((kind for kind, field in _FIELDS.items() if field == named), None)
+    if found is None:
+        raise IntegrityError("dp_service answered with a column of no type")
+    return found
+
+
+def _values(message: histogram_pb2.ElementColumn) -> Sequence[Element]:
+    match message.WhichOneof("values"):
+        case "strings":
             return message.strings.values
-        case ColumnType.INT64:
+        case "int64s":
             return message.int64s.values
-        case ColumnType.BOOL:
+        case "bools":
             return message.bools.values
-        case _:
+        case "dates":
             return message.dates.days
+        case _:
+            return ()
 
 
-def _require_lengths(noisy: NoisyHistogram) -> None:
-    release = noisy.release
-    rows, counts, intervals = release.element_count, len(noisy.noisy_counts), len(noisy.lower)
-    if any(len(column) != rows for column in noisy.columns):
+def counts_of(message: dp_pb2.ShownElements | dp_pb2.KeptElements) -> Sequence[int]:
+    """Returns noisy counts, as multiples of 1 / noisy_denominator if there is one.
+
+    Raises:
+        IntegrityError: there are counts of both kinds, or they are divided by nothing.
+    """
+    denominator = message.noisy_denominator
+    if message.noisy_numerators and not 2 <= denominator <= _LARGEST_DENOMINATOR:
+        raise IntegrityError("dp_service sent noisy counts that do not belong together")
+    if message.noisy_counts and (message.noisy_numerators or denominator):
+        raise IntegrityError("dp_service sent noisy counts of two kinds")
+    return message.noisy_counts or message.noisy_numerators
+
+
+def require_shown(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> None:
+    """Raises IntegrityError unless there are as many elements and numbers of each as the message says."""
+    rows = shown.element_count
+    counted = 0 if shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE else rows
+    if any(len(_values(column)) != rows for column in elements.columns):
         raise IntegrityError("dp_service sent another number of elements than it says")
-    if not noisy.columns and rows > 1:
+    if not elements.columns and rows > 1:
         raise IntegrityError("dp_service sent several totals")
-    with_intervals = counts
-    if release.HasField("shown_count"):
-        with_intervals = 0 if release.interval_kind == dp_pb2.INTERVAL_KIND_NONE else release.shown_count
-        if not max(with_intervals, release.shown_count) <= rows or (with_intervals and not counts):
-            raise IntegrityError("dp_service shows more of a release than it has")
-    _require_rows(release)
-    if counts not in (0, rows) or {intervals, len(noisy.upper)} != {with_intervals}:
+    if {len(counts_of(elements)), len(elements.interval_lower), len(elements.interval_upper)} != {counted}:
         raise IntegrityError("dp_service sent counts and intervals that do not belong together")
-    if any(len(column) != rows for column in noisy.sums) or any(
-        {len(each.values), len(each.lower), len(each.upper)} != {with_intervals} for each in noisy.aggregates
-    ):
+    for numbers, size in ((elements.aggregates, counted), (elements.quantiles, rows)):
+        if any({len(each.values), len(each.lower), len(each.upper)} != {size} for each in numbers):
+            raise IntegrityError("dp_service sent sums or quantiles that do not belong together")
+
+
+def _require_elements(kept: dp_pb2.Kept) -> None:
+    elements, rows = kept.elements, kept.element_count
+    if any(len(_values(column)) != rows for column in elements.columns):
+        raise IntegrityError("dp_service sent another number of elements than it says")
+    if not elements.columns and rows > 1:
+        raise IntegrityError("dp_service sent several totals")
+    if len(counts_of(elements)) not in (0, rows):
+        raise IntegrityError("dp_service sent counts that do not belong together")
+    if any(len(column.values) != rows for column in elements.sums):
         raise IntegrityError("dp_service sent sums that do not belong together")
-    shown = release.shown_count if release.HasField("shown_count") else rows
-    if any(len(column) != rows for column in noisy.cells) or any(
-        {len(each.values), len(each.lower), len(each.upper)} != {shown} for each in noisy.quantiles
-    ):
+    if any(len(column.cells) != rows for column in elements.cells):
         raise IntegrityError("dp_service sent quantiles that do not belong together")
 
 
-def _require_rows(release: dp_pb2.Release) -> None:
-    listed = release.shown_rows
-    if not listed:
-        return
-    is_once = len(set(listed)) == len(listed) == release.shown_count
-    if not is_once or not 0 <= min(listed) <= max(listed) < release.element_count:
+def _require_rows(release: dp_pb2.Release, elements: int) -> None:
+    listed, shown = release.rows, release.shown.element_count
+    if listed:
+        is_part = len(set(listed)) == len(listed) == shown and 0 <= min(listed) <= max(listed) < elements
+    else:
+        is_part = 0 <= shown <= elements
+    if not is_part:
         raise IntegrityError("dp_service shows other elements of a release than it has")
 
 

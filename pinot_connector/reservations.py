@@ -72,7 +72,7 @@ class Reservation:
         self._held: str | None = None
         self._queries = 2 if translation.HasField("unfinished") else 1
         self._begun_at = 0.0
-        self._unfinished: dp_pb2.UnfinishedRelease | None = None
+        self._unfinished: dp_pb2.Bill | None = None
 
     async def __aenter__(self) -> Reservation:
         if self._queue.is_empty:
@@ -161,14 +161,14 @@ class Reservation:
             return False
         return True
 
-    async def charge(self, release: dp_pb2.Release) -> Charge:
+    async def charge(self, bill: dp_pb2.Bill) -> Charge:
         """Settles the reservation with what the release cost; nothing may be shown before.
 
         A reservation that has lapsed is first made again for the whole worst case: if only the actual cost were
         requested now, a refusal would reveal something about noise that has not been paid for.
 
         Args:
-            release: the release, with its cost, ids, charge ticket and policy statement.
+            bill: of the release.
 
         Returns:
             What was charged, and what is left.
@@ -181,7 +181,7 @@ class Reservation:
         self._unfinished = None
         for _ in range(ATTEMPTS_TO_SETTLE):
             try:
-                charge = await self._settle(await self.made(), release)
+                charge = await self._settle(await self.made(), bill)
             except ReservationOver:
                 self._held = None
             else:
@@ -189,9 +189,7 @@ class Reservation:
                 return charge
         raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
 
-    async def _end_between_looks(
-        self, unfinished: dp_pb2.UnfinishedRelease, error: BaseException | None
-    ) -> None:
+    async def _end_between_looks(self, unfinished: dp_pb2.Bill, error: BaseException | None) -> None:
         """Charges for the first look; what names may have decided is not raised before.
 
         Raises:
@@ -211,33 +209,27 @@ class Reservation:
             ended = EndedBetweenLooks(problem, charged.information, charged.calls)
             raise ended from (None if is_ours else error)
 
-    async def _charge_unfinished(self, unfinished: dp_pb2.UnfinishedRelease) -> Cost | None:
+    async def _charge_unfinished(self, unfinished: dp_pb2.Bill) -> Cost | None:
         """Settles with the price of the first look; returns what was charged, None if its names were paid for before.
 
         Without a release_id the ledger records no answer of the question, so it can be asked again.
         """
-        first_look = dp_pb2.Release(
-            cost=unfinished.cost,
-            query_id=self._translation.query_id,
-            charge_ticket=unfinished.charge_ticket,
-            policy_statement=unfinished.policy_statement,
-        )
         try:
-            return (await self.charge(first_look)).charged
+            return (await self.charge(unfinished)).charged
         except ReleaseNotRecorded:
             return None
         finally:
             if self._held is not None:
                 await self._cancel(self._held)
 
-    async def _settle(self, held: str, release: dp_pb2.Release) -> Charge:
+    async def _settle(self, held: str, bill: dp_pb2.Bill) -> Charge:
         return await self._budget.charge(
-            release.cost,
+            bill.cost,
             reservation_id=held,
-            release_id=release.release_id,
-            query_id=release.query_id,
-            charge_ticket=release.charge_ticket,
-            policy_statement=release.policy_statement,
+            release_id=bill.release_id,
+            query_id=bill.query_id,
+            charge_ticket=bill.charge_ticket,
+            policy_statement=bill.policy_statement,
         )
 
     def _begin(self) -> asyncio.Task[budget_pb2.ReserveBudgetResponse]:

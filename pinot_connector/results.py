@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
-from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
@@ -15,9 +15,16 @@ from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
-from pinot_connector.parameter_messages import INTERVAL_KINDS, day, exact, known, parameters_of
+from pinot_connector.parameter_messages import (
+    INTERVAL_KINDS,
+    day,
+    exact,
+    expected_column,
+    known,
+    parameters_of,
+)
 from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue, Parameters
-from pinot_connector.releases import NoisyHistogram
+from pinot_connector.releases import column_values, require_shown
 from pinot_connector.shown_values import AggregateValue, DayValue, Shown, ShownValue, shown_values
 from pinot_connector.totals import TotalRow, totals_of
 
@@ -84,6 +91,7 @@ class PrivateResult(ResultViews):
     total: Total | None = None
     rank_errors: tuple[Fraction, ...] = ()
     totals: tuple[TotalRow, ...] | None = None
+    _messages: tuple[dp_pb2.Shown, dp_pb2.ShownElements] = field(repr=False, compare=False, kw_only=True)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -159,6 +167,7 @@ class Explanation(ExplanationViews):
     requested_k: int | None = None
     alternatives: tuple[Alternative, ...] = ()
     accuracy: Accuracy | None = None
+    _estimate: dp_pb2.Estimate = field(repr=False, compare=False, kw_only=True)
 
     @property
     def narrowest(self) -> Share | None:
@@ -178,74 +187,71 @@ class Explanation(ExplanationViews):
         }
 
 
-def prepared(
-    columns: tuple[ExpectedColumn, ...],
-    count_alias: str | None,
-    noisy: NoisyHistogram,
-    requested_k: int | None = None,
-) -> Callable[[Charge], PrivateResult]:
+def prepared(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> Callable[[Charge], PrivateResult]:
     """Prepares everything of a result that can fail, and returns the function that completes it after the charge.
 
     A release that cannot be shown must not be charged, so nothing may fail after the charge.
 
     Raises:
-        IntegrityError: a message says something that this version does not know.
+        IntegrityError: a message says something that this version does not know, or its parts do not belong together.
     """
-    release = noisy.release
-    parameters = parameters_of(release.parameters)
-    rows = rows_of(columns, noisy, parameters)
-    interval_kind = known(INTERVAL_KINDS, release.interval_kind)
-    total = total_of(release.total) if release.HasField("total") else None
-    require_belonging(parameters, noisy.denominator)
-    rank_errors = rank_errors_of(noisy)
-    totals = totals_of(columns, release, parameters)
-
-    def completed(charge: Charge) -> PrivateResult:
-        return PrivateResult(
-            columns=columns,
-            count_alias=count_alias,
-            rows=rows,
-            ended_in_bottom=release.ended_in_bottom,
-            bottom=release.bottom if release.HasField("bottom") else None,
-            parameters=parameters,
-            interval_kind=interval_kind,
-            confidence=release.confidence,
-            cost=cost_of(release.cost),
-            charged=charge.charged,
-            remaining=charge.remaining,
-            data_version=release.data_version,
-            release_id=release.release_id,
-            query_id=release.query_id,
-            key_id=release.key_id,
-            requested_k=requested_k,
-            total=total,
-            rank_errors=rank_errors,
-            totals=totals,
-        )
-
-    return completed
+    require_shown(shown, elements)
+    columns, parameters = tuple(map(expected_column, shown.columns)), parameters_of(shown.parameters)
+    fields: dict[str, Any] = {
+        "columns": columns,
+        "count_alias": shown.count_alias or None,
+        "rows": _rows_of(columns, shown, elements, parameters),
+        "ended_in_bottom": shown.ended_in_bottom,
+        "bottom": shown.bottom if shown.HasField("bottom") else None,
+        "parameters": parameters,
+        "interval_kind": known(INTERVAL_KINDS, shown.interval_kind),
+        "confidence": shown.confidence,
+        "cost": cost_of(shown.cost),
+        "data_version": shown.data_version,
+        "release_id": shown.release_id,
+        "query_id": shown.query_id,
+        "key_id": shown.key_id,
+        "requested_k": shown.requested_k or None,
+        "total": _total_of(shown.total) if shown.HasField("total") else None,
+        "rank_errors": tuple(exact(each.rank_error) for each in elements.quantiles),
+        "totals": totals_of(columns, shown, parameters),
+        "_messages": (shown, elements),
+    }
+    return lambda charge: PrivateResult(charged=charge.charged, remaining=charge.remaining, **fields)
 
 
-def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
-    """Returns the explanation in a message of dp_service."""
+def messages_of(result: PrivateResult) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:
+    """Returns the messages that a result was made of, to be passed on; nobody may change them."""
+    return result._messages
+
+
+def estimate_of(explanation: Explanation) -> dp_pb2.Estimate:
+    """Returns the message that an explanation was made of, to be passed on; nobody may change it."""
+    return explanation._estimate
+
+
+def explanation_of(
+    estimate: dp_pb2.Estimate, queries: Iterable[dp_pb2.EngineQuery] = (), shares: Iterable[Share] = ()
+) -> Explanation:
+    """Returns the explanation in a message of dp_service.
+
+    Raises:
+        IntegrityError: the message holds something that this version does not know.
+    """
     return Explanation(
-        worst_case_cost=cost_of(message.worst_case_cost),
-        parameters=parameters_of(message.parameters),
-        sentences=tuple(message.explanation),
-        queries=tuple(
-            RenderedQuery(query.dialect, query.sql, query.look) for query in message.engine_queries
-        ),
-        requested_k=message.requested_k or None,
-        alternatives=alternatives_of(message.alternatives),
-        accuracy=accuracy_of(message),
+        worst_case_cost=cost_of(estimate.worst_case_cost),
+        parameters=parameters_of(estimate.parameters),
+        sentences=tuple(estimate.explanation),
+        queries=tuple(RenderedQuery(query.dialect, query.sql, query.look) for query in queries),
+        shares=tuple(shares),
+        requested_k=estimate.requested_k or None,
+        alternatives=tuple(map(_alternative_of, estimate.alternatives)),
+        accuracy=_accuracy_of(estimate.accuracy) if estimate.HasField("accuracy") else None,
+        _estimate=estimate,
     )
 
 
-def accuracy_of(message: dp_pb2.EstimateCostResponse | app_pb2.ExplainResponse) -> Accuracy | None:
-    """Returns how exact an answer can be expected to be; None: the message does not say."""
-    if not message.HasField("accuracy"):
-        return None
-    said = message.accuracy
+def _accuracy_of(said: dp_pb2.ExpectedAccuracy) -> Accuracy:
     return Accuracy(
         half_width=said.half_width if said.HasField("half_width") else None,
         mean_error=said.mean_error if said.HasField("mean_error") else None,
@@ -255,54 +261,66 @@ def accuracy_of(message: dp_pb2.EstimateCostResponse | app_pb2.ExplainResponse) 
     )
 
 
-def alternatives_of(messages: Iterable[dp_pb2.Alternative]) -> tuple[Alternative, ...]:
-    """Returns ways of answering.
-
-    Raises:
-        IntegrityError: a message holds something that this version does not know.
-    """
-    return tuple(
-        Alternative(
-            parameters=parameters_of(each.parameters),
-            worst_case_cost=cost_of(each.worst_case_cost),
-            chosen=each.chosen,
-            finds_all=each.finds_all if each.HasField("finds_all") else None,
-        )
-        for each in messages
+def _alternative_of(message: dp_pb2.Alternative) -> Alternative:
+    return Alternative(
+        parameters=parameters_of(message.parameters),
+        worst_case_cost=cost_of(message.worst_case_cost),
+        chosen=message.chosen,
+        finds_all=message.finds_all if message.HasField("finds_all") else None,
     )
 
 
-def rows_of(
-    columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram, parameters: Parameters
+def _rows_of(
+    columns: tuple[ExpectedColumn, ...],
+    shown: dp_pb2.Shown,
+    message: dp_pb2.ShownElements,
+    parameters: Parameters,
 ) -> tuple[Row, ...]:
-    """Returns ranked rows.
+    elements = _elements_of(columns, shown, message)
+    values = _values_of(message, parameters)
+    if shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE:
+        return tuple(Row(element, None, None, each) for element, each in zip(elements, values, strict=False))
+    intervals = zip(message.interval_lower, message.interval_upper, strict=True)
+    return tuple(map(Row, elements, _counts_of(message, parameters), intervals, values))
 
-    Raises:
-        IntegrityError: a value cannot be shown, or there are other sums than the parameters say.
+
+def _elements_of(
+    columns: tuple[ExpectedColumn, ...], shown: dp_pb2.Shown, message: dp_pb2.ShownElements
+) -> Iterable[tuple[Shown, ...]]:
+    if len(columns) != len(message.columns):
+        raise IntegrityError("dp_service answered with other columns than asked")
+    if not columns:
+        return [()] * shown.element_count
+    values = (
+        shown_values(column.type, column_values(column, each))
+        for column, each in zip(columns, message.columns, strict=True)
+    )
+    return zip(*values, strict=True)
+
+
+def _counts_of(message: dp_pb2.ShownElements, parameters: Parameters) -> Sequence[int | float]:
+    """Returns noisy counts: where they are multiples of a fraction, the nearest floats.
+
+    These are exact where the denominator is a power of two, as no count that is real needs 53 bits.
     """
-    if len(noisy.aggregates) != len(parameters.aggregates):
-        raise IntegrityError("dp_service sent other sums than it says")
-    shown_quantiles = () if parameters.quantiles is None else parameters.quantiles.shown
-    if len(noisy.quantiles) != len(shown_quantiles):
-        raise IntegrityError("dp_service sent other quantiles than it says")
-    shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
-    elements = zip(*shown, strict=True) if columns else noisy.elements
-    if noisy.quantiles:
+    stated = 1 if parameters.contributions is None else parameters.contributions.denominator
+    denominator = message.noisy_denominator or 1
+    if denominator not in (1, stated):
+        raise IntegrityError("dp_service sent noisy counts of another denominator than it says")
+    return [each / denominator for each in message.noisy_numerators] or message.noisy_counts
+
+
+def _values_of(
+    message: dp_pb2.ShownElements, parameters: Parameters
+) -> Iterable[tuple[ShownValue | None, ...]]:
+    """Returns the sums and averages of each element, or its quantiles; without either, an empty tuple for each."""
+    asked = () if parameters.quantiles is None else parameters.quantiles.shown
+    if len(message.aggregates) != len(parameters.aggregates) or len(message.quantiles) != len(asked):
+        raise IntegrityError("dp_service sent other sums or quantiles than it says")
+    if message.quantiles:
         values_of = _day_values if parameters.has_days else _aggregate_values
-        quantiles = zip(*map(values_of, noisy.quantiles), strict=True)
-        return tuple(
-            Row(element, None, None, values) for element, values in zip(elements, quantiles, strict=True)
-        )
-    if not noisy.noisy_counts:
-        return tuple(Row(element, None, None) for element in elements)
-    intervals = zip(noisy.lower, noisy.upper, strict=True)
-    # The nearest floats: exact where the denominator is a power of two, as no count that is real needs 53 bits.
-    denominator = noisy.denominator
-    counts = noisy.noisy_counts if denominator == 1 else [each / denominator for each in noisy.noisy_counts]
-    if not noisy.aggregates:
-        return tuple(map(Row, elements, counts, intervals))
-    values = zip(*map(_aggregate_values, noisy.aggregates), strict=True)
-    return tuple(map(Row, elements, counts, intervals, values))
+        return zip(*map(values_of, message.quantiles), strict=True)
+    return zip(*map(_aggregate_values, message.aggregates), strict=True) if message.aggregates else repeat(())
 
 
 def _aggregate_values(message: dp_pb2.AggregateValues | dp_pb2.QuantileValues) -> list[ShownValue | None]:
@@ -316,11 +334,6 @@ def _aggregate_values(message: dp_pb2.AggregateValues | dp_pb2.QuantileValues) -
 def _day_values(message: dp_pb2.QuantileValues) -> list[ShownValue | None]:
     ends = zip(message.values, message.lower, message.upper, strict=True)
     return [DayValue(day(value), (day(lower), day(upper))) for value, lower, upper in ends]
-
-
-def rank_errors_of(noisy: NoisyHistogram) -> tuple[Fraction, ...]:
-    """Returns within how many members the ranks of quantiles are, in their order."""
-    return tuple(exact(each.rank_error) for each in noisy.quantiles)
 
 
 _MEMBER_VALUES = {
@@ -355,15 +368,5 @@ def rank_error_lines(result: PrivateResult) -> Iterator[str]:
         )
 
 
-def total_of(message: dp_pb2.NoisyTotal) -> Total:
-    """Returns the number of members in a message."""
+def _total_of(message: dp_pb2.NoisyTotal) -> Total:
     return Total(message.count, (message.interval_lower, message.interval_upper))
-
-
-def require_belonging(parameters: Parameters, denominator: int) -> None:
-    """Raises IntegrityError unless noisy counts are divided by what the parameters say."""
-    if denominator not in (
-        1,
-        1 if parameters.contributions is None else parameters.contributions.denominator,
-    ):
-        raise IntegrityError("dp_service sent noisy counts of another denominator than it says")

@@ -13,16 +13,23 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.engines.base import Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.release_store.interface import KeptRelease
-from pinot_connector.releases import merged
+from pinot_connector.releases import counts_of, element_tuples
 
 
 def looks_before(before: Sequence[KeptRelease]) -> dp_pb2.LooksBefore:
     """Returns what dp_service needs of the looks before a sharpening: the names only where the question has none."""
     first = before[0].content
     return dp_pb2.LooksBefore(
-        releases=[each.content.release for each in before],
-        names=first.elements.columns if first.release.names_tag else (),
+        releases=[_without_elements(each.content) for each in before],
+        names=first.elements.columns if first.names_tag else (),
     )
+
+
+def _without_elements(kept: dp_pb2.Kept) -> dp_pb2.Kept:
+    message = dp_pb2.Kept()
+    message.CopyFrom(kept)
+    message.ClearField("elements")
+    return message
 
 
 def counts_before(
@@ -44,10 +51,10 @@ def counts_before(
 def _counts(
     columns: tuple[ExpectedColumn, ...], look: KeptRelease, ascending: Sequence[tuple[Element, ...]]
 ) -> list[int]:
-    whole = merged(columns, [look.content.elements], look.content.release)
-    if len(whole.noisy_counts) != len(whole.elements):
+    elements, noisy = element_tuples(columns, look.content), counts_of(look.content.elements)
+    if len(noisy) != len(elements):
         raise IntegrityError("a look that is sharpened is kept without its counts")
-    counts = dict(zip(whole.elements, whole.noisy_counts, strict=True))
+    counts = dict(zip(elements, noisy, strict=True))
     if counts.keys() != set(ascending):
         raise IntegrityError("a look that is sharpened has other elements")
     return [counts[element] for element in ascending]

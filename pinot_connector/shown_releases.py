@@ -9,16 +9,14 @@ import asyncio
 import hashlib
 import heapq
 import secrets
-import sys
 from array import array
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge
@@ -26,9 +24,8 @@ from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Element, ExpectedColumn
 from pinot_connector.errors import ReleaseTooLarge
-from pinot_connector.histograms import element_columns
 from pinot_connector.release_store.interface import KeptRelease
-from pinot_connector.releases import NoisyHistogram, merged, part_shown, verify, write_counts
+from pinot_connector.releases import element_tuples, shown_of, verify
 from pinot_connector.results import PrivateResult, prepared
 from pinot_connector.sharpening import counts_before
 from pinot_connector.single_flight import SharedCalls, SingleFlight
@@ -52,7 +49,7 @@ _Answer = TypeVar("_Answer")
 class ShownRelease:
     """A release as a question shows it: what to charge for it, and the result that it becomes once that is done."""
 
-    release: dp_pb2.Release
+    bill: dp_pb2.Bill
     completed: Completed
 
 
@@ -131,27 +128,23 @@ class ShownReleases:
 
         return await self._ticketing.joined(key, show)
 
-    async def of_noisy(
-        self,
-        columns: tuple[ExpectedColumn, ...],
-        translation: dp_pb2.TranslateQueryResponse,
-        noisy: NoisyHistogram,
+    async def of(
+        self, translation: dp_pb2.TranslateQueryResponse, release: dp_pb2.Release, kept: dp_pb2.Kept
     ) -> ShownRelease:
-        """Returns a release that dp_service has just made or shown; everything of it that can fail is done here."""
+        """Returns what a question shows of a release, of which `kept` is all.
+
+        dp_service has just drawn or shown it; everything of it that can fail is done here.
+        """
 
         def made() -> tuple[Completed, int]:
-            verify(noisy, translation)
-            requested_k, part = translation.requested_k or None, part_shown(noisy)
-            completed = prepared(columns, translation.count_alias or None, part, requested_k)
-            return completed, _result_bytes(part)
+            verify(release, kept, translation)
+            shown, elements = shown_of(release, kept, translation)
+            return prepared(shown, elements), _result_bytes(shown, elements)
 
-        completed, size = await self._computed(noisy.release.element_count, made)
-        release = noisy.release
-        shown = ShownRelease(release, completed)
-        if release.HasField("shown_count"):
-            key = _key_of(translation, release.release_id)
-            displayed = _Displayed(shown, _digest_of(translation.plan))
-            self._remember(key, displayed, len(key) + size)
+        completed, size = await self._computed(kept.element_count, made)
+        shown = ShownRelease(release.bill, completed)
+        key = _key_of(translation, release.bill.release_id)
+        self._remember(key, _Displayed(shown, _digest_of(translation.plan)), len(key) + size)
         return shown
 
     def close(self) -> None:
@@ -166,45 +159,30 @@ class ShownReleases:
         kept: KeptRelease,
         before: Sequence[KeptRelease],
     ) -> ShownRelease:
-        known = self._known(kept.release_id)
+        known, content = self._known(kept.release_id), kept.content
 
-        def asked() -> tuple[NoisyHistogram, array[int], dp_pb2.ShowReleaseRequest]:
-            whole = merged(columns, [kept.content.elements], kept.content.release)
-            ranks = _ranks(whole.elements) if known is None else known
+        def asked() -> tuple[array[int], dp_pb2.ShowReleaseRequest]:
+            elements = element_tuples(columns, content)
+            ranks = _ranks(elements) if known is None else known
             request = dp_pb2.ShowReleaseRequest(
                 plan=translation.plan,
-                release=whole.release,
+                kept=content,
                 element_ranks=ranks,
-                noisy_counts=whole.noisy_counts,
                 confidence=self._confidence,
-                sums=map(_sums_message, whole.sums),
-                before=counts_before(columns, before, _ascending(whole.elements, ranks)),
-                cells=map(_cells_message, whole.cells),
+                before=counts_before(columns, before, _ascending(elements, ranks)),
             )
-            return whole, ranks, request
+            # dp_service needs no names.
+            del request.kept.elements.columns[:]
+            return ranks, request
 
-        whole, ranks, request = await self._computed(kept.content.release.element_count, asked)
+        ranks, request = await self._computed(content.element_count, asked)
         self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
-        response = await self._noise.show(request)
-        lower, upper = list(response.interval_lower), list(response.interval_upper)
-        noisy = replace(
-            whole,
-            lower=lower,
-            upper=upper,
-            release=response.release,
-            aggregates=list(response.aggregates),
-            quantiles=list(response.quantiles),
-        )
-        if before:
-            sharpened = response.release.parameters.contributions.sharpened
-            numerators = list(response.combined_numerators)
-            noisy = replace(noisy, noisy_counts=numerators, denominator=sharpened.denominator)
-        return await self.of_noisy(columns, translation, noisy)
+        return await self.of(translation, (await self._noise.show(request)).release, content)
 
     @asynccontextmanager
     async def _alone(self, kept: KeptRelease) -> AsyncIterator[None]:
         """Lets one question at a time show a large release."""
-        if kept.content.release.element_count <= MAX_ROWS_AT_ONCE:
+        if kept.content.element_count <= MAX_ROWS_AT_ONCE:
             yield
             return
         while (turn := self._showing.turn(kept.release_id)) is None:
@@ -239,31 +217,13 @@ class ShownReleases:
             self._remembered_bytes -= oldest.size
 
 
-def kept_release(
-    columns: tuple[ExpectedColumn, ...], noisy: NoisyHistogram, *, version_is_fixed: bool
-) -> KeptRelease | None:
-    """Returns what is kept of a release; None if it is not whole, as from a dp_service of an older version.
+def kept_release(kept: dp_pb2.Kept, *, version_is_fixed: bool) -> KeptRelease:
+    """Returns what is kept of a release.
 
     If its numbers fit into no message in which dp_service could be asked how to show it, only its name is kept: were
     it drawn again, a repeat would show whether the rows behind it have changed.
     """
-    if not noisy.release.HasField("shown_count"):
-        return None
-    elements = dp_pb2.ReleasedElements(
-        columns=element_columns(columns, noisy.columns),
-        sums=map(_sums_message, noisy.sums),
-        cells=map(_cells_message, noisy.cells),
-    )
-    write_counts(elements, noisy.noisy_counts, noisy.denominator)
-    if _question_bytes(elements, noisy) > MAX_SHOWN_BYTES:
-        return KeptRelease(_name_of(noisy.release), version_is_fixed)
-    content = dp_pb2.AddNoiseUnaryResponse(elements=elements, release=noisy.release)
-    # What the question that it was drawn for shows of it is no part of it.
-    content.release.shown_count = 0
-    del content.release.shown_rows[:]
-    content.release.interval_kind = dp_pb2.INTERVAL_KIND_NONE
-    content.release.ClearField("confidence")
-    content.release.ClearField("totals")
+    content = kept if _question_bytes(kept) <= MAX_SHOWN_BYTES else _name_of(kept)
     return KeptRelease(content, version_is_fixed)
 
 
@@ -278,39 +238,27 @@ def require_whole(kept: KeptRelease) -> KeptRelease:
     return kept
 
 
-def _name_of(release: dp_pb2.Release) -> dp_pb2.AddNoiseUnaryResponse:
-    return dp_pb2.AddNoiseUnaryResponse(
-        release=dp_pb2.Release(
-            release_id=release.release_id,
-            query_id=release.query_id,
-            key_id=release.key_id,
-            # No ticket: it tells this name from the one that another client keeps for the same release at the same
-            # time. Only the first of them shows its release, whether or not both have drawn the same.
-            charge_ticket=secrets.token_bytes(MARK_BYTES),
-        )
+def _name_of(kept: dp_pb2.Kept) -> dp_pb2.Kept:
+    bill = dp_pb2.Bill(
+        release_id=kept.bill.release_id,
+        query_id=kept.bill.query_id,
+        # No ticket: it tells this name from the one that another client keeps for the same release at the same
+        # time. Only the first of them shows its release, whether or not both have drawn the same.
+        charge_ticket=secrets.token_bytes(MARK_BYTES),
     )
+    return dp_pb2.Kept(bill=bill, key_id=kept.key_id)
 
 
-def _question_bytes(elements: dp_pb2.ReleasedElements, noisy: NoisyHistogram) -> int:
+def _question_bytes(kept: dp_pb2.Kept) -> int:
     """Returns at least how many bytes the numbers of a release take in a ShowReleaseRequest, with their ranks."""
-    numbers = dp_pb2.ReleasedElements(sums=elements.sums)
-    write_counts(numbers, noisy.noisy_counts, noisy.denominator)
-    rows = noisy.release.element_count
-    totals = noisy.release.kept_totals.ByteSize()
-    return numbers.ByteSize() + totals + rows * max(1, -(-rows.bit_length() // 7))
+    names = sum(column.ByteSize() for column in kept.elements.columns)
+    rows = kept.element_count
+    return kept.ByteSize() - names + rows * max(1, -(-rows.bit_length() // 7))
 
 
 def _digest_of(plan: bytes) -> bytes:
     # That of a large domain would be the largest part of what is remembered.
     return hashlib.sha256(plan).digest()
-
-
-def _sums_message(sums: list[int]) -> histogram_pb2.CentredSums:
-    return histogram_pb2.CentredSums(values=sums)
-
-
-def _cells_message(cells: list[int]) -> dp_pb2.ChosenCells:
-    return dp_pb2.ChosenCells(cells=cells)
 
 
 def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> bytes:
@@ -325,11 +273,11 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
     return release_id.encode() + shown.SerializeToString(deterministic=True)
 
 
-def _result_bytes(noisy: NoisyHistogram) -> int:
-    """Returns about how much memory a result takes."""
-    cells = sum(sum(map(sys.getsizeof, column)) for column in noisy.columns)
-    rows = noisy.release.element_count * (1 + len(noisy.aggregates) + len(noisy.quantiles))
-    return RESULT_BYTES + rows * ROW_BYTES + cells
+def _result_bytes(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> int:
+    """Returns about how much memory a result takes, with its messages."""
+    values = len(elements.aggregates) + len(elements.quantiles)
+    rows = shown.element_count * (1 + len(elements.columns) + values)
+    return RESULT_BYTES + rows * ROW_BYTES + 2 * elements.ByteSize()
 
 
 def _ascending(elements: Sequence[tuple[Element, ...]], ranks: array[int]) -> list[tuple[Element, ...]]:

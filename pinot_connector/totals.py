@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ExpectedColumn
@@ -36,7 +35,7 @@ class TotalRow:
 
 
 def totals_of(
-    columns: Sequence[ExpectedColumn], message: dp_pb2.Release | app_pb2.Result, parameters: Parameters
+    columns: Sequence[ExpectedColumn], message: dp_pb2.Shown, parameters: Parameters
 ) -> tuple[TotalRow, ...] | None:
     """Returns the totals that a message shows; None: the question asks for none.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 
+import numpy as np
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
+from numpy.typing import NDArray
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
@@ -39,16 +41,12 @@ _INTERVAL_KINDS = {
 }
 
 
-def element_chunks(plan: Plan, released: Released) -> Iterator[dp_pb2.ReleasedElements]:
-    """Yield the released elements in messages of at most 1 MiB; one empty message if there are none."""
-    rows = max(1, CHUNK_BYTES // _widest_row_bytes(released))
-    for start in range(0, max(1, len(released.elements)), rows):
-        yield _elements(plan, released, slice(start, start + rows))
+@dataclass(frozen=True)
+class Counts:
+    """Noisy counts, shape (n,), in the order of the release, as multiples of 1 / `denominator`."""
 
-
-def all_elements(plan: Plan, released: Released) -> dp_pb2.ReleasedElements:
-    """Return the released elements in one message."""
-    return _elements(plan, released, slice(None))
+    noisy: NDArray[np.int64]
+    denominator: int
 
 
 def accuracy(parameters: ReleaseParameters) -> dp_pb2.ExpectedAccuracy:
@@ -57,36 +55,109 @@ def accuracy(parameters: ReleaseParameters) -> dp_pb2.ExpectedAccuracy:
     return dp_pb2.ExpectedAccuracy(**asdict(expected_accuracy(parameters)))
 
 
-def release_message(plan: Plan, released: Released, confidence: float, key: NoiseKey) -> dp_pb2.Release:
-    """Return the part of a response that describes the release as a whole, with its charge ticket."""
+@dataclass(frozen=True)
+class ReleaseMessages:
+    """Releases of one plan as messages, with bills.
+
+    Attributes:
+        plan: The verified plan.
+        confidence: Of each interval.
+        key: The key that signed the plan.
+    """
+
+    plan: Plan
+    confidence: float
+    key: NoiseKey
+
+    def whole(self, released: Released) -> dp_pb2.Release:
+        """Return a release in one message."""
+        message = self._release(released)
+        message.elements.CopyFrom(_drawn_elements(self.plan, released, slice(None)))
+        if released.whole:
+            message.kept.elements.CopyFrom(_kept_elements(self.plan, released, slice(None)))
+        return message
+
+    def stream(self, released: Released) -> Iterator[dp_pb2.AddNoiseResponse]:
+        """Yield a release in messages of at most 1 MiB, or of one element."""
+        rows, count = max(1, CHUNK_BYTES // _widest_row_bytes(released)), released.shown.count
+        for start in range(0, max(1, count), rows):
+            part = slice(start, min(start + rows, count))
+            yield dp_pb2.AddNoiseResponse(shown=_drawn_elements(self.plan, released, part))
+        for start in range(0, max(1, len(released.elements)) if released.whole else 0, rows):
+            part = slice(start, start + rows)
+            yield dp_pb2.AddNoiseResponse(kept=_kept_elements(self.plan, released, part))
+        yield dp_pb2.AddNoiseResponse(end=self._release(released))
+
+    def shown_again(self, kept: dp_pb2.Kept, view: ReleaseView, counts: Counts | None) -> dp_pb2.Release:
+        """Return a kept release as a question shows it, with a bill for the plan's policy statement.
+
+        Args:
+            kept: The release.
+            view: What the question shows of it.
+            counts: Those of all its elements; None: it has none.
+        """
+        cost = Cost(kept.bill.cost.information, kept.bill.cost.calls)
+        bill = bill_of(self.plan, kept.bill.release_id, cost, self.key)
+        return dp_pb2.Release(
+            shown=self._shown(view, kept.bottom if kept.HasField("bottom") else None, bill),
+            elements=_shown_elements(view, counts, slice(0, view.count)),
+            rows=view.rows or (),
+            bill=bill,
+        )
+
+    def _release(self, released: Released) -> dp_pb2.Release:
+        """Return everything of a release except its elements."""
+        bill = bill_of(self.plan, released.release_id, released.cost, self.key)
+        shown = self._shown(released.shown, released.bottom, bill)
+        if not released.whole:
+            return dp_pb2.Release(shown=shown, bill=bill)
+        total = released.shown.total
+        kept = dp_pb2.Kept(
+            bill=bill,
+            key_id=self.key.key_id,
+            element_count=len(released.elements),
+            ended_in_bottom=released.ended_in_bottom,
+            bottom=released.bottom,
+            total=None if total is None else total.noisy,
+            names_tag=_names_tag(self.plan, released, self.key),
+            totals=kept_totals_message(self.plan, released.totals),
+        )
+        return dp_pb2.Release(shown=shown, rows=released.shown.rows or (), bill=bill, kept=kept)
+
+    def _shown(self, view: ReleaseView, bottom: int | None, bill: dp_pb2.Bill) -> dp_pb2.Shown:
+        return dp_pb2.Shown(
+            element_count=view.count,
+            ended_in_bottom=view.ended_in_bottom,
+            bottom=bottom,
+            parameters=plan_parameters(self.plan),
+            interval_kind=_INTERVAL_KINDS[view.interval_kind],
+            confidence=self.confidence,
+            cost=bill.cost,
+            data_version=keyed_data_version(self.key, self.plan.table, self.plan.data_version),
+            release_id=bill.release_id,
+            query_id=bill.query_id,
+            key_id=self.key.key_id,
+            total=None if view.total is None else _total(view.total),
+            totals=shown_totals_message(self.plan, view.totals),
+        )
+
+
+def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bill:
+    """Return what to charge for a release; with an empty release_id, for a question that ends without one."""
     ticket = charge_ticket(
         key,
-        release_id=released.release_id,
+        release_id=release_id,
         query_id=plan.query_id,
-        cost=released.cost,
+        cost=cost,
         unit_id=plan.unit_id,
         policy_statement=plan.policy_statement,
     )
-    return dp_pb2.Release(
-        element_count=len(released.elements),
-        ended_in_bottom=released.ended_in_bottom,
-        bottom=released.bottom,
-        cost=cost_message(released.cost, plan.unit_id),
-        release_id=released.release_id,
+    return dp_pb2.Bill(
+        cost=cost_message(cost, plan.unit_id),
+        release_id=release_id,
         query_id=plan.query_id,
-        charge_ticket=ticket,
-        parameters=plan_parameters(plan),
-        confidence=confidence,
-        interval_kind=_INTERVAL_KINDS[released.interval_kind],
-        data_version=keyed_data_version(key, plan.table, plan.data_version),
-        key_id=key.key_id,
         policy_statement=plan.policy_statement,
-        shown_count=released.shown.count if released.whole else None,
-        total=None if released.shown.total is None else _total(released.shown.total),
-        shown_rows=released.shown.rows if released.whole else None,
-        names_tag=_names_tag(plan, released, key),
-        totals=shown_totals_message(plan, released.shown.totals),
-        kept_totals=kept_totals_message(plan, released.totals) if released.whole else None,
+        charge_ticket=ticket,
     )
 
 
@@ -119,23 +190,10 @@ def _total(total: Total) -> dp_pb2.NoisyTotal:
     return dp_pb2.NoisyTotal(count=total.noisy, interval_lower=lower, interval_upper=upper)
 
 
-def unfinished_release(plan: Plan, key: NoiseKey) -> dp_pb2.UnfinishedRelease | None:
+def bill_of_names(plan: Plan, key: NoiseKey) -> dp_pb2.Bill | None:
     """Return what to charge if the question ends between its two looks; None: it has one look."""
     mechanism = two_looks_of(plan.parameters)
-    if mechanism is None:
-        return None
-    cost = mechanism.cost_of_names()
-    ticket = charge_ticket(
-        key,
-        release_id="",
-        query_id=plan.query_id,
-        cost=cost,
-        unit_id=plan.unit_id,
-        policy_statement=plan.policy_statement,
-    )
-    return dp_pb2.UnfinishedRelease(
-        cost=cost_message(cost, plan.unit_id), charge_ticket=ticket, policy_statement=plan.policy_statement
-    )
+    return None if mechanism is None else bill_of(plan, "", mechanism.cost_of_names(), key)
 
 
 def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
@@ -150,59 +208,50 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
         )
 
 
-def show_response(
-    plan: Plan, kept: dp_pb2.Release, view: ReleaseView, confidence: float, key: NoiseKey
-) -> dp_pb2.ShowReleaseResponse:
-    """Return how a kept release is shown, with a ticket for the plan's policy statement."""
-    release = dp_pb2.Release()
-    release.CopyFrom(kept)
-    release.shown_count = view.count
-    release.shown_rows[:] = view.rows or ()
-    release.parameters.CopyFrom(plan_parameters(plan))
-    release.interval_kind = _INTERVAL_KINDS[view.interval_kind]
-    release.confidence = confidence
-    if view.total is not None:
-        release.total.CopyFrom(_total(view.total))
-    if (totals := shown_totals_message(plan, view.totals)) is not None:
-        release.totals.CopyFrom(totals)
-    release.policy_statement = plan.policy_statement
-    release.charge_ticket = charge_ticket(
-        key,
-        release_id=kept.release_id,
-        query_id=plan.query_id,
-        cost=Cost(kept.cost.information, kept.cost.calls),
-        unit_id=plan.unit_id,
-        policy_statement=plan.policy_statement,
-    )
-    response = dp_pb2.ShowReleaseResponse(release=release)
-    response.aggregates.extend(_values(each, slice(None)) for each in view.aggregates)
-    response.quantiles.extend(map(quantile_values, view.quantiles))
-    if view.intervals is not None:
-        response.interval_lower.extend(view.intervals.lower.tolist())
-        response.interval_upper.extend(view.intervals.upper.tolist())
-    return response
-
-
-def _elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ReleasedElements:
-    message = dp_pb2.ReleasedElements(columns=element_columns(plan.columns, released.elements[rows]))
-    if released.noisy_counts is not None:
-        noisy = released.noisy_counts[rows].tolist()
-        if released.denominator == 1:
-            message.noisy_counts.extend(noisy)
-        else:
-            message.noisy_numerators.extend(noisy)
-            message.noisy_denominator = released.denominator
-    if released.intervals is not None:
-        message.interval_lower.extend(released.intervals.lower[rows].tolist())
-        message.interval_upper.extend(released.intervals.upper[rows].tolist())
-    message.sums.extend(
-        histogram_pb2.CentredSums(values=column[rows].tolist())
-        for column in (released.sums if released.whole else ())
-    )
-    message.aggregates.extend(_values(each, rows) for each in released.shown.aggregates)
-    message.cells.extend(chosen_cells(released.cells if released.whole else (), rows))
-    message.quantiles.extend(quantile_values(each, rows) for each in released.shown.quantiles)
+def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ShownElements:
+    """Return some of the elements that the question shows; those of a whole release are named by their positions."""
+    if released.whole:
+        return _shown_elements(released.shown, _counts(released), rows)
+    # It is in the order of the question, and has nothing that it does not show.
+    message = _shown_elements(replace(released.shown, rows=None), _counts(released), rows)
+    message.columns.extend(element_columns(plan.columns, released.elements[rows]))
     return message
+
+
+def _shown_elements(view: ReleaseView, counts: Counts | None, rows: slice) -> dp_pb2.ShownElements:
+    message = dp_pb2.ShownElements(
+        aggregates=[_values(each, rows) for each in view.aggregates],
+        quantiles=[quantile_values(each, rows) for each in view.quantiles],
+    )
+    if view.intervals is not None and counts is not None:
+        places = rows if view.rows is None else np.array(view.rows, dtype=np.int64)[rows]
+        _write_counts(message, Counts(counts.noisy[places], counts.denominator))
+        message.interval_lower.extend(view.intervals.lower[rows].tolist())
+        message.interval_upper.extend(view.intervals.upper[rows].tolist())
+    return message
+
+
+def _kept_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.KeptElements:
+    message = dp_pb2.KeptElements(
+        columns=element_columns(plan.columns, released.elements[rows]),
+        sums=[histogram_pb2.CentredSums(values=column[rows].tolist()) for column in released.sums],
+        cells=chosen_cells(released.cells, rows),
+    )
+    if (counts := _counts(released)) is not None:
+        _write_counts(message, Counts(counts.noisy[rows], counts.denominator))
+    return message
+
+
+def _counts(released: Released) -> Counts | None:
+    return None if released.noisy_counts is None else Counts(released.noisy_counts, released.denominator)
+
+
+def _write_counts(message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: Counts) -> None:
+    if counts.denominator == 1:
+        message.noisy_counts.extend(counts.noisy.tolist())
+    else:
+        message.noisy_numerators.extend(counts.noisy.tolist())
+        message.noisy_denominator = counts.denominator
 
 
 def _values(aggregate: AnsweredAggregate, rows: slice) -> dp_pb2.AggregateValues:

@@ -155,10 +155,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         if isinstance(released, dp_pb2.NextLook):
             yield dp_pb2.AddNoiseResponse(next=released)
             return
-        for chunk in responses.element_chunks(assembler.plan, released):
-            yield dp_pb2.AddNoiseResponse(chunk=chunk)
-        end = responses.release_message(assembler.plan, released, assembler.confidence, assembler.key)
-        yield dp_pb2.AddNoiseResponse(end=end)
+        for part in _messages(assembler).stream(released):
+            yield part
 
     async def ShowRelease(  # noqa: N802 - the contract's name
         self, request: dp_pb2.ShowReleaseRequest, context: Context
@@ -232,7 +230,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             bounded_copy=bounded_copy(resolution.copy),
             pairs_copy=pairs_copy(resolution.pairs),
             stream=closed_stream(resolution.stream),
-            unfinished=responses.unfinished_release(plan, self._keys.current),
+            unfinished=responses.bill_of_names(plan, self._keys.current),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
@@ -244,18 +242,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         parameters = resolution.parameters
         worst = mechanism_of(parameters).worst_case_cost()
         noise_scale = count_noise_scale(parameters)
-        return dp_pb2.EstimateCostResponse(
+        estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=responses.resolved_parameters(resolution),
             explanation=[
                 *explanation(resolution, noise_scale, worst),
                 *(choice(asked.chosen) if sharpening is None else ()),
             ],
-            engine_queries=_all_queries(resolution),
             requested_k=resolution.requested_k or 0,
             alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
             accuracy=responses.accuracy(parameters),
         )
+        return dp_pb2.EstimateCostResponse(estimate=estimate, engine_queries=_all_queries(resolution))
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
         key = signing_key(request.plan, self._keys)
@@ -273,10 +271,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         released = self._release(assembler)
         if isinstance(released, dp_pb2.NextLook):
             return dp_pb2.AddNoiseUnaryResponse(next=released)
-        return dp_pb2.AddNoiseUnaryResponse(
-            elements=responses.all_elements(assembler.plan, released),
-            release=responses.release_message(assembler.plan, released, assembler.confidence, assembler.key),
-        )
+        return dp_pb2.AddNoiseUnaryResponse(release=_messages(assembler).whole(released))
 
     async def _at_once(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
         """Do short work on the event loop: handing it to a thread and back would take nearly as long."""
@@ -304,6 +299,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             # No name, so no query: the empty answer is a release as any other.
             histogram = without_rows(histogram)
         return release(plan, histogram, assembler.key, confidence=assembler.confidence, whole=assembler.whole)
+
+
+def _messages(assembler: StreamAssembler) -> responses.ReleaseMessages:
+    return responses.ReleaseMessages(assembler.plan, assembler.confidence, assembler.key)
 
 
 def _next_look(plan: Plan, key: NoiseKey) -> dp_pb2.NextLook:

@@ -82,9 +82,9 @@ class SharpeningRequest:
         if self.before is None or len(self.before.releases) != len(self.message.units):
             raise NotSharpenableError(_UNPAID)
         names = self._names(base, key, self.before)
-        for number, release in enumerate(self.before.releases):
+        for number, kept in enumerate(self.before.releases):
             plan = base if number == 0 else plan_for(self._look(number, names), data_version, key, context)
-            _require_of(plan, release, key)
+            _require_of(plan, kept.bill, key)
         return self._look(len(self.message.units), names)
 
     def _look(self, number: int, names: tuple[Element, ...] | None) -> Resolution:
@@ -94,7 +94,7 @@ class SharpeningRequest:
             self.asked.first(number),
             most_units=self.most_units,
             names=names,
-            release_ids=tuple(each.release_id for each in releases),
+            release_ids=tuple(each.bill.release_id for each in releases),
         )
 
     def _require_version(self, base: Plan, key: NoiseKey) -> None:
@@ -108,9 +108,9 @@ class SharpeningRequest:
             return None
         first = before.releases[0]
         # Before the tag: on another version the tag is not wrong, but of another question.
-        _require_of(base, first, key)
+        _require_of(base, first.bill, key)
         names = _elements([column_values(column) for column in before.names])
-        if not hmac.compare_digest(first.names_tag, names_tag(key, first.release_id, names)):
+        if not hmac.compare_digest(first.names_tag, names_tag(key, first.bill.release_id, names)):
             raise NotSharpenableError(
                 "the release was kept by a version that could not sharpen, or its elements are not those that it was "
                 "kept with; ask a question with another data_version"
@@ -128,9 +128,9 @@ def _elements(columns: Sequence[Sequence[Scalar]]) -> tuple[Element, ...]:
     return tuple(sorted(zip(*columns, strict=True)))
 
 
-def _require_of(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> None:
-    if release.query_id != plan.query_id:
+def _require_of(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
+    if bill.query_id != plan.query_id:
         raise NotSharpenableError(
             "the data or the policy have another version by now than the release to sharpen"
         )
-    require_authentic(plan, release, key)
+    require_authentic(plan, bill, key)

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
 from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.mechanism import shift_of
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
-from dp_service.releases.sharpening import shown_sharpened
+from dp_service.releases.sharpening import law_of, shown_sharpened
 from dp_service.releases.ticket import is_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
-from dp_service.server.responses import show_response
+from dp_service.server.responses import Counts, ReleaseMessages
 from dp_service.server.stream_assembler import checked_confidence
 from dp_service.server.totals_messages import kept_totals
 
@@ -42,21 +43,25 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
     key = signing_key(request.plan, keys)
     plan = verify_plan(request.plan, key, now=now)
     confidence = checked_confidence("confidence", request.confidence)
-    require_authentic(plan, request.release, key)
+    require_authentic(plan, request.kept.bill, key)
     drawn = _drawn(plan, request)
-    numerators: list[int] = []
     try:
         if (before := _looks_before(plan, request)) is None:
-            view = shown(plan.parameters, drawn, confidence=confidence)
+            view, counts = shown(plan.parameters, drawn, confidence=confidence), _own_counts(plan, drawn)
         else:
             together = shown_sharpened(plan.parameters, *_counts(drawn), before=before, confidence=confidence)
-            view, numerators = together.view, together.numerators
+            numerators = np.array(together.numerators, dtype=np.int64)
+            view, counts = together.view, Counts(numerators, law_of(plan.parameters).denominator)
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
-        raise RequestError("noisy_counts", "expected the counts and sums as the release has them") from None
-    response = show_response(plan, request.release, view, confidence, key)
-    response.combined_numerators.extend(numerators)
-    return response
+        raise RequestError("kept", "expected the counts and sums as the release has them") from None
+    messages = ReleaseMessages(plan, confidence, key)
+    return dp_pb2.ShowReleaseResponse(release=messages.shown_again(request.kept, view, counts))
+
+
+def _own_counts(plan: Plan, drawn: MechanismOutput) -> Counts | None:
+    noisy, shift = drawn.selection.noisy_counts, shift_of(plan.parameters)
+    return None if noisy is None else Counts(noisy, 1 if shift is None else shift.factors[1])
 
 
 def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArray[np.int64]] | None:
@@ -65,7 +70,7 @@ def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArra
     expected = () if stated is None or stated.before is None else stated.before.release_ids
     if [each.release_id for each in request.before] != list(expected):
         raise RequestError("before", "expected the looks before the plan's, in their order")
-    rows = request.release.element_count
+    rows = request.kept.element_count
     if any(len(each.noisy_counts) != rows for each in request.before):
         raise RequestError("before.noisy_counts", "expected one for each element")
     return [np.array(each.noisy_counts, dtype=np.int64) for each in request.before] or None
@@ -74,48 +79,48 @@ def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArra
 def _counts(drawn: MechanismOutput) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     ranks, counts = drawn.selection.indices, drawn.selection.noisy_counts
     if counts is None or counts.shape != ranks.shape:
-        raise RequestError("noisy_counts", "expected one for each element")
+        raise RequestError("kept.elements.noisy_counts", "expected one for each element")
     return ranks, counts
 
 
-def require_authentic(plan: Plan, release: dp_pb2.Release, key: NoiseKey) -> None:
+def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
     """Make sure that this deployment made a release for the question of a plan.
 
     Raises:
         ReleaseNotAuthenticError: It did not.
     """
-    authentic = release.query_id == plan.query_id and is_ticket(
-        release.charge_ticket,
+    authentic = bill.query_id == plan.query_id and is_ticket(
+        bill.charge_ticket,
         key,
-        release_id=release.release_id,
-        query_id=release.query_id,
-        cost=Cost(release.cost.information, release.cost.calls),
-        unit_id=release.cost.unit_id,
-        policy_statement=release.policy_statement,
+        release_id=bill.release_id,
+        query_id=bill.query_id,
+        cost=Cost(bill.cost.information, bill.cost.calls),
+        unit_id=bill.cost.unit_id,
+        policy_statement=bill.policy_statement,
     )
-    if not authentic or release.cost.unit_id != plan.unit_id:
+    if not authentic or bill.cost.unit_id != plan.unit_id:
         raise ReleaseNotAuthenticError
 
 
 def _drawn(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> MechanismOutput:
     """Return the release as its mechanism returned it, with ranks in place of positions in the histogram."""
-    release, ranks, counts = request.release, request.element_ranks, request.noisy_counts
-    rows = release.element_count
+    kept, ranks, rows = request.kept, request.element_ranks, request.kept.element_count
+    counts = kept.elements.noisy_counts or kept.elements.noisy_numerators
     if len(ranks) != rows or sorted(ranks) != list(range(rows)):
         raise RequestError("element_ranks", "expected each number from 0 to element_count - 1 once")
     if len(counts) not in (0, rows) or (rows and not counts and plan.parameters.with_counts):
-        raise RequestError("noisy_counts", "expected one for each element")
+        raise RequestError("kept.elements.noisy_counts", "expected one for each element")
     has_counts = len(counts) > 0 or plan.parameters.with_counts
     selection = Selection(
         np.array(ranks, dtype=np.int64),
         np.array(counts, dtype=np.int64) if has_counts else None,
-        release.ended_in_bottom,
-        release.bottom if release.HasField("bottom") else None,
+        kept.ended_in_bottom,
+        kept.bottom if kept.HasField("bottom") else None,
     )
     return MechanismOutput(
         selection,
-        total=release.total.count if release.HasField("total") else None,
-        sums=tuple(np.array(each.values, dtype=np.int64) for each in request.sums),
-        cells=tuple(np.array(each.cells, dtype=np.int64) for each in request.cells),
-        totals=kept_totals(release),
+        total=kept.total if kept.HasField("total") else None,
+        sums=tuple(np.array(each.values, dtype=np.int64) for each in kept.elements.sums),
+        cells=tuple(np.array(each.cells, dtype=np.int64) for each in kept.elements.cells),
+        totals=kept_totals(kept),
     )

@@ -130,7 +130,7 @@ def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAsse
     if header.data_version != plan.engine_data_version:
         raise DataChangedError
     confidence = checked_confidence("header.confidence", header.confidence)
-    return StreamAssembler(plan, key, confidence, header.whole)
+    return StreamAssembler(plan, key, confidence, header.keep)
 
 
 def checked_confidence(field_name: str, confidence: float) -> float:

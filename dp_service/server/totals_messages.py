@@ -86,19 +86,19 @@ def kept_totals_message(plan: Plan, totals: TotalsOutput | None) -> dp_pb2.KeptT
     )
 
 
-def kept_totals(release: dp_pb2.Release) -> TotalsOutput | None:
+def kept_totals(message: dp_pb2.Kept) -> TotalsOutput | None:
     """Return the totals of a kept release; None: it has none.
 
     Raises:
         RequestError: Its column has no values.
     """
-    if not release.HasField("kept_totals"):
+    if not message.HasField("totals"):
         return None
-    kept = release.kept_totals
+    kept = message.totals
     try:
         values = column_values(kept.column)
     except HistogramError:
-        raise RequestError("release.kept_totals.column", "expected values") from None
+        raise RequestError("kept.totals.column", "expected values") from None
     return TotalsOutput(
         tuple(values),
         np.array(kept.noisy_counts, dtype=np.int64),

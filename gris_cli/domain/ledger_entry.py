@@ -48,14 +48,13 @@ def record(account: LedgerAccount, price: Cost) -> Charge:
         GrisError: The ledger is not available, or refuses.
         typer.BadParameter: The key file cannot be used.
     """
-    release = _release(account, price)
-    return asyncio.run(_recorded(account, release))
+    return asyncio.run(_recorded(account, _bill(account, price)))
 
 
-def _release(account: LedgerAccount, price: Cost) -> dp_pb2.Release:
+def _bill(account: LedgerAccount, price: Cost) -> dp_pb2.Bill:
     """Return what the ledger records: random names, because they must not depend on data, and the price."""
     release_id, query_id = secrets.token_hex(ID_BYTES), secrets.token_hex(ID_BYTES)
-    return dp_pb2.Release(
+    return dp_pb2.Bill(
         release_id=release_id,
         query_id=query_id,
         cost=cost_pb2.Cost(information=price.information, calls=price.calls, unit_id=price.unit_id),
@@ -74,21 +73,21 @@ def _ticket(key_file: Path | None, release_id: str, query_id: str, price: Cost) 
     return charge_ticket(key, release_id=release_id, query_id=query_id, cost=cost, unit_id=price.unit_id)
 
 
-async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
+async def _recorded(account: LedgerAccount, bill: dp_pb2.Bill) -> Charge:
     calls = BudgetServiceClient(account.address, account.path, RETRY_TIMEOUT)
     try:
         for _ in range(ATTEMPTS - 1):
             try:
-                return await _charged(calls, release)
+                return await _charged(calls, bill)
             except OutcomeUnknown:
                 continue
-        return await _charged(calls, release)
+        return await _charged(calls, bill)
     finally:
         await calls.close()
 
 
-async def _charged(calls: BudgetServiceClient, release: dp_pb2.Release) -> Charge:
-    asked = dp_pb2.TranslateQueryResponse(worst_case_cost=release.cost, query_id=release.query_id)
+async def _charged(calls: BudgetServiceClient, bill: dp_pb2.Bill) -> Charge:
+    asked = dp_pb2.TranslateQueryResponse(worst_case_cost=bill.cost, query_id=bill.query_id)
     deadline = asyncio.get_running_loop().time() + RETRY_TIMEOUT.budget_held
     async with Reservation(calls, asked, deadline) as reservation:
-        return await reservation.charge(release)
+        return await reservation.charge(bill)

@@ -249,7 +249,7 @@ class DatabaseReleaseStore(ReleaseStore):
 
     def _release(self, key_id: str, is_fixed: int, content: bytes, query: bytes) -> KeptRelease:
         decrypted = self._cipher.decrypt(key_id, bytes(content), b"release", query)
-        return KeptRelease(dp_pb2.AddNoiseUnaryResponse.FromString(decrypted), bool(is_fixed))
+        return KeptRelease(dp_pb2.Kept.FromString(decrypted), bool(is_fixed))
 
     def _query(self, query_id: str) -> bytes:
         return self._cipher.name("query", query_id)

@@ -23,19 +23,19 @@ class KeptRelease:
     """A whole release, whatever part of it a question shows; or only the name of one that was too large to be kept.
 
     Attributes:
-        content: Every element and noisy count, and the release with its charge ticket; no intervals, because they
-            depend on what is shown. Without elements it is only the name of a release.
+        content: All of it; no intervals, because they depend on what is shown. Without elements it is only the name
+            of a release.
         version_is_fixed: Whether the policy fixes the version of the data. Such a question can be asked for as long
             as the policy allows it and the noise key is in use.
     """
 
-    content: dp_pb2.AddNoiseUnaryResponse
+    content: dp_pb2.Kept
     version_is_fixed: bool
 
     @property
     def release_id(self) -> str:
         """The name of the release."""
-        return self.content.release.release_id
+        return self.content.bill.release_id
 
     @property
     def is_whole(self) -> bool:
@@ -45,7 +45,7 @@ class KeptRelease:
     @property
     def key_id(self) -> str:
         """The noise key that it was drawn with."""
-        return self.content.release.key_id
+        return self.content.key_id
 
 
 @dataclass(frozen=True)

@@ -71,17 +71,17 @@ def with_elements(receipt: app_pb2.PastRelease, kept: KeptRelease | None) -> app
         shown.ClearField("elements")
         shown.elements_omitted = True
         return shown
-    count = receipt.result.element_count
+    count = receipt.result.shown.element_count
     for column in kept.content.elements.columns:
         shown.elements.columns.append(_first(column, count))
-    if receipt.result.interval_kind != dp_pb2.INTERVAL_KIND_NONE:
+    if receipt.result.shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE:
         shown.elements.noisy_counts.extend(kept.content.elements.noisy_counts[:count])
         shown.elements.noisy_numerators.extend(kept.content.elements.noisy_numerators[:count])
     return shown
 
 
 def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
-    parameters = shown.result.parameters
+    parameters = shown.result.shown.parameters
     return (
         parameters.sums.HasField("ordered_by")
         or parameters.contributions.HasField("sharpened")

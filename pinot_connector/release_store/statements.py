@@ -6,7 +6,7 @@ ledger's clock except for `released_at`.
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 
 # {id} and {bytes} are what differs between the databases.
 TABLES = (

@@ -28,9 +28,11 @@ def kept(name: str = "r", *, fixed: bool = True, noise_key: str = "n", elements:
     """Return a whole release of so many elements."""
     strings = histogram_pb2.StringValues(values=[f"secret-element-{each}" for each in range(elements)])
     column = histogram_pb2.ElementColumn(name="c", strings=strings)
-    content = dp_pb2.AddNoiseUnaryResponse(
-        elements=dp_pb2.ReleasedElements(columns=[column], noisy_counts=range(elements, 0, -1)),
-        release=dp_pb2.Release(release_id=name, key_id=noise_key, element_count=elements, shown_count=0),
+    content = dp_pb2.Kept(
+        bill=dp_pb2.Bill(release_id=name),
+        key_id=noise_key,
+        element_count=elements,
+        elements=dp_pb2.KeptElements(columns=[column], noisy_counts=range(elements, 0, -1)),
     )
     return KeptRelease(content, fixed)
 
@@ -45,9 +47,9 @@ def receipt(query_id: str = "", *, request_id: str = "", k: int = 1, at: int = M
     structured = question_pb2.HistogramQuery(table="t", k=k)
     past = app_pb2.PastRelease(question=question_pb2.Question(structured=structured), request_id=request_id)
     past.released_at.FromMicroseconds(at)
-    past.result.element_count = k
-    past.result.query_id = query_id
-    past.result.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
+    past.result.shown.element_count = k
+    past.result.shown.query_id = query_id
+    past.result.shown.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
     past.elements.interval_lower.extend(range(k))
     past.elements.interval_upper.extend(range(k))
     return Receipt(past, f"{query_id}:{k}", query_id)

@@ -30,47 +30,47 @@ from gris_api.dp.v1 import dp_pb2 as gris_dot_dp_dot_v1_dot_dp__pb2
 from gris_api.dp.v1 import question_pb2 as gris_dot_dp_dot_v1_dot_question__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15gris/app/v1/app.proto\x12\x0bgris.app.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\x1a\x1egris/common/v1/histogram.proto\x1a\x13gris/dp/v1/dp.proto\x1a\x19gris/dp/v1/question.proto\"r\n\nAskRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"h\n\x0b\x41skResponse\x12-\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x1c.gris.dp.v1.ReleasedElementsH\x00\x12\"\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x13.gris.app.v1.ResultH\x00\x42\x06\n\x04part\"\xc8\x04\n\x06Result\x12\'\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\x16.gris.common.v1.Column\x12\x13\n\x0b\x63ount_alias\x18\x02 \x01(\t\x12\x15\n\relement_count\x18\x03 \x01(\x03\x12\x17\n\x0f\x65nded_in_bottom\x18\x04 \x01(\x08\x12\x13\n\x06\x62ottom\x18\x05 \x01(\x12H\x00\x88\x01\x01\x12\x33\n\nparameters\x18\x06 \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12/\n\rinterval_kind\x18\x07 \x01(\x0e\x32\x18.gris.dp.v1.IntervalKind\x12\x12\n\nconfidence\x18\x08 \x01(\x01\x12\"\n\x04\x63ost\x18\t \x01(\x0b\x32\x14.gris.common.v1.Cost\x12%\n\x07\x63harged\x18\n \x01(\x0b\x32\x14.gris.common.v1.Cost\x12(\n\tremaining\x18\x0b \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x14\n\x0c\x64\x61ta_version\x18\x0c \x01(\t\x12\x12\n\nrelease_id\x18\r \x01(\t\x12\x10\n\x08query_id\x18\x0e \x01(\t\x12\x0e\n\x06key_id\x18\x0f \x01(\t\x12\x10\n\x08replayed\x18\x10 \x01(\x08\x12\x13\n\x0brequested_k\x18\x12 \x01(\x03\x12%\n\x05total\x18\x16 \x01(\x0b\x32\x16.gris.dp.v1.NoisyTotal\x12\'\n\x06totals\x18x \x01(\x0b\x32\x17.gris.dp.v1.ShownTotalsB\t\n\x07_bottom\"b\n\x0e\x45xplainRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\"\xa8\x02\n\x0f\x45xplainResponse\x12-\n\x0fworst_case_cost\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x33\n\nparameters\x18\x02 \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12\x13\n\x0b\x65xplanation\x18\x03 \x03(\t\x12(\n\x06shares\x18\x04 \x03(\x0b\x32\x18.gris.app.v1.BudgetShare\x12\x13\n\x0brequested_k\x18\x05 \x01(\x03\x12-\n\x0c\x61lternatives\x18\x08 \x03(\x0b\x32\x17.gris.dp.v1.Alternative\x12.\n\x08\x61\x63\x63uracy\x18\x1a \x01(\x0b\x32\x1c.gris.dp.v1.ExpectedAccuracy\"}\n\x0b\x42udgetShare\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0c\n\x04\x63ost\x18\x03 \x01(\x03\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12\"\n\x04mode\x18\x06 \x01(\x0e\x32\x14.gris.budget.v1.Mode\"?\n\x13GetRemainingRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\"g\n\x14GetRemainingResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12%\n\x06levels\x18\x02 \x03(\x0b\x32\x15.gris.budget.v1.Level\"m\n\x13GetGuaranteeRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12,\n\x07\x64omains\x18\x02 \x03(\x0b\x32\x1b.gris.dp.v1.PublishedDomain\"l\n\x0f\x42udgetGuarantee\x12\x0c\n\x04path\x18\x01 \x03(\t\x12#\n\x05limit\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12&\n\x05worth\x18\x03 \x01(\x0b\x32\x17.gris.dp.v1.BudgetWorth\"\xc0\x01\n\x14GetGuaranteeResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12)\n\x03own\x18\x02 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12,\n\x06shared\x18\x03 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12%\n\x07sharing\x18\x04 \x01(\x0e\x32\x14.gris.app.v1.Sharing\"I\n\x11GetCatalogRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"B\n\x12GetCatalogResponse\x12,\n\x04page\x18\x01 \x01(\x0b\x32\x1e.gris.dp.v1.GetCatalogResponse\"f\n\x13ListReleasesRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"[\n\x14ListReleasesResponse\x12*\n\x08releases\x18\x01 \x03(\x0b\x32\x18.gris.app.v1.PastRelease\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xe9\x01\n\x0bPastRelease\x12/\n\x0breleased_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x08question\x18\x02 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12.\n\x08\x65lements\x18\x04 \x01(\x0b\x32\x1c.gris.dp.v1.ReleasedElements\x12\x18\n\x10\x65lements_omitted\x18\x05 \x01(\x08\x12#\n\x06result\x18\x06 \x01(\x0b\x32\x13.gris.app.v1.Result*`\n\x07Sharing\x12\x17\n\x13SHARING_UNSPECIFIED\x10\x00\x12\x10\n\x0cSHARING_NONE\x10\x01\x12\x17\n\x13SHARING_WORST_CASES\x10\x02\x12\x11\n\rSHARING_COSTS\x10\x03\x32\xe5\x03\n\x13PrivateQueryService\x12:\n\x03\x41sk\x12\x17.gris.app.v1.AskRequest\x1a\x18.gris.app.v1.AskResponse0\x01\x12\x44\n\x07\x45xplain\x12\x1b.gris.app.v1.ExplainRequest\x1a\x1c.gris.app.v1.ExplainResponse\x12S\n\x0cGetRemaining\x12 .gris.app.v1.GetRemainingRequest\x1a!.gris.app.v1.GetRemainingResponse\x12S\n\x0cGetGuarantee\x12 .gris.app.v1.GetGuaranteeRequest\x1a!.gris.app.v1.GetGuaranteeResponse\x12M\n\nGetCatalog\x12\x1e.gris.app.v1.GetCatalogRequest\x1a\x1f.gris.app.v1.GetCatalogResponse\x12S\n\x0cListReleases\x12 .gris.app.v1.ListReleasesRequest\x1a!.gris.app.v1.ListReleasesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15gris/app/v1/app.proto\x12\x0bgris.app.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\x1a\x1egris/common/v1/histogram.proto\x1a\x13gris/dp/v1/dp.proto\x1a\x19gris/dp/v1/question.proto\"r\n\nAskRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"e\n\x0b\x41skResponse\x12*\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ShownElementsH\x00\x12\"\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x13.gris.app.v1.ResultH\x00\x42\x06\n\x04part\"\x8d\x01\n\x06Result\x12 \n\x05shown\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Shown\x12%\n\x07\x63harged\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12(\n\tremaining\x18\x03 \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x10\n\x08replayed\x18\x04 \x01(\x08\"b\n\x0e\x45xplainRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12(\n\x07\x61\x63\x63ount\x18\x02 \x01(\x0b\x32\x17.gris.budget.v1.Account\"c\n\x0f\x45xplainResponse\x12&\n\x08\x65stimate\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Estimate\x12(\n\x06shares\x18\x02 \x03(\x0b\x32\x18.gris.app.v1.BudgetShare\"}\n\x0b\x42udgetShare\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0c\n\x04\x63ost\x18\x03 \x01(\x03\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12\"\n\x04mode\x18\x06 \x01(\x0e\x32\x14.gris.budget.v1.Mode\"?\n\x13GetRemainingRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\"g\n\x14GetRemainingResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12%\n\x06levels\x18\x02 \x03(\x0b\x32\x15.gris.budget.v1.Level\"m\n\x13GetGuaranteeRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12,\n\x07\x64omains\x18\x02 \x03(\x0b\x32\x1b.gris.dp.v1.PublishedDomain\"l\n\x0f\x42udgetGuarantee\x12\x0c\n\x04path\x18\x01 \x03(\t\x12#\n\x05limit\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12&\n\x05worth\x18\x03 \x01(\x0b\x32\x17.gris.dp.v1.BudgetWorth\"\xc0\x01\n\x14GetGuaranteeResponse\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12)\n\x03own\x18\x02 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12,\n\x06shared\x18\x03 \x01(\x0b\x32\x1c.gris.app.v1.BudgetGuarantee\x12%\n\x07sharing\x18\x04 \x01(\x0e\x32\x14.gris.app.v1.Sharing\"I\n\x11GetCatalogRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"B\n\x12GetCatalogResponse\x12,\n\x04page\x18\x01 \x01(\x0b\x32\x1e.gris.dp.v1.GetCatalogResponse\"f\n\x13ListReleasesRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"[\n\x14ListReleasesResponse\x12*\n\x08releases\x18\x01 \x03(\x0b\x32\x18.gris.app.v1.PastRelease\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xe6\x01\n\x0bPastRelease\x12/\n\x0breleased_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x08question\x18\x02 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12+\n\x08\x65lements\x18\x04 \x01(\x0b\x32\x19.gris.dp.v1.ShownElements\x12\x18\n\x10\x65lements_omitted\x18\x05 \x01(\x08\x12#\n\x06result\x18\x06 \x01(\x0b\x32\x13.gris.app.v1.Result*`\n\x07Sharing\x12\x17\n\x13SHARING_UNSPECIFIED\x10\x00\x12\x10\n\x0cSHARING_NONE\x10\x01\x12\x17\n\x13SHARING_WORST_CASES\x10\x02\x12\x11\n\rSHARING_COSTS\x10\x03\x32\xe5\x03\n\x13PrivateQueryService\x12:\n\x03\x41sk\x12\x17.gris.app.v1.AskRequest\x1a\x18.gris.app.v1.AskResponse0\x01\x12\x44\n\x07\x45xplain\x12\x1b.gris.app.v1.ExplainRequest\x1a\x1c.gris.app.v1.ExplainResponse\x12S\n\x0cGetRemaining\x12 .gris.app.v1.GetRemainingRequest\x1a!.gris.app.v1.GetRemainingResponse\x12S\n\x0cGetGuarantee\x12 .gris.app.v1.GetGuaranteeRequest\x1a!.gris.app.v1.GetGuaranteeResponse\x12M\n\nGetCatalog\x12\x1e.gris.app.v1.GetCatalogRequest\x1a\x1f.gris.app.v1.GetCatalogResponse\x12S\n\x0cListReleases\x12 .gris.app.v1.ListReleasesRequest\x1a!.gris.app.v1.ListReleasesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.app.v1.app_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SHARING']._serialized_start=2704
-  _globals['_SHARING']._serialized_end=2800
+  _globals['_SHARING']._serialized_start=2057
+  _globals['_SHARING']._serialized_end=2153
   _globals['_ASKREQUEST']._serialized_start=207
   _globals['_ASKREQUEST']._serialized_end=321
   _globals['_ASKRESPONSE']._serialized_start=323
-  _globals['_ASKRESPONSE']._serialized_end=427
-  _globals['_RESULT']._serialized_start=430
-  _globals['_RESULT']._serialized_end=1014
-  _globals['_EXPLAINREQUEST']._serialized_start=1016
-  _globals['_EXPLAINREQUEST']._serialized_end=1114
-  _globals['_EXPLAINRESPONSE']._serialized_start=1117
-  _globals['_EXPLAINRESPONSE']._serialized_end=1413
-  _globals['_BUDGETSHARE']._serialized_start=1415
-  _globals['_BUDGETSHARE']._serialized_end=1540
-  _globals['_GETREMAININGREQUEST']._serialized_start=1542
-  _globals['_GETREMAININGREQUEST']._serialized_end=1605
-  _globals['_GETREMAININGRESPONSE']._serialized_start=1607
-  _globals['_GETREMAININGRESPONSE']._serialized_end=1710
-  _globals['_GETGUARANTEEREQUEST']._serialized_start=1712
-  _globals['_GETGUARANTEEREQUEST']._serialized_end=1821
-  _globals['_BUDGETGUARANTEE']._serialized_start=1823
-  _globals['_BUDGETGUARANTEE']._serialized_end=1931
-  _globals['_GETGUARANTEERESPONSE']._serialized_start=1934
-  _globals['_GETGUARANTEERESPONSE']._serialized_end=2126
-  _globals['_GETCATALOGREQUEST']._serialized_start=2128
-  _globals['_GETCATALOGREQUEST']._serialized_end=2201
-  _globals['_GETCATALOGRESPONSE']._serialized_start=2203
-  _globals['_GETCATALOGRESPONSE']._serialized_end=2269
-  _globals['_LISTRELEASESREQUEST']._serialized_start=2271
-  _globals['_LISTRELEASESREQUEST']._serialized_end=2373
-  _globals['_LISTRELEASESRESPONSE']._serialized_start=2375
-  _globals['_LISTRELEASESRESPONSE']._serialized_end=2466
-  _globals['_PASTRELEASE']._serialized_start=2469
-  _globals['_PASTRELEASE']._serialized_end=2702
-  _globals['_PRIVATEQUERYSERVICE']._serialized_start=2803
-  _globals['_PRIVATEQUERYSERVICE']._serialized_end=3288
+  _globals['_ASKRESPONSE']._serialized_end=424
+  _globals['_RESULT']._serialized_start=427
+  _globals['_RESULT']._serialized_end=568
+  _globals['_EXPLAINREQUEST']._serialized_start=570
+  _globals['_EXPLAINREQUEST']._serialized_end=668
+  _globals['_EXPLAINRESPONSE']._serialized_start=670
+  _globals['_EXPLAINRESPONSE']._serialized_end=769
+  _globals['_BUDGETSHARE']._serialized_start=771
+  _globals['_BUDGETSHARE']._serialized_end=896
+  _globals['_GETREMAININGREQUEST']._serialized_start=898
+  _globals['_GETREMAININGREQUEST']._serialized_end=961
+  _globals['_GETREMAININGRESPONSE']._serialized_start=963
+  _globals['_GETREMAININGRESPONSE']._serialized_end=1066
+  _globals['_GETGUARANTEEREQUEST']._serialized_start=1068
+  _globals['_GETGUARANTEEREQUEST']._serialized_end=1177
+  _globals['_BUDGETGUARANTEE']._serialized_start=1179
+  _globals['_BUDGETGUARANTEE']._serialized_end=1287
+  _globals['_GETGUARANTEERESPONSE']._serialized_start=1290
+  _globals['_GETGUARANTEERESPONSE']._serialized_end=1482
+  _globals['_GETCATALOGREQUEST']._serialized_start=1484
+  _globals['_GETCATALOGREQUEST']._serialized_end=1557
+  _globals['_GETCATALOGRESPONSE']._serialized_start=1559
+  _globals['_GETCATALOGRESPONSE']._serialized_end=1625
+  _globals['_LISTRELEASESREQUEST']._serialized_start=1627
+  _globals['_LISTRELEASESREQUEST']._serialized_end=1729
+  _globals['_LISTRELEASESRESPONSE']._serialized_start=1731
+  _globals['_LISTRELEASESRESPONSE']._serialized_end=1822
+  _globals['_PASTRELEASE']._serialized_start=1825
+  _globals['_PASTRELEASE']._serialized_end=2055
+  _globals['_PRIVATEQUERYSERVICE']._serialized_start=2156
+  _globals['_PRIVATEQUERYSERVICE']._serialized_end=2641
 # @@protoc_insertion_point(module_scope)

@@ -38,51 +38,21 @@ class AskResponse(_message.Message):
     __slots__ = ("chunk", "end")
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
-    chunk: _dp_pb2.ReleasedElements
+    chunk: _dp_pb2.ShownElements
     end: Result
-    def __init__(self, chunk: _Optional[_Union[_dp_pb2.ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
+    def __init__(self, chunk: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., end: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("columns", "count_alias", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "charged", "remaining", "data_version", "release_id", "query_id", "key_id", "replayed", "requested_k", "total", "totals")
-    COLUMNS_FIELD_NUMBER: _ClassVar[int]
-    COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
-    ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
-    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
-    BOTTOM_FIELD_NUMBER: _ClassVar[int]
-    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_KIND_FIELD_NUMBER: _ClassVar[int]
-    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
-    COST_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("shown", "charged", "remaining", "replayed")
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
     CHARGED_FIELD_NUMBER: _ClassVar[int]
     REMAINING_FIELD_NUMBER: _ClassVar[int]
-    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
-    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
-    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
-    KEY_ID_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
-    TOTAL_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_FIELD_NUMBER: _ClassVar[int]
-    columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
-    count_alias: str
-    element_count: int
-    ended_in_bottom: bool
-    bottom: int
-    parameters: _dp_pb2.MechanismParameters
-    interval_kind: _dp_pb2.IntervalKind
-    confidence: float
-    cost: _cost_pb2.Cost
+    shown: _dp_pb2.Shown
     charged: _cost_pb2.Cost
     remaining: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Level]
-    data_version: str
-    release_id: str
-    query_id: str
-    key_id: str
     replayed: bool
-    requested_k: int
-    total: _dp_pb2.NoisyTotal
-    totals: _dp_pb2.ShownTotals
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ..., requested_k: _Optional[int] = ..., total: _Optional[_Union[_dp_pb2.NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[_dp_pb2.ShownTotals, _Mapping]] = ...) -> None: ...
+    def __init__(self, shown: _Optional[_Union[_dp_pb2.Shown, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., replayed: bool = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("question", "account")
@@ -93,22 +63,12 @@ class ExplainRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "shares", "requested_k", "alternatives", "accuracy")
-    WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
-    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
-    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("estimate", "shares")
+    ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
-    REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
-    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
-    ACCURACY_FIELD_NUMBER: _ClassVar[int]
-    worst_case_cost: _cost_pb2.Cost
-    parameters: _dp_pb2.MechanismParameters
-    explanation: _containers.RepeatedScalarFieldContainer[str]
+    estimate: _dp_pb2.Estimate
     shares: _containers.RepeatedCompositeFieldContainer[BudgetShare]
-    requested_k: int
-    alternatives: _containers.RepeatedCompositeFieldContainer[_dp_pb2.Alternative]
-    accuracy: _dp_pb2.ExpectedAccuracy
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[_dp_pb2.Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[_dp_pb2.ExpectedAccuracy, _Mapping]] = ...) -> None: ...
+    def __init__(self, estimate: _Optional[_Union[_dp_pb2.Estimate, _Mapping]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ...) -> None: ...
 
 class BudgetShare(_message.Message):
     __slots__ = ("path", "unit", "cost", "limit", "remaining", "mode")
@@ -215,7 +175,7 @@ class PastRelease(_message.Message):
     released_at: _timestamp_pb2.Timestamp
     question: _question_pb2.Question
     request_id: str
-    elements: _dp_pb2.ReleasedElements
+    elements: _dp_pb2.ShownElements
     elements_omitted: bool
     result: Result
-    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ReleasedElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
+    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...

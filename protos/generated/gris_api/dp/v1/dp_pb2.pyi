@@ -413,9 +413,9 @@ class LooksBefore(_message.Message):
     __slots__ = ("releases", "names")
     RELEASES_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
-    releases: _containers.RepeatedCompositeFieldContainer[Release]
+    releases: _containers.RepeatedCompositeFieldContainer[Kept]
     names: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
-    def __init__(self, releases: _Optional[_Iterable[_Union[Release, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
+    def __init__(self, releases: _Optional[_Iterable[_Union[Kept, _Mapping]]] = ..., names: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ...) -> None: ...
 
 class ClosedStream(_message.Message):
     __slots__ = ("end", "complete_by", "replaced_until_closed", "start", "time_column", "offline_days_are_whole", "member_column", "replaced_by_same_member")
@@ -547,23 +547,27 @@ class TranslateQueryResponse(_message.Message):
     requested_k: int
     information_per_element: int
     bounded_copy: BoundedCopy
-    unfinished: UnfinishedRelease
+    unfinished: Bill
     sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
     pairs_copy: PairsCopy
     quantiles: ReadValue
     own_counts: int
     stream: ClosedStream
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[UnfinishedRelease, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ...) -> None: ...
 
-class UnfinishedRelease(_message.Message):
-    __slots__ = ("cost", "charge_ticket", "policy_statement")
+class Bill(_message.Message):
+    __slots__ = ("cost", "release_id", "query_id", "policy_statement", "charge_ticket")
     COST_FIELD_NUMBER: _ClassVar[int]
-    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
     cost: _cost_pb2.Cost
-    charge_ticket: bytes
+    release_id: str
+    query_id: str
     policy_statement: str
-    def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charge_ticket: _Optional[bytes] = ..., policy_statement: _Optional[str] = ...) -> None: ...
+    charge_ticket: bytes
+    def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ...) -> None: ...
 
 class EstimateCostRequest(_message.Message):
     __slots__ = ("question",)
@@ -572,22 +576,28 @@ class EstimateCostRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
 
 class EstimateCostResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries", "requested_k", "alternatives", "accuracy")
+    __slots__ = ("estimate", "engine_queries")
+    ESTIMATE_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
+    estimate: Estimate
+    engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
+    def __init__(self, estimate: _Optional[_Union[Estimate, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ...) -> None: ...
+
+class Estimate(_message.Message):
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "requested_k", "alternatives", "accuracy")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
-    ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     ACCURACY_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
-    engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
     requested_k: int
     alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
     accuracy: ExpectedAccuracy
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class ExpectedAccuracy(_message.Message):
     __slots__ = ("half_width", "mean_error", "found_mostly", "is_fixed", "ordered_mostly")
@@ -626,16 +636,16 @@ class AddNoiseRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[ReleaseHeader, _Mapping]] = ..., chunk: _Optional[_Union[_histogram_pb2.Histogram, _Mapping]] = ..., end: _Optional[_Union[ReleaseEnd, _Mapping]] = ...) -> None: ...
 
 class ReleaseHeader(_message.Message):
-    __slots__ = ("plan", "data_version", "confidence", "whole")
+    __slots__ = ("plan", "data_version", "confidence", "keep")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
-    WHOLE_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     data_version: str
     confidence: float
-    whole: bool
-    def __init__(self, plan: _Optional[bytes] = ..., data_version: _Optional[str] = ..., confidence: _Optional[float] = ..., whole: bool = ...) -> None: ...
+    keep: bool
+    def __init__(self, plan: _Optional[bytes] = ..., data_version: _Optional[str] = ..., confidence: _Optional[float] = ..., keep: bool = ...) -> None: ...
 
 class ReleaseEnd(_message.Message):
     __slots__ = ("row_count",)
@@ -644,14 +654,16 @@ class ReleaseEnd(_message.Message):
     def __init__(self, row_count: _Optional[int] = ...) -> None: ...
 
 class AddNoiseResponse(_message.Message):
-    __slots__ = ("chunk", "end", "next")
-    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("shown", "kept", "end", "next")
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
-    chunk: ReleasedElements
+    shown: ShownElements
+    kept: KeptElements
     end: Release
     next: NextLook
-    def __init__(self, chunk: _Optional[_Union[ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
+    def __init__(self, shown: _Optional[_Union[ShownElements, _Mapping]] = ..., kept: _Optional[_Union[KeptElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
 
 class NextLook(_message.Message):
     __slots__ = ("plan", "engine_queries", "row_limit")
@@ -672,38 +684,120 @@ class AddNoiseUnaryRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[ReleaseHeader, _Mapping]] = ..., histogram: _Optional[_Union[_histogram_pb2.Histogram, _Mapping]] = ...) -> None: ...
 
 class AddNoiseUnaryResponse(_message.Message):
-    __slots__ = ("elements", "release", "next")
-    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("release", "next")
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
-    elements: ReleasedElements
     release: Release
     next: NextLook
-    def __init__(self, elements: _Optional[_Union[ReleasedElements, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
+    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., next: _Optional[_Union[NextLook, _Mapping]] = ...) -> None: ...
 
-class ReleasedElements(_message.Message):
-    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "sums", "aggregates", "quantiles", "cells")
+class Release(_message.Message):
+    __slots__ = ("shown", "elements", "rows", "bill", "kept")
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BILL_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    shown: Shown
+    elements: ShownElements
+    rows: _containers.RepeatedScalarFieldContainer[int]
+    bill: Bill
+    kept: Kept
+    def __init__(self, shown: _Optional[_Union[Shown, _Mapping]] = ..., elements: _Optional[_Union[ShownElements, _Mapping]] = ..., rows: _Optional[_Iterable[int]] = ..., bill: _Optional[_Union[Bill, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ...) -> None: ...
+
+class Shown(_message.Message):
+    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_KIND_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
+    count_alias: str
+    requested_k: int
+    element_count: int
+    ended_in_bottom: bool
+    bottom: int
+    parameters: MechanismParameters
+    interval_kind: IntervalKind
+    confidence: float
+    cost: _cost_pb2.Cost
+    data_version: str
+    release_id: str
+    query_id: str
+    key_id: str
+    total: NoisyTotal
+    totals: ShownTotals
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ...) -> None: ...
+
+class ShownElements(_message.Message):
+    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "aggregates", "quantiles")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
     NOISY_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
     NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
-    SUMS_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
-    CELLS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     interval_lower: _containers.RepeatedScalarFieldContainer[int]
     interval_upper: _containers.RepeatedScalarFieldContainer[int]
     noisy_numerators: _containers.RepeatedScalarFieldContainer[int]
     noisy_denominator: int
-    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
     quantiles: _containers.RepeatedCompositeFieldContainer[QuantileValues]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
+
+class Kept(_message.Message):
+    __slots__ = ("bill", "key_id", "element_count", "ended_in_bottom", "bottom", "total", "names_tag", "totals", "elements")
+    BILL_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    NAMES_TAG_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    bill: Bill
+    key_id: str
+    element_count: int
+    ended_in_bottom: bool
+    bottom: int
+    total: int
+    names_tag: bytes
+    totals: KeptTotals
+    elements: KeptElements
+    def __init__(self, bill: _Optional[_Union[Bill, _Mapping]] = ..., key_id: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., total: _Optional[int] = ..., names_tag: _Optional[bytes] = ..., totals: _Optional[_Union[KeptTotals, _Mapping]] = ..., elements: _Optional[_Union[KeptElements, _Mapping]] = ...) -> None: ...
+
+class KeptElements(_message.Message):
+    __slots__ = ("columns", "noisy_counts", "noisy_numerators", "noisy_denominator", "sums", "cells")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    NOISY_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
+    NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
+    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
+    noisy_numerators: _containers.RepeatedScalarFieldContainer[int]
+    noisy_denominator: int
+    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     cells: _containers.RepeatedCompositeFieldContainer[ChosenCells]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
 
 class AggregateValues(_message.Message):
     __slots__ = ("values", "lower", "upper")
@@ -724,48 +818,6 @@ class NoisyTotal(_message.Message):
     interval_lower: int
     interval_upper: int
     def __init__(self, count: _Optional[int] = ..., interval_lower: _Optional[int] = ..., interval_upper: _Optional[int] = ...) -> None: ...
-
-class Release(_message.Message):
-    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement", "shown_count", "total", "shown_rows", "names_tag", "totals", "kept_totals")
-    ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
-    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
-    BOTTOM_FIELD_NUMBER: _ClassVar[int]
-    COST_FIELD_NUMBER: _ClassVar[int]
-    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
-    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
-    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
-    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
-    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_KIND_FIELD_NUMBER: _ClassVar[int]
-    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
-    KEY_ID_FIELD_NUMBER: _ClassVar[int]
-    POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
-    SHOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    TOTAL_FIELD_NUMBER: _ClassVar[int]
-    SHOWN_ROWS_FIELD_NUMBER: _ClassVar[int]
-    NAMES_TAG_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_FIELD_NUMBER: _ClassVar[int]
-    KEPT_TOTALS_FIELD_NUMBER: _ClassVar[int]
-    element_count: int
-    ended_in_bottom: bool
-    bottom: int
-    cost: _cost_pb2.Cost
-    release_id: str
-    query_id: str
-    charge_ticket: bytes
-    parameters: MechanismParameters
-    confidence: float
-    interval_kind: IntervalKind
-    data_version: str
-    key_id: str
-    policy_statement: str
-    shown_count: int
-    total: NoisyTotal
-    shown_rows: _containers.RepeatedScalarFieldContainer[int]
-    names_tag: bytes
-    totals: ShownTotals
-    kept_totals: KeptTotals
-    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shown_count: _Optional[int] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., shown_rows: _Optional[_Iterable[int]] = ..., names_tag: _Optional[bytes] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., kept_totals: _Optional[_Union[KeptTotals, _Mapping]] = ...) -> None: ...
 
 class ShownTotals(_message.Message):
     __slots__ = ("column", "noisy_counts", "interval_lower", "interval_upper", "sums", "other_counts", "other_lower", "other_upper", "other_sums")
@@ -802,24 +854,18 @@ class KeptTotals(_message.Message):
     def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., of_elements: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
-    __slots__ = ("plan", "release", "element_ranks", "noisy_counts", "confidence", "sums", "before", "cells")
+    __slots__ = ("plan", "kept", "element_ranks", "confidence", "before")
     PLAN_FIELD_NUMBER: _ClassVar[int]
-    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
-    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
-    SUMS_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
-    CELLS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
-    release: Release
+    kept: Kept
     element_ranks: _containers.RepeatedScalarFieldContainer[int]
-    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     confidence: float
-    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     before: _containers.RepeatedCompositeFieldContainer[LookCounts]
-    cells: _containers.RepeatedCompositeFieldContainer[ChosenCells]
-    def __init__(self, plan: _Optional[bytes] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ...) -> None: ...
 
 class LookCounts(_message.Message):
     __slots__ = ("release_id", "noisy_counts")
@@ -830,20 +876,10 @@ class LookCounts(_message.Message):
     def __init__(self, release_id: _Optional[str] = ..., noisy_counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseResponse(_message.Message):
-    __slots__ = ("release", "interval_lower", "interval_upper", "aggregates", "combined_numerators", "quantiles")
+    __slots__ = ("release",)
     RELEASE_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
-    AGGREGATES_FIELD_NUMBER: _ClassVar[int]
-    COMBINED_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
-    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     release: Release
-    interval_lower: _containers.RepeatedScalarFieldContainer[int]
-    interval_upper: _containers.RepeatedScalarFieldContainer[int]
-    aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
-    combined_numerators: _containers.RepeatedScalarFieldContainer[int]
-    quantiles: _containers.RepeatedCompositeFieldContainer[QuantileValues]
-    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., combined_numerators: _Optional[_Iterable[int]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
+    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")
