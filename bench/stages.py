@@ -18,7 +18,6 @@ from pinot_connector.budgets import Charge
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.query_pipeline import QueryPipeline
-from pinot_connector.releases import NoisyHistogram
 from pinot_connector.results import PrivateResult
 from tests.support.forgetful_store import ForgetfulStore
 
@@ -56,11 +55,11 @@ class _TimedNoise(DpServiceClient):
 
     async def add_noise(
         self, header: dp_pb2.ReleaseHeader, columns: tuple[ExpectedColumn, ...], answer: EngineAnswer
-    ) -> NoisyHistogram | dp_pb2.NextLook:
+    ) -> dp_pb2.Release | dp_pb2.NextLook:
         started = time.perf_counter()
-        noisy = await super().add_noise(header, columns, answer)
+        release = await super().add_noise(header, columns, answer)
         self._clock.note("noise", started)
-        return noisy
+        return release
 
 
 class _TimedBudget(BudgetServiceClient):

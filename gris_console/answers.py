@@ -7,13 +7,13 @@ import datetime
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import question_pb2
 
 from gris_console.sessions import Session
 from pinot_connector.errors import OutcomeUnknown
-from pinot_connector.gateway_client import AsyncGatewayClient, result_of
+from pinot_connector.gateway_client import AsyncGatewayClient
+from pinot_connector.past_results import PastResult
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
 
@@ -40,21 +40,9 @@ class Answer:
     @classmethod
     def of(cls, message: app_pb2.PastRelease) -> Answer:
         """Return an answer of the history."""
-        end, chunks = app_pb2.Result(), [message.elements]
-        end.CopyFrom(message.result)
-        if message.elements_omitted:
-            chunks, end.shown.element_count = [], 0
-        return cls(
-            name=message.request_id or end.shown.release_id,
-            question=message.question,
-            result=result_of(chunks, end),
-            released_at=_time_of(message.released_at),
-            is_omitted=message.elements_omitted,
-        )
-
-
-def _time_of(stamp: Timestamp) -> datetime.datetime:
-    return stamp.ToDatetime(tzinfo=datetime.UTC)
+        past = PastResult.of(message)
+        name = past.request_id or past.result.release_id
+        return cls(name, past.question, past.result, past.released_at, past.elements_omitted)
 
 
 class RecentAnswers:

@@ -276,6 +276,8 @@ def _rows_of(
     message: dp_pb2.ShownElements,
     parameters: Parameters,
 ) -> tuple[Row, ...]:
+    if not shown.element_count:
+        return ()
     elements = _elements_of(columns, shown, message)
     values = _values_of(message, parameters)
     if shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE:
@@ -350,7 +352,8 @@ def rank_error_lines(result: PrivateResult) -> Iterator[str]:
     if quantiles is None:
         return
     percent = f"{100 * result.confidence:g} %"
-    for shown, error in zip(quantiles.shown, result.rank_errors, strict=True):
+    # A result that is listed without its rows has none.
+    for shown, error in zip(quantiles.shown, result.rank_errors, strict=False):
         part = sum((cut.part for cut in shown.cuts), Fraction(0))
         cuts = f", and up to {float(part):.3g} of those in the cells of other quantiles" if part else ""
         within = f"within {float(error):.4g} members of the wanted one{cuts}"

@@ -72,13 +72,13 @@ class ReleaseMessages:
     def whole(self, released: Released) -> dp_pb2.Release:
         """Return a release in one message."""
         message = self._release(released)
-        message.elements.CopyFrom(_drawn_elements(self.plan, released, slice(None)))
+        message.elements.CopyFrom(_drawn_elements(self.plan, released, slice(0, released.shown.count)))
         if released.whole:
             message.kept.elements.CopyFrom(_kept_elements(self.plan, released, slice(None)))
         return message
 
     def stream(self, released: Released) -> Iterator[dp_pb2.AddNoiseResponse]:
-        """Yield a release in messages of at most 1 MiB, or of one element."""
+        """Yield a release: its elements in messages of at most 1 MiB, or of one element, and then the rest."""
         rows, count = max(1, CHUNK_BYTES // _widest_row_bytes(released)), released.shown.count
         for start in range(0, max(1, count), rows):
             part = slice(start, min(start + rows, count))

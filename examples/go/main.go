@@ -120,7 +120,7 @@ func ask(ctx context.Context, security grpc.DialOption) error {
 			return err
 		}
 		if end := response.GetEnd(); end != nil {
-			return finish(end)
+			return finish(end.Shown)
 		}
 		show(response.GetChunk())
 	}
@@ -135,17 +135,17 @@ func columns() []string {
 }
 
 // finish prints what there is to know of the elements, their totals, and what all of it cost.
-func finish(end *app.Result) error {
-	if *totals != "" && end.Totals == nil {
+func finish(shown *dp.Shown) error {
+	if *totals != "" && shown.Totals == nil {
 		return errors.New("-totals: the gateway is too old for them, and has answered without")
 	}
-	if end.RequestedK > 0 {
-		fmt.Printf("at most %d elements of the %d asked for, as the policy says\n", end.Parameters.K, end.RequestedK)
+	if shown.RequestedK > 0 {
+		fmt.Printf("at most %d elements of the %d asked for, as the policy says\n", shown.Parameters.K, shown.RequestedK)
 	}
-	if end.Totals != nil {
-		showTotals(end.Totals, end.Parameters.Totals)
+	if shown.Totals != nil {
+		showTotals(shown.Totals, shown.Parameters.Totals)
 	}
-	fmt.Printf("cost %d information, %d calls\n", end.Cost.Information, end.Cost.Calls)
+	fmt.Printf("cost %d information, %d calls\n", shown.Cost.Information, shown.Cost.Calls)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func showTotals(shown *dp.ShownTotals, stated *dp.TotalsParameters) {
 	}
 }
 
-func show(chunk *dp.ReleasedElements) {
+func show(chunk *dp.ShownElements) {
 	for row, count := range counts(chunk) {
 		elements := make([]string, len(chunk.Columns))
 		for place, column := range chunk.Columns {
@@ -171,7 +171,7 @@ func show(chunk *dp.ReleasedElements) {
 }
 
 // Counts that are released relative to their total are multiples of 1 / noisy_denominator.
-func counts(chunk *dp.ReleasedElements) []string {
+func counts(chunk *dp.ShownElements) []string {
 	var found []string
 	for _, count := range chunk.NoisyCounts {
 		found = append(found, strconv.FormatInt(count, 10))

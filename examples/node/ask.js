@@ -95,7 +95,7 @@ async function ask(client) {
   if (end === null) {
     throw new Error("the gateway stopped before the end of the result");
   }
-  if (options.totals !== "" && end.totals === null) {
+  if (options.totals !== "" && end.shown.totals === null) {
     throw new Error("--totals: the gateway is too old for them, and has answered without");
   }
   return { chunks, end };
@@ -133,13 +133,14 @@ function print({ chunks, end }) {
       console.log(`${element}\t${count}\t${lower[row]} to ${upper[row]}`);
     });
   }
-  if (end.requested_k !== "0") {
-    console.log(`at most ${end.parameters.k} elements of the ${end.requested_k} asked for, as the policy says`);
+  const { requested_k: asked, parameters, totals, cost } = end.shown;
+  if (asked !== "0") {
+    console.log(`at most ${parameters.k} elements of the ${asked} asked for, as the policy says`);
   }
-  if (end.totals !== null) {
-    printTotals(end.totals, end.parameters.totals);
+  if (totals !== null) {
+    printTotals(totals, parameters.totals);
   }
-  console.log(`cost ${end.cost.information} information, ${end.cost.calls} calls`);
+  console.log(`cost ${cost.information} information, ${cost.calls} calls`);
   for (const { path, remaining, limit } of end.remaining) {
     const [left, most] = [remaining, limit].map((cost) => [cost.information, cost.calls]);
     console.log(`${path.join("/")}: ${left[0]} of ${most[0]} information, ${left[1]} of ${most[1]} calls left`);

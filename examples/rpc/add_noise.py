@@ -26,8 +26,8 @@ parts = [
     dp_pb2.AddNoiseRequest(end=dp_pb2.ReleaseEnd(row_count=len(histogram.counts))),
 ]
 for part in service.AddNoise(iter(parts)):
-    if part.HasField("chunk"):
-        print(list(part.chunk.columns[0].strings.values), list(part.chunk.noisy_counts))
+    if part.HasField("shown"):
+        print(list(part.shown.columns[0].strings.values), list(part.shown.noisy_counts))
     else:
         # Only now is it a release. Show it to nobody before UpdateBudget has charged it.
-        print("costs", part.end.cost.information, "release", part.end.release_id)
+        print("costs", part.end.bill.cost.information, "release", part.end.bill.release_id)

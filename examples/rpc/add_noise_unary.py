@@ -20,13 +20,13 @@ histogram = histogram_pb2.Histogram(
     columns=[histogram_pb2.ElementColumn(name="app", strings=apps)], counts=[23_000, 1_500]
 )
 header = dp_pb2.ReleaseHeader(plan=translated.plan, data_version=VERSION, confidence=0.9)
-answer = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram))
+release = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram)).release
 for app, low, high in zip(
-    answer.elements.columns[0].strings.values,
-    answer.elements.interval_lower,
-    answer.elements.interval_upper,
+    release.elements.columns[0].strings.values,
+    release.elements.interval_lower,
+    release.elements.interval_upper,
     strict=True,
 ):
     print(app, low, high)
 # Show this to nobody before UpdateBudget has charged it.
-print("costs", answer.release.cost.information, "release", answer.release.release_id)
+print("costs", release.bill.cost.information, "release", release.bill.release_id)

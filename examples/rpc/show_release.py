@@ -24,18 +24,18 @@ apps = histogram_pb2.StringValues(values=["RUMORS_LINE_BOT", "WEBSITE"])
 histogram = histogram_pb2.Histogram(
     columns=[histogram_pb2.ElementColumn(name="app", strings=apps)], counts=[23_000, 1_500]
 )
-header = dp_pb2.ReleaseHeader(plan=plan_of(3), data_version=VERSION, whole=True)
-kept = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram))
+header = dp_pb2.ReleaseHeader(plan=plan_of(3), data_version=VERSION, keep=True)
+kept = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram)).release.kept
 
 elements = kept.elements.columns[0].strings.values
 ascending = sorted(elements)
 request = dp_pb2.ShowReleaseRequest(
     plan=plan_of(2),
-    release=kept.release,
+    kept=kept,
     element_ranks=[ascending.index(each) for each in elements],
-    noisy_counts=kept.elements.noisy_counts,
 )
-view = service.ShowRelease(request)
-shown = elements[: view.release.shown_count]
-for app, low, high in zip(shown, view.interval_lower, view.interval_upper, strict=True):
-    print(app, low, high)
+release = service.ShowRelease(request).release
+shown = release.elements
+places = release.rows or range(release.shown.element_count)
+for place, low, high in zip(places, shown.interval_lower, shown.interval_upper, strict=True):
+    print(elements[place], low, high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from gris_api.dp.v1 import dp_pb2
 
 from gris_cli.formatting import format_totals
 from gris_cli.printing import print_result
@@ -95,6 +96,7 @@ def test_an_empty_list_has_the_column_of_its_counts(capsys: pytest.CaptureFixtur
         release_id="r",
         query_id="q",
         key_id="k",
+        _messages=(dp_pb2.Shown(), dp_pb2.ShownElements()),
     )
     print_result(empty, None, as_json=False)
     assert "noisy count" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import EngineAnswer
@@ -59,21 +60,19 @@ async def test_an_answer_that_cannot_be_is_no_result(world: World, change: Corru
     engine.close()
 
 
-@pytest.mark.parametrize("wrong", ["cost", "calls", "unit", "count", "query"])
+@pytest.mark.parametrize(
+    "wrong", ["cost", "calls", "unit", "cheaper", "count", "all", "rows", "query", "other", "kept"]
+)
 async def test_a_release_that_does_not_match_its_plan_is_never_shown(
     world: World, engine: DuckDBEngine, wrong: str
 ) -> None:
-    """More than the worst case, another currency, another number of elements, another question: refused."""
-    real = dp_pb2.AddNoiseUnaryResponse()
+    """More than the worst case, another currency, another price, number, release or question than is shown: refused."""
     async with relayed(world) as relay:
         async with asking_client(world, engine, dp=relay.address) as client:
             await client.top_k("feedback", "article_id", 5)
         translation = await translation_of(relay.requests("TranslateQuery")[-1], world)
-        real.release.query_id = translation.query_id
-        real.release.release_id = "0" * 64
-        real.release.cost.CopyFrom(translation.worst_case_cost)
-        real.elements.columns.add(name="article_id").strings.SetInParent()
-        _spoil(real, wrong)
+        real = _drawn(translation, [0])
+        _spoil(real.release, wrong)
         relay.replies["AddNoiseUnary"] = real.SerializeToString()
         async with asking_client(world, engine, dp=relay.address) as client:
             with pytest.raises(IntegrityError):
@@ -81,38 +80,54 @@ async def test_a_release_that_does_not_match_its_plan_is_never_shown(
             assert await untouched(client)
 
 
-def _spoil(response: dp_pb2.AddNoiseUnaryResponse, wrong: str) -> None:
-    release = response.release
+def _spoil(release: dp_pb2.Release, wrong: str) -> None:
     match wrong:
         case "cost":
-            release.cost.information += 1
+            release.bill.cost.information += 1
+            release.shown.cost.information += 1
         case "calls":
-            release.cost.calls += 1
+            release.bill.cost.calls += 1
+            release.shown.cost.calls += 1
         case "unit":
-            release.cost.unit_id = "f" * 32
+            release.bill.cost.unit_id = release.shown.cost.unit_id = "f" * 32
+        case "cheaper":
+            release.bill.cost.information -= 1
         case "count":
-            release.element_count = 1
+            release.shown.element_count = 2
+        case "all":
+            release.kept.element_count = 2
+        case "rows":
+            release.rows.append(1)
         case "query":
-            release.query_id = "f" * 64
+            release.bill.query_id = release.shown.query_id = "f" * 64
+        case "other":
+            release.shown.release_id = "1" * 64
+        case "kept":
+            release.kept.bill.release_id = "1" * 64
 
 
-def _shown(translation: dp_pb2.TranslateQueryResponse, days: list[int]) -> dp_pb2.AddNoiseUnaryResponse:
-    """Returns a release of these days that keeps every rule."""
-    response = dp_pb2.AddNoiseUnaryResponse()
-    response.elements.columns.add(name="day").dates.days.extend(days)
-    for values in (
-        response.elements.noisy_counts,
-        response.elements.interval_lower,
-        response.elements.interval_upper,
-    ):
-        values.extend([9] * len(days))
-    release = response.release
-    release.query_id, release.release_id = translation.query_id, "0" * 64
-    release.element_count = len(days)
-    release.cost.CopyFrom(translation.worst_case_cost)
-    release.parameters.CopyFrom(translation.parameters)
-    release.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
-    return response
+def _drawn(translation: dp_pb2.TranslateQueryResponse, values: list[int]) -> dp_pb2.AddNoiseUnaryResponse:
+    """Returns a release of these days, or articles, that keeps every rule."""
+    bill = dp_pb2.Bill(query_id=translation.query_id, release_id="0" * 64, cost=translation.worst_case_cost)
+    shown = dp_pb2.Shown(
+        query_id=bill.query_id,
+        release_id=bill.release_id,
+        cost=bill.cost,
+        element_count=len(values),
+        parameters=translation.parameters,
+        interval_kind=dp_pb2.INTERVAL_KIND_PLAIN,
+    )
+    nines = [9] * len(values)
+    elements = dp_pb2.ShownElements(noisy_counts=nines, interval_lower=nines, interval_upper=nines)
+    kept = dp_pb2.Kept(bill=bill, element_count=len(values), elements=dp_pb2.KeptElements(noisy_counts=nines))
+    (column,) = translation.columns
+    message = kept.elements.columns.add(name=column.name)
+    if column.type == histogram_pb2.COLUMN_TYPE_DATE:
+        message.dates.days.extend(values)
+    else:
+        message.strings.values.extend(map(str, values))
+    release = dp_pb2.Release(shown=shown, elements=elements, bill=bill, kept=kept)
+    return dp_pb2.AddNoiseUnaryResponse(release=release)
 
 
 @pytest.mark.parametrize("wrong", ["day", "mechanism", "consistency", "intervals", "number"])
@@ -129,22 +144,22 @@ async def test_a_release_that_cannot_be_shown_is_never_charged(
             with pytest.raises(IntegrityError):
                 await client.top_k("feedback", "day", 3)
             assert await untouched(client)
-            relay.replies["AddNoiseUnary"] = _shown(translation, [0]).SerializeToString()
+            relay.replies["AddNoiseUnary"] = _drawn(translation, [0]).SerializeToString()
             assert 1 == len((await client.top_k("feedback", "day", 3)).rows)
 
 
 def _unshowable(translation: dp_pb2.TranslateQueryResponse, wrong: str) -> dp_pb2.AddNoiseUnaryResponse:
-    response = _shown(translation, [2**31 - 1 if wrong == "day" else 0])
-    release = response.release
+    response = _drawn(translation, [2**31 - 1 if wrong == "day" else 0])
+    shown = response.release.shown
     match wrong:
         case "mechanism":
-            release.parameters.mechanism = 99  # type: ignore[assignment]  # a later version's
+            shown.parameters.mechanism = 99  # type: ignore[assignment]  # a later version's
         case "consistency":
-            release.parameters.consistency = 99  # type: ignore[assignment]
+            shown.parameters.consistency = 99  # type: ignore[assignment]
         case "intervals":
-            release.interval_kind = 99  # type: ignore[assignment]
+            shown.interval_kind = 99  # type: ignore[assignment]
         case "number":
-            release.parameters.epsilon_per = "1/0"
+            shown.parameters.epsilon_per = "1/0"
     return response
 
 

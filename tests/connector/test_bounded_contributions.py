@@ -24,7 +24,7 @@ from dp_service.bounding.order import kept, table_salt
 from gris_cli.app import app
 from gris_cli.expectations import expectation_of
 from gris_cli.formatting import format_contributions, format_parameters, format_threshold, format_total
-from gris_gateway.messages import all_elements, parameters_message, result_message
+from gris_gateway.messages import all_elements, result_message
 from pinot_connector import AsyncPrivateClient, PrivateClient, dbapi
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import BoundedCopy, ColumnType, EngineQuery, ExpectedColumn, Feature
@@ -33,7 +33,6 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused, InvalidQuestion
 from pinot_connector.gateway_client import result_of
 from pinot_connector.guarantees import Bound
-from pinot_connector.parameter_messages import parameters_of
 from pinot_connector.parameters import BoundedBy, IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
@@ -571,14 +570,6 @@ def test_results_say_so_in_json_and_in_a_cursors_messages(
     assert str(said) == (
         "counts are of bounded contributions: a member counts in at most 8 elements, as the query sees to"
     )
-
-
-def test_a_gateway_says_what_dp_service_said(client: PrivateClient) -> None:
-    """The bound goes through the gateway's message and back unchanged."""
-    for table, column in (("feedback", "article_id"), ("feedback", "score"), ("prepared", "article_id")):
-        parameters = client.top_k(table, column, 3).parameters
-        assert parameters.contributions is not None
-        assert parameters_of(parameters_message(parameters)) == parameters
 
 
 def test_the_command_line_says_what_counts_are_of(client: PrivateClient) -> None:

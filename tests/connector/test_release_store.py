@@ -81,7 +81,7 @@ async def test_the_first_release_that_is_kept_stays(store: ReleaseStore) -> None
 
 async def test_the_name_of_a_release_stays_a_name(store: ReleaseStore) -> None:
     """It is found as it was kept, and a whole release that comes later does not replace it; an empty one is whole."""
-    name = KeptRelease(dp_pb2.AddNoiseUnaryResponse(release=dp_pb2.Release(release_id="r", key_id="n")), True)
+    name = KeptRelease(dp_pb2.Kept(bill=dp_pb2.Bill(release_id="r"), key_id="n"), True)
     empty = kept("e", elements=0)
     assert await store.keep("q", name) == name
     assert await store.keep("q", kept("s")) == name

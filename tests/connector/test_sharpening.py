@@ -20,7 +20,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.__main__ import main
 from gris_gateway.kept_history import KeptHistory
-from gris_gateway.messages import all_elements, parameters_message, result_message
+from gris_gateway.messages import all_elements, result_message
 from pinot_connector import AsyncPrivateClient, shown_releases, structured_question
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
@@ -33,7 +33,6 @@ from pinot_connector.errors import (
     ReleaseTooLarge,
 )
 from pinot_connector.gateway_client import result_of
-from pinot_connector.parameter_messages import parameters_of
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.results import PrivateResult
 from tests.support.relay import relayed
@@ -402,7 +401,6 @@ async def test_a_result_of_several_looks_is_the_same_behind_a_gateway_and_in_its
     async with asking(world, Written(), account=account, releases=releases) as client:
         await client.ask(top())
         result = await client.sharpen(top(), 13)
-    assert parameters_of(parameters_message(result.parameters)) == result.parameters
     message = result_message(result)
     assert result_of([all_elements(result)], message) == result
     past = app_pb2.PastRelease(question=_sharpened(top(), 13), result=message, elements=all_elements(result))

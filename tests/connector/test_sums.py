@@ -338,9 +338,9 @@ def test_sums_are_streamed_however_few_elements_are_present(
     streamed = []
     real = DpServiceClient._streamed
 
-    async def counted(self: DpServiceClient, columns: Any, requests: Any) -> Any:
+    async def counted(self: DpServiceClient, requests: Any) -> Any:
         streamed.append(len(requests))
-        return await real(self, columns, requests)
+        return await real(self, requests)
 
     monkeypatch.setattr(DpServiceClient, "_streamed", counted)
     assert client.sql(SQL).rows

@@ -14,7 +14,6 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.bounding.order import kept, table_salt
-from gris_gateway.messages import parameters_message
 from gris_gateway.rpc_errors import status_of_error
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -26,7 +25,6 @@ from pinot_connector.errors import (
     PlanExpired,
     ServiceGone,
 )
-from pinot_connector.parameter_messages import parameters_of
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
 from tests.support.relay import relayed
@@ -95,7 +93,6 @@ async def test_a_release_is_that_of_the_reference_in_two_looks(looking_world: Wo
         assert bounded is not None
         assert bounded.names is not None
         assert (bounded.names.delta_1, bounded.names.max_names) == (DELTA_1, MOST)
-        assert parameters_of(parameters_message(whole.parameters)) == whole.parameters
 
 
 async def test_a_known_domain_takes_one_look(looking_world: World) -> None:

@@ -87,7 +87,7 @@ async def test_an_analyst_asks_and_is_told_her_history(gateway: Reached) -> None
     question = structured_question(TABLE, "article_id", k=8)
     async with gateway.asking(gateway.gina) as gina:
         first, second = await gina.ask(question), await gina.ask(question)
-        history = [each.result.release_id async for each in gina.releases()]
+        history = [each.result.shown.release_id async for each in gina.releases()]
     assert (first.charged.information, second.charged.information) == (17, 0)
     assert first.rows == second.rows
     assert history == [first.release_id]

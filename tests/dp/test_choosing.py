@@ -27,10 +27,9 @@ from dp_service.releases.mechanism import mechanism_of
 from dp_service.terms import Answering, MechanismName
 from gris_cli.alternatives import alternatives_table
 from gris_cli.catalog_tables import print_catalog
-from gris_gateway.messages import explanation_message
 from pinot_connector.catalog import catalog_of
 from pinot_connector.parameters import Mechanism
-from pinot_connector.results import alternatives_of, explanation_of
+from pinot_connector.results import explanation_of
 from tests.support.dp_questions import translated
 from tests.support.dp_server import servicer_of_file, serving
 
@@ -234,7 +233,10 @@ async def test_an_explanation_has_all_ways_and_the_one_that_is_reserved(dp: Any)
         table="t", dimensions=["page"], measure=question_pb2.MEASURE_DISTINCT_MEMBERS, k=50
     )
     question = question_pb2.Question(structured=query)
-    found: dp_pb2.EstimateCostResponse = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question))
+    response: dp_pb2.EstimateCostResponse = await dp.EstimateCost(
+        dp_pb2.EstimateCostRequest(question=question)
+    )
+    found = response.estimate
     (is_chosen,) = [each for each in found.alternatives if each.chosen]
     plan = await translated(dp, question)
     assert found.parameters == is_chosen.parameters == plan.parameters
@@ -251,7 +253,7 @@ async def test_an_explanation_has_all_ways_and_the_one_that_is_reserved(dp: Any)
     ]
     assert found.explanation[-1].startswith("This is the cheapest, of 7 ways")
     explanation = explanation_of(found)
-    assert explanation.alternatives == alternatives_of(explanation_message(explanation).alternatives)
+    assert [each.chosen for each in explanation.alternatives] == [each.chosen for each in found.alternatives]
     assert len(json.loads(json.dumps(explanation.to_dict()))["alternatives"]) == 7
     table = alternatives_table(explanation)
     assert table is not None

@@ -255,10 +255,10 @@ async def test_a_release_carries_the_statement_of_the_policy_it_was_translated_u
         plan = await translated(dp, question("one", table="t", k=2))
         listed = policy.read_text().split("domain: ")[0] + "domain: [a, b, c]}\n"
         served.replace(usable_policy(listed.encode(), "policy", KEY))
-        released = (await dp.AddNoiseUnary(unary(plan))).release
+        released = (await dp.AddNoiseUnary(unary(plan))).release.bill
         unstated = (
             await dp.AddNoiseUnary(unary(await translated(dp, question("one", table="t", k=2))))
-        ).release
+        ).release.bill
     assert policy_statement(map(parsed, DOMAINS)) == released.policy_statement
     assert released.charge_ticket == ticket_of(released, "gris/ticket/v2", released.policy_statement)
     assert ("", unstated.charge_ticket) == (unstated.policy_statement, ticket_of(unstated, "gris/ticket/v1"))
@@ -273,12 +273,12 @@ def unary(plan: dp_pb2.TranslateQueryResponse) -> dp_pb2.AddNoiseUnaryRequest:
     )
 
 
-def ticket_of(release: dp_pb2.Release, label: str, *stated: str) -> bytes:
+def ticket_of(bill: dp_pb2.Bill, label: str, *stated: str) -> bytes:
     """Return the ticket as a ledger makes it from what a charge states: each part with its length before it."""
     secret = KEY.subkey(KeyUse.TICKET)
-    cost = release.cost
+    cost = bill.cost
     units = [number.to_bytes(8, "big") for number in (cost.information, cost.calls)]
-    texts = [release.release_id, release.query_id, cost.unit_id, *stated]
+    texts = [bill.release_id, bill.query_id, cost.unit_id, *stated]
     encoded = [text.encode() for text in texts]
     parts = [label.encode(), *encoded[:2], *units, *encoded[2:]]
     message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)

@@ -54,8 +54,8 @@ async def test_replicas_on_both_sides_of_a_rotation_honour_one_anothers_plans(
         plan = await translated(first, question(by))
         here, there = await release_of(first, plan, by), await release_of(second, plan, by)
     assert here == there
-    assert here.release.key_id == key.key_id
-    assert plan.query_id == there.release.query_id
+    assert here.release.shown.key_id == key.key_id
+    assert plan.query_id == there.release.bill.query_id
 
 
 async def test_the_price_of_an_old_plan_can_still_be_asked() -> None:

@@ -223,7 +223,7 @@ async def test_no_request_sees_half_of_one_policy_and_half_of_another() -> None:
             sql = f"SELECT {column}, COUNT(*) FROM engagement WHERE {column} <> 'x' GROUP BY {column} LIMIT 2"  # noqa: S608
             request = dp_pb2.EstimateCostRequest(question={"sql": sql})
             try:
-                outcomes.append((await dp.EstimateCost(request)).parameters.tau)
+                outcomes.append((await dp.EstimateCost(request)).estimate.parameters.tau)
             except grpc.aio.AioRpcError as error:
                 outcomes.append(error.code())
     denied = grpc.StatusCode.PERMISSION_DENIED
@@ -286,7 +286,7 @@ def test_a_running_service_takes_a_new_policy_and_keeps_the_last_sound_one(
     """The health check names what is served and whether the file is; SERVING overall never ends."""
     service = "gris.dp.v1.DpService"
     request = dp_pb2.EstimateCostRequest(question=question("article"))
-    assert running.dp.EstimateCost(request).parameters.tau == 1
+    assert running.dp.EstimateCost(request).estimate.parameters.tau == 1
     assert running.serves(f"{service}/policy/{running.ready['policy_id']}")
     running.policy.write_text(WITHOUT_ARTICLE)
     taken = content_of(WITHOUT_ARTICLE).policy_id
@@ -304,7 +304,7 @@ def test_a_running_service_takes_a_new_policy_and_keeps_the_last_sound_one(
     assert "CANARY" not in log
     running.policy.write_text(POLICY)
     running.wait_until(True, f"{service}/policy-file")
-    assert running.dp.EstimateCost(request).parameters.tau == 1
+    assert running.dp.EstimateCost(request).estimate.parameters.tau == 1
 
 
 def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(

@@ -41,7 +41,8 @@ async def test_translation_picks_mechanism_rows_and_price(
 ) -> None:
     """Each of the four settings has its mechanism, fetches its rows and reserves its worst case."""
     plan = await translated(dp, question(by))
-    estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question(by)))
+    response = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question(by)))
+    estimate = response.estimate
     assert mechanism == plan.parameters.mechanism == estimate.parameters.mechanism
     assert rows == plan.row_limit
     assert worst == (plan.worst_case_cost.information, plan.worst_case_cost.calls)
@@ -72,9 +73,10 @@ async def test_unary_and_stream_give_the_same_release(dp: Any, by: str) -> None:
     unary = await released(dp, question(by), by)
     plan, answer = await translated(dp, question(by)), answer_of(by)
     responses = await streamed(dp, parts(plan, one_row_chunks(answer), len(answer.counts)))
+    for response in responses:
+        responses[-1].end.elements.MergeFrom(response.shown)
     assert unary.release == responses[-1].end
-    assert unary.elements.noisy_counts == [n for r in responses[:-1] for n in r.chunk.noisy_counts]
-    assert len(unary.elements.noisy_counts) == unary.release.element_count
+    assert len(unary.release.elements.noisy_counts) == unary.release.shown.element_count
 
 
 def one_row_chunks(answer: histogram_pb2.Histogram) -> Iterable[histogram_pb2.Histogram]:
@@ -97,21 +99,19 @@ async def test_asking_again_gives_the_same_answer_and_the_same_ids(dp: Any, by: 
 @pytest.mark.parametrize("by", ["cohort", "app"])
 async def test_any_k_of_a_laplace_release_is_the_same_release(dp: Any, by: str) -> None:
     """A shorter list of a Laplace mechanism is a part of the longer one, with the same ids and price."""
-    whole, cut = await released(dp, question(by), by), await released(dp, question(by, k=1), by)
-    assert whole.release.release_id == cut.release.release_id
-    assert whole.release.query_id == cut.release.query_id
-    assert whole.release.cost == cut.release.cost
+    whole, cut = [(await released(dp, asked, by)).release for asked in (question(by), question(by, k=1))]
+    assert whole.bill == cut.bill
     assert whole.elements.noisy_counts[:1] == list(cut.elements.noisy_counts)
-    assert cut.release.interval_kind == dp_pb2.INTERVAL_KIND_GIVEN_SHOWN
-    assert cut.release.element_count == 1
+    assert cut.shown.interval_kind == dp_pb2.INTERVAL_KIND_GIVEN_SHOWN
+    assert cut.shown.element_count == 1
 
 
 @pytest.mark.parametrize("by", ["article", "score"])
 async def test_another_k_of_a_gumbel_release_is_another_release(dp: Any, by: str) -> None:
     """The Gumbel mechanisms pay for k, so k makes another release with other noise."""
-    two, one = await released(dp, question(by), by), await released(dp, question(by, k=1), by)
-    assert two.release.release_id != one.release.release_id
-    assert two.release.query_id != one.release.query_id
+    two, one = [(await released(dp, asked, by)).release.bill for asked in (question(by), question(by, k=1))]
+    assert two.release_id != one.release_id
+    assert two.query_id != one.query_id
 
 
 async def test_changed_data_meet_other_noise(dp: Any) -> None:
@@ -119,12 +119,12 @@ async def test_changed_data_meet_other_noise(dp: Any) -> None:
     plan, answer = await translated(dp, question("cohort")), answer_of("cohort")
     changed = histogram_pb2.Histogram(columns=answer.columns, counts=[901, 600, 300, 3])
     first, second = [
-        await dp.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header(plan), histogram=rows))
+        (await dp.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header(plan), histogram=rows))).release
         for rows in (answer, changed)
     ]
-    assert first.release.query_id == second.release.query_id
-    assert first.release.release_id != second.release.release_id
-    assert first.release.bottom != second.release.bottom or first.elements != second.elements
+    assert first.bill.query_id == second.bill.query_id
+    assert first.bill.release_id != second.bill.release_id
+    assert first.shown.bottom != second.shown.bottom or first.elements != second.elements
 
 
 async def test_a_plan_gives_one_release_even_with_fresh_noise(dp: Any) -> None:
@@ -138,9 +138,9 @@ async def test_a_plan_gives_one_release_even_with_fresh_noise(dp: Any) -> None:
 async def test_events_get_noise_for_their_tau(dp: Any, by: str, scale: str) -> None:
     """A member with three events hides behind noise of scale 2 tau / e = 6."""
     plan = await translated(dp, question(by, measure=question_pb2.MEASURE_EVENTS))
-    release = (await released(dp, question(by, measure=question_pb2.MEASURE_EVENTS), by)).release
+    shown = (await released(dp, question(by, measure=question_pb2.MEASURE_EVENTS), by)).release.shown
     assert (3, scale) == (plan.parameters.tau, plan.parameters.noise_scale)
-    assert (3, scale) == (release.parameters.tau, release.parameters.noise_scale)
+    assert (3, scale) == (shown.parameters.tau, shown.parameters.noise_scale)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ async def test_a_policy_with_gaussian_counts_says_so_everywhere(
     async with serving(servicer_of("count_noise: gaussian" + POLICY)) as dp:
         plan = await translated(dp, question(by))
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question(by)))
-        release = (await released(dp, question(by), by)).release
+        shown = (await released(dp, question(by), by)).release.shown
     assert (law, "2") == (plan.parameters.count_noise, plan.parameters.noise_scale)
-    assert (law, "2") == (release.parameters.count_noise, release.parameters.noise_scale)
-    assert any(words in line for line in estimate.explanation)
+    assert (law, "2") == (shown.parameters.count_noise, shown.parameters.noise_scale)
+    assert any(words in line for line in estimate.estimate.explanation)
 
 
 IMPOSSIBLE: list[tuple[str, int, bool]] = [
@@ -192,41 +192,37 @@ async def test_an_impossible_outcome_has_no_price(
 async def test_omitted_counts_are_not_sent_and_halve_the_price(dp: Any) -> None:
     """Without counts there are neither counts nor intervals, and k + 1 units are the worst case."""
     plan = await translated(dp, question(omit_counts=True))
-    release = await released(dp, question(omit_counts=True), "article")
+    release = (await released(dp, question(omit_counts=True), "article")).release
     assert plan.worst_case_cost.information == 3
     assert [] == list(release.elements.noisy_counts) == list(release.elements.interval_lower)
-    assert release.release.interval_kind == dp_pb2.INTERVAL_KIND_NONE
+    assert release.shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE
 
 
 @pytest.mark.parametrize("by", ALL_COLUMNS)
 async def test_the_price_is_what_compute_cost_says_and_never_above_the_worst_case(dp: Any, by: str) -> None:
     """AddNoise and ComputeCost never disagree."""
     plan = await translated(dp, question(by))
-    release = (await released(dp, question(by), by)).release
+    shown = (await released(dp, question(by), by)).release.shown
     computed = await dp.ComputeCost(
         dp_pb2.ComputeCostRequest(
-            plan=plan.plan, released=release.element_count, ended_in_bottom=release.ended_in_bottom
+            plan=plan.plan, released=shown.element_count, ended_in_bottom=shown.ended_in_bottom
         )
     )
-    assert release.cost == computed.cost
-    assert release.cost.information <= plan.worst_case_cost.information
+    assert shown.cost == computed.cost
+    assert shown.cost.information <= plan.worst_case_cost.information
 
 
 async def test_an_empty_answer_is_released_as_bottom_alone(dp: Any) -> None:
     """A question that matches nobody is answered privately too, and paid."""
     plan = await translated(dp, question())
-    release = await dp.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header(plan)))
-    assert (
-        release.release.element_count,
-        release.release.ended_in_bottom,
-        release.release.cost.information,
-    ) == (0, True, 2)
+    shown = (await dp.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header(plan)))).release.shown
+    assert (shown.element_count, shown.ended_in_bottom, shown.cost.information) == (0, True, 2)
 
 
 async def test_an_absent_element_of_a_known_domain_is_shown(dp: Any) -> None:
     """Nobody used one app: noise decides what is shown of it, not its absence."""
     release = await released(dp, question("app"), "app")
-    assert {"line", "web"} == set(release.elements.columns[0].strings.values)
+    assert {"line", "web"} == set(release.release.elements.columns[0].strings.values)
 
 
 CLOSED = (
@@ -254,12 +250,12 @@ async def test_a_closed_period_has_one_version_whatever_the_engine_says(clock: C
                 await dp.AddNoiseUnary(
                     dp_pb2.AddNoiseUnaryRequest(header=header(plan, version), histogram=answer_of("article"))
                 )
-            ).release
+            ).release.shown
             for plan, version in ((third, "v1"), (tomorrow, "v1"))
         ]
     assert first.query_id == second.query_id == third.query_id != tomorrow.query_id
     assert first.engine_queries == third.engine_queries != tomorrow.engine_queries
-    assert "Only closed periods count: rows with day before 1970-01-13." in estimate.explanation
+    assert "Only closed periods count: rows with day before 1970-01-13." in estimate.estimate.explanation
     assert releases[0].release_id != releases[1].release_id
     assert releases[0].data_version != releases[1].data_version
 
@@ -283,10 +279,10 @@ async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
             for i in range(0, size, 20_000)
         ]
         responses = await streamed(stub, parts(plan, chunks, size))
-    assert size == responses[-1].end.element_count
+    assert size == responses[-1].end.shown.element_count
     assert len(responses) > 2
     assert max(response.ByteSize() for response in responses) <= 2**20
-    assert size == sum(len(response.chunk.noisy_counts) for response in responses[:-1])
+    assert size == sum(len(response.shown.noisy_counts) for response in responses[:-1])
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def _rows(names: Sequence[str], counts: Sequence[int]) -> histogram_pb2.Histogra
 
 
 async def _drawn(dp: Any, plan: bytes, rows: histogram_pb2.Histogram, version: str = "v1") -> Any:
-    header = dp_pb2.ReleaseHeader(plan=plan, data_version=version, whole=True)
+    header = dp_pb2.ReleaseHeader(plan=plan, data_version=version, keep=True)
     return await dp.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=rows))
 
 
@@ -250,13 +250,24 @@ async def _translated(
     return response
 
 
-async def _base(dp: Any) -> tuple[dp_pb2.AddNoiseUnaryResponse, dp_pb2.LooksBefore]:
+async def _base(dp: Any) -> tuple[dp_pb2.Kept, dp_pb2.LooksBefore]:
     """Return the base release and what a sharpening brings along of it."""
     plan = await _translated(dp, question("article"))
     look = (await _drawn(dp, plan.plan, _rows("abcd", [900, 800, 700, 600]))).next
     names = ["a", "b", "c", "d"]
-    kept = await _drawn(dp, look.plan, _rows(names, [800, 700, 600, 500]))
-    return kept, dp_pb2.LooksBefore(releases=[kept.release], names=kept.elements.columns)
+    kept = (await _drawn(dp, look.plan, _rows(names, [800, 700, 600, 500]))).release.kept
+    return kept, _before(kept)
+
+
+def _before(kept: dp_pb2.Kept) -> dp_pb2.LooksBefore:
+    return dp_pb2.LooksBefore(releases=[_without_elements(kept)], names=kept.elements.columns)
+
+
+def _without_elements(kept: dp_pb2.Kept) -> dp_pb2.Kept:
+    looks = dp_pb2.Kept()
+    looks.CopyFrom(kept)
+    looks.ClearField("elements")
+    return looks
 
 
 def _sharpened(*units: int, version: str = "") -> question_pb2.Question:
@@ -273,36 +284,35 @@ async def test_the_services_messages_are_those_of_a_chain_of_looks() -> None:
         plan = await _translated(dp, _sharpened(10), before)
         assert (plan.worst_case_cost.information, plan.worst_case_cost.calls) == (10, 0)
         assert not plan.HasField("unfinished")
-        assert plan.query_id != kept.release.query_id
-        more = await _drawn(dp, plan.plan, _rows("abcd", [800, 700, 600, 500]))
-        assert more.release.release_id != kept.release.release_id
+        assert plan.query_id != kept.bill.query_id
+        more = (await _drawn(dp, plan.plan, _rows("abcd", [800, 700, 600, 500]))).release.kept
+        assert more.bill.release_id != kept.bill.release_id
         ascending = dict(
             zip(kept.elements.columns[0].strings.values, kept.elements.noisy_counts, strict=True)
         )
         names = list(more.elements.columns[0].strings.values)
         request = dp_pb2.ShowReleaseRequest(
             plan=plan.plan,
-            release=more.release,
+            kept=more,
             element_ranks=[sorted(names).index(name) for name in names],
-            noisy_counts=more.elements.noisy_counts,
             before=[
                 dp_pb2.LookCounts(
-                    release_id=kept.release.release_id, noisy_counts=[ascending[n] for n in sorted(names)]
+                    release_id=kept.bill.release_id, noisy_counts=[ascending[n] for n in sorted(names)]
                 )
             ],
         )
-        view = await dp.ShowRelease(request)
-        sharpened = view.release.parameters.contributions.sharpened
+        release = (await dp.ShowRelease(request)).release
+        sharpened = release.shown.parameters.contributions.sharpened
         # 6 units and 10.
         assert (sharpened.denominator, list(sharpened.units_before)) == (8, ["6"])
-        assert list(view.combined_numerators) == [
-            3 * ascending[name] + 5 * count
-            for name, count in zip(names, more.elements.noisy_counts, strict=True)
+        assert release.elements.noisy_denominator == 8
+        assert list(release.elements.noisy_numerators) == [
+            3 * ascending[names[row]] + 5 * more.elements.noisy_counts[row] for row in release.rows
         ]
-        assert len(view.release.shown_rows) == 2
+        assert len(release.rows) == 2
         del request.before[:]
         assert (await error_of(dp.ShowRelease(request)))[0] is grpc.StatusCode.INVALID_ARGUMENT
-        before.releases.append(view.release)
+        before.releases.append(_without_elements(more))
         again = await _translated(dp, _sharpened(10, 20), before)
         assert list(again.parameters.contributions.sharpened.units_before) == ["6", "10"]
 
@@ -310,7 +320,7 @@ async def test_the_services_messages_are_those_of_a_chain_of_looks() -> None:
 def _with(
     before: dp_pb2.LooksBefore,
     *,
-    releases: Sequence[dp_pb2.Release] | None = None,
+    releases: Sequence[dp_pb2.Kept] | None = None,
     names: Sequence[histogram_pb2.ElementColumn] | None = None,
 ) -> dp_pb2.LooksBefore:
     """Return looks before with another part."""
@@ -335,17 +345,17 @@ async def test_what_is_not_the_release_before_is_refused() -> None:
         for names in (list("abcde"), list("abc"), list("abce")):
             spoilt = _rows(names, []).columns
             assert await error(_sharpened(10), _with(before, names=spoilt)) == refused
-        untagged = dp_pb2.Release()
+        untagged = dp_pb2.Kept()
         untagged.CopyFrom(before.releases[0])
         untagged.names_tag = b""
         assert await error(_sharpened(10), _with(before, releases=[untagged])) == refused
         given = _with(before)
-        given.releases[0].release_id = "0" * 64
+        given.releases[0].bill.release_id = "0" * 64
         assert (await error(_sharpened(10), given))[1] == "RELEASE_NOT_AUTHENTIC"
         # A longer chain has to be of the same units.
         plan = await _translated(dp, _sharpened(10), before)
         more = await _drawn(dp, plan.plan, _rows("abcd", [800, 700, 600, 500]))
-        before.releases.append(more.release)
+        before.releases.append(_without_elements(more.release.kept))
         assert await error(_sharpened(11, 10), before) == refused
         await _translated(dp, _sharpened(10, 10), before)
 
@@ -354,8 +364,7 @@ async def test_an_empty_release_is_not_sharpened() -> None:
     """There is nothing to count, which the account knows that paid."""
     async with serving(servicer_of(POLICY)) as dp:
         plan = await _translated(dp, question("article"))
-        empty = await _drawn(dp, plan.plan, _rows([], []))
-        before = dp_pb2.LooksBefore(releases=[empty.release], names=empty.elements.columns)
+        before = _before((await _drawn(dp, plan.plan, _rows([], []))).release.kept)
         code, reason, _ = await error_of(_translated(dp, _sharpened(10), before))
         assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "NOT_SHARPENABLE")
 

@@ -27,6 +27,7 @@ from tests.support.dp_server import servicer_of, servicer_of_file, serving
 from tests.support.publishing import domain_file, policy_of, publication_text
 
 LAPLACE = ["cohort", "app"]
+COUNTS = "kept.elements.noisy_counts"
 TABLE = (
     "member: m, measures: {distinct_members: true}, columns: {c: {type: string, group_by: true, delta: 1}}"
 )
@@ -40,28 +41,29 @@ tables:
 """.replace("delta: 1}}, time", "delta: 1}, d: {type: date, filter: [range]}}, time")
 
 
-async def whole(dp: Any, asked: question_pb2.Question, by: str) -> dp_pb2.AddNoiseUnaryResponse:
+async def whole(dp: Any, asked: question_pb2.Question, by: str) -> dp_pb2.Release:
     """Return the whole release of a question."""
     head = header(await translated(dp, asked))
-    head.whole = True
+    head.keep = True
     request = dp_pb2.AddNoiseUnaryRequest(header=head, histogram=answer_of(by))
     response: dp_pb2.AddNoiseUnaryResponse = await dp.AddNoiseUnary(request)
-    return response
+    return response.release
 
 
 async def showing(
-    dp: Any, kept: dp_pb2.AddNoiseUnaryResponse, asked: question_pb2.Question, confidence: float = 0.0
+    dp: Any, kept: dp_pb2.Kept, asked: question_pb2.Question, confidence: float = 0.0
 ) -> dp_pb2.ShowReleaseRequest:
     """Return the request to show a kept release as a question does."""
     (column,) = kept.elements.columns
     elements = list(getattr(column, column.WhichOneof("values") or "").values)
-    return dp_pb2.ShowReleaseRequest(
+    request = dp_pb2.ShowReleaseRequest(
         plan=(await translated(dp, asked)).plan,
-        release=kept.release,
+        kept=kept,
         element_ranks=[sorted(elements).index(each) for each in elements],
-        noisy_counts=kept.elements.noisy_counts,
         confidence=confidence,
     )
+    del request.kept.elements.columns[:]
+    return request
 
 
 def views(by: str) -> list[question_pb2.Question]:
@@ -80,47 +82,28 @@ async def test_what_is_shown_of_a_kept_release_is_what_a_new_one_shows(
 ) -> None:
     """Every k, with and without counts: elements, counts, intervals, ending, parameters, price, ticket and ids."""
     for first in views(by):
-        kept = await whole(dp, first, by)
+        kept = (await whole(dp, first, by)).kept
         for asked in views(by):
             head = header(await translated(dp, asked))
             head.confidence = confidence
             request = dp_pb2.AddNoiseUnaryRequest(header=head, histogram=answer_of(by))
-            fresh: dp_pb2.AddNoiseUnaryResponse = await dp.AddNoiseUnary(request)
-            shown: dp_pb2.ShowReleaseResponse = await dp.ShowRelease(
-                await showing(dp, kept, asked, confidence)
-            )
-            assert fresh == _part(kept, shown)
-
-
-def _part(
-    kept: dp_pb2.AddNoiseUnaryResponse, shown: dp_pb2.ShowReleaseResponse
-) -> dp_pb2.AddNoiseUnaryResponse:
-    """Return the part of a kept release that a question shows, as AddNoise answers it."""
-    release, count = shown.release, shown.release.shown_count
-    part = dp_pb2.AddNoiseUnaryResponse(elements=kept.elements, release=release)
-    part.release.ClearField("shown_count")
-    part.release.element_count = count
-    part.release.ended_in_bottom = release.ended_in_bottom and count == release.element_count
-    (column,) = part.elements.columns
-    del getattr(column, column.WhichOneof("values") or "").values[count:]
-    has_counts = release.interval_kind != dp_pb2.INTERVAL_KIND_NONE
-    del part.elements.noisy_counts[count if has_counts else 0 :]
-    part.elements.interval_lower[:] = shown.interval_lower
-    part.elements.interval_upper[:] = shown.interval_upper
-    return part
+            fresh: dp_pb2.Release = (await dp.AddNoiseUnary(request)).release
+            shown: dp_pb2.Release = (await dp.ShowRelease(await showing(dp, kept, asked, confidence))).release
+            shown.elements.columns.extend(kept.elements.columns)
+            (column,) = shown.elements.columns
+            del getattr(column, column.WhichOneof("values") or "").values[shown.shown.element_count :]
+            assert fresh == shown
 
 
 @pytest.mark.parametrize("by", LAPLACE)
 async def test_a_whole_release_is_the_same_whatever_part_of_it_is_shown(dp: Any, by: str) -> None:
-    """All elements and counts come with every k, and only the first ones have intervals."""
+    """All of it comes with every k, beside what the question shows of it."""
     full = await whole(dp, question(by), by)
     for asked in views(by):
         found = await whole(dp, asked, by)
-        assert full.elements.columns == found.elements.columns
-        assert list(full.elements.noisy_counts) == list(found.elements.noisy_counts)
-        assert full.release.release_id == found.release.release_id
+        assert full.kept == found.kept
         shows_counts = not asked.structured.omit_counts
-        assert len(found.elements.interval_lower) == (found.release.shown_count if shows_counts else 0)
+        assert len(found.elements.interval_lower) == (found.shown.element_count if shows_counts else 0)
 
 
 async def test_a_question_whose_version_the_policy_fixes_says_so() -> None:
@@ -143,41 +126,42 @@ async def test_a_kept_release_gets_the_ticket_of_the_policy_of_now(tmp_path: Pat
     (tmp_path / "after").mkdir()
     async with serving(servicer_of_file(policy_of(tmp_path / "before", first))) as before:
         head = header(await translated(before, asked))
-        head.whole = True
+        head.keep = True
         strings = histogram_pb2.StringValues(values=["a", "b"])
         histogram = histogram_pb2.Histogram(
             columns=[histogram_pb2.ElementColumn(name="one", strings=strings)], counts=[900, 3]
         )
-        kept = await before.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=head, histogram=histogram))
+        request = dp_pb2.AddNoiseUnaryRequest(header=head, histogram=histogram)
+        kept = (await before.AddNoiseUnary(request)).release.kept
     async with serving(servicer_of_file(policy_of(tmp_path / "after", first, second))) as after:
-        shown = (await after.ShowRelease(await showing(after, kept, asked))).release
-    assert kept.release.release_id == shown.release_id
-    assert publication_text(first) == kept.release.policy_statement
-    assert {publication_text(first), publication_text(second)} == set(shown.policy_statement.split(","))
-    assert shown.charge_ticket == charge_ticket(
+        bill = (await after.ShowRelease(await showing(after, kept, asked))).release.bill
+    assert kept.bill.release_id == bill.release_id
+    assert publication_text(first) == kept.bill.policy_statement
+    assert {publication_text(first), publication_text(second)} == set(bill.policy_statement.split(","))
+    assert bill.charge_ticket == charge_ticket(
         KEY,
-        release_id=shown.release_id,
-        query_id=shown.query_id,
-        cost=Cost(shown.cost.information, shown.cost.calls),
-        unit_id=shown.cost.unit_id,
-        policy_statement=shown.policy_statement,
+        release_id=bill.release_id,
+        query_id=bill.query_id,
+        cost=Cost(bill.cost.information, bill.cost.calls),
+        unit_id=bill.cost.unit_id,
+        policy_statement=bill.policy_statement,
     )
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda request: setattr(request.release.cost, "information", 0),
-        lambda request: setattr(request.release, "release_id", "0" * 64),
-        lambda request: setattr(request.release, "query_id", "0" * 64),
-        lambda request: setattr(request.release, "charge_ticket", b"made up"),
-        lambda request: setattr(request.release, "policy_statement", "a:1:1/2"),
-        lambda request: setattr(request.release.cost, "unit_id", "0" * 32),
+        lambda request: setattr(request.kept.bill.cost, "information", 0),
+        lambda request: setattr(request.kept.bill, "release_id", "0" * 64),
+        lambda request: setattr(request.kept.bill, "query_id", "0" * 64),
+        lambda request: setattr(request.kept.bill, "charge_ticket", b"made up"),
+        lambda request: setattr(request.kept.bill, "policy_statement", "a:1:1/2"),
+        lambda request: setattr(request.kept.bill.cost, "unit_id", "0" * 32),
     ],
 )
 async def test_a_release_that_was_not_made_here_gets_no_ticket(dp: Any, change: Any) -> None:
     """Nobody can make a release cheaper, or have another one charged, by way of a kept one."""
-    request = await showing(dp, await whole(dp, question("cohort"), "cohort"), question("cohort"))
+    request = await showing(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
     change(request)
     code, reason, _ = await error_of(dp.ShowRelease(request))
     assert (grpc.StatusCode.FAILED_PRECONDITION, "RELEASE_NOT_AUTHENTIC") == (code, reason)
@@ -185,7 +169,7 @@ async def test_a_release_that_was_not_made_here_gets_no_ticket(dp: Any, change: 
 
 async def test_the_release_of_another_question_is_refused(dp: Any) -> None:
     """A plan shows the release of its own question only."""
-    kept = await whole(dp, question("cohort"), "cohort")
+    kept = (await whole(dp, question("cohort"), "cohort")).kept
     request = await showing(dp, kept, question("cohort"))
     request.plan = (await translated(dp, question("app"))).plan
     code, reason, _ = await error_of(dp.ShowRelease(request))
@@ -197,17 +181,17 @@ async def test_the_release_of_another_question_is_refused(dp: Any) -> None:
     [
         (lambda request: request.element_ranks.append(9), "element_ranks"),
         (lambda request: request.element_ranks.__setitem__(0, request.element_ranks[1]), "element_ranks"),
-        (lambda request: request.noisy_counts.pop(), "noisy_counts"),
-        (lambda request: request.ClearField("noisy_counts"), "noisy_counts"),
+        (lambda request: request.kept.elements.noisy_counts.pop(), COUNTS),
+        (lambda request: request.kept.elements.ClearField("noisy_counts"), COUNTS),
         # Below the threshold that the release states.
-        (lambda request: request.noisy_counts.__setitem__(0, -(10**6)), "noisy_counts"),
+        (lambda request: request.kept.elements.noisy_counts.__setitem__(0, -(10**6)), "kept"),
         (lambda request: setattr(request, "confidence", 0.3), "confidence"),
         (lambda request: setattr(request, "confidence", float("nan")), "confidence"),
     ],
 )
 async def test_a_malformed_release_is_refused_by_field(dp: Any, change: Any, field: str) -> None:
     """What does not belong together is named."""
-    request = await showing(dp, await whole(dp, question("cohort"), "cohort"), question("cohort"))
+    request = await showing(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
     change(request)
     code, _, metadata = await error_of(dp.ShowRelease(request))
     assert (grpc.StatusCode.INVALID_ARGUMENT, field) == (code, metadata["field"])
@@ -218,20 +202,22 @@ async def test_a_streamed_release_is_whole_too(dp: Any) -> None:
     asked = question("cohort", k=1)
     unary = await whole(dp, asked, "cohort")
     head = header(await translated(dp, asked))
-    head.whole = True
+    head.keep = True
     messages = [
         dp_pb2.AddNoiseRequest(header=head),
         dp_pb2.AddNoiseRequest(chunk=answer_of("cohort")),
         dp_pb2.AddNoiseRequest(end=dp_pb2.ReleaseEnd(row_count=4)),
     ]
-    chunk, end = [response async for response in dp.AddNoise(iter(messages))]
-    assert (unary.elements, unary.release) == (chunk.chunk, end.end)
+    shown, kept, end = [response async for response in dp.AddNoise(iter(messages))]
+    end.end.elements.CopyFrom(shown.shown)
+    end.end.kept.elements.CopyFrom(kept.kept)
+    assert unary == end.end
 
 
 async def test_a_release_under_an_expired_plan_is_not_shown() -> None:
     """A plan is only as good as for AddNoise."""
     async with serving(servicer_of(POLICY, KeySet(KEY))) as dp:
-        kept = await whole(dp, question("cohort"), "cohort")
+        kept = (await whole(dp, question("cohort"), "cohort")).kept
         request = await showing(dp, kept, question("cohort"))
         request.plan = b"no plan"
         code, reason, _ = await error_of(dp.ShowRelease(request))

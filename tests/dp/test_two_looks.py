@@ -292,17 +292,18 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
             header=dp_pb2.ReleaseHeader(plan=look.plan, data_version="v1"), histogram=_histogram([], [])
         )
         response = await dp.AddNoiseUnary(request)
-        assert not response.HasField("next")
-        assert response.release.query_id == plan.query_id
-        assert response.release.cost == plan.worst_case_cost
-        assert response.release.parameters == plan.parameters
-        names = response.release.parameters.contributions.names
+        assert response.WhichOneof("result") == "release"
+        shown = response.release.shown
+        assert shown.query_id == plan.query_id
+        assert shown.cost == plan.worst_case_cost
+        assert shown.parameters == plan.parameters
+        names = shown.parameters.contributions.names
         assert (names.delta_1, names.units, names.max_names) == (2, "15/7", 4)
         assert names.threshold == LOOKS.names_look.threshold
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question("article")))
         assert [query.look for query in estimate.engine_queries] == [1, 1, 1, 2, 2, 2]
         assert any(":names" in query.sql for query in estimate.engine_queries)
-        assert any("3 information and 1 call" in line for line in estimate.explanation)
+        assert any("3 information and 1 call" in line for line in estimate.estimate.explanation)
 
 
 async def _both_ways(
@@ -310,8 +311,7 @@ async def _both_ways(
 ) -> tuple[dp_pb2.NextLook, dp_pb2.NextLook]:
     unary = await dp.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header(plan), histogram=rows))
     (only,) = await streamed(dp, parts(plan, [rows], len(rows.counts)))
-    assert (unary.HasField("next"), only.HasField("next")) == (True, True)
-    assert not unary.HasField("release")
+    assert unary.WhichOneof("result") == only.WhichOneof("part") == "next"
     return unary.next, only.next
 
 
@@ -351,11 +351,11 @@ async def test_the_second_look_at_the_longest_names_fits_into_a_message(characte
         look = only.next
         assert look.row_limit == 500
         assert look.ByteSize() < 2**24
-        second = dp_pb2.ReleaseHeader(plan=look.plan, data_version="v1", whole=True)
+        second = dp_pb2.ReleaseHeader(plan=look.plan, data_version="v1", keep=True)
         head = dp_pb2.AddNoiseRequest(header=second)
         end = dp_pb2.AddNoiseRequest(end=dp_pb2.ReleaseEnd(row_count=0))
         responses = await streamed(dp, [head, end])
-        assert responses[-1].end.element_count == 500
+        assert responses[-1].end.kept.element_count == 500
 
 
 @pytest.mark.parametrize("kind", ["string", "int64", "date", None])

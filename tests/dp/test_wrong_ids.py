@@ -39,8 +39,8 @@ async def ids_under(
 ) -> tuple[str, str, str]:
     """Return what a service with this key calls the question, its release and the data."""
     async with serving(holding(KeySet(key), policy)) as dp:
-        release = (await released(dp, asked, "article")).release
-    return release.query_id, release.release_id, release.data_version
+        shown = (await released(dp, asked, "article")).release.shown
+    return shown.query_id, shown.release_id, shown.data_version
 
 
 def nothing_in_common(first: tuple[str, ...], second: tuple[str, ...]) -> None:
@@ -59,7 +59,7 @@ async def a_second_fresh_release_is_charged() -> None:
     """In fresh mode neither the question nor the release is ever a known one."""
     async with serving(holding(KeySet(OLD))) as dp:
         asked = question(table="drawn_anew")
-        first, second = [(await released(dp, asked, "article")).release for _ in range(2)]
+        first, second = [(await released(dp, asked, "article")).release.bill for _ in range(2)]
     nothing_in_common((first.query_id, first.release_id), (second.query_id, second.release_id))
 
 

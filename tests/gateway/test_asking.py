@@ -100,7 +100,7 @@ async def test_a_total_arrives_as_one_row_of_no_columns_and_is_listed(gateway: G
     assert (1, 0) == (first.charged.information, again.charged.information)
     assert (1, 0) == (price.worst_case_cost.information, price.worst_case_cost.calls)
     assert {(1, (row.noisy_count,))} == {
-        (each.result.element_count, tuple(each.elements.noisy_counts)) for each in listed
+        (each.result.shown.element_count, tuple(each.elements.noisy_counts)) for each in listed
     }
 
 
@@ -171,7 +171,7 @@ async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorl
     async with asking(gateway, credentials, "app/notebooks/listed/below") as other:
         below = [release async for release in other.releases()]
     assert [1, 3, 2] == [release.question.structured.k for release in found]
-    assert all(release.result.release_id and release.elements.noisy_counts for release in found)
+    assert all(release.result.shown.release_id and release.elements.noisy_counts for release in found)
     assert [] == below
 
 
@@ -181,10 +181,10 @@ async def test_a_large_result_is_listed_without_its_elements(gateway: GatewayWor
         await client.histogram("wide", "element")
         found = [release async for release in client.releases()]
     assert [(True, 0)] == [(each.elements_omitted, len(each.elements.columns)) for each in found]
-    assert found[0].result.element_count > 40_000
+    assert found[0].result.shown.element_count > 40_000
     past = PastResult.of(found[0])
     assert (True, ()) == (past.elements_omitted, past.result.rows)
-    assert found[0].result.release_id == past.result.release_id
+    assert found[0].result.shown.release_id == past.result.release_id
 
 
 async def test_a_lost_answer_is_fetched_by_its_request_id(gateway: GatewayWorld) -> None:
@@ -271,7 +271,7 @@ async def test_a_lowered_limit_is_told_by_the_gateway_too(gateway: GatewayWorld)
         assert 50_000 == (await client.explain(text)).requested_k
         result = await client.sql(text)
         assert (100, 50_000) == (result.parameters.k, result.requested_k)
-        assert [50_000] == [each.result.requested_k async for each in client.releases()]
+        assert [50_000] == [each.result.shown.requested_k async for each in client.releases()]
 
 
 async def test_the_policy_refuses_by_name(gateway: GatewayWorld) -> None:

@@ -5,39 +5,46 @@ Messages are filled by reflection, so a field that is new is missed here until t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from gris_api.app.v1 import app_pb2
+from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from gris_gateway import messages, service
+from pinot_connector.errors import IntegrityError
 from pinot_connector.gateway_client import result_of
-from pinot_connector.parameter_messages import parameters_of
+from pinot_connector.release_store import KeptRelease
 from pinot_connector.release_store.receipts import with_elements, without_elements
+from pinot_connector.results import PrivateResult, explanation_of
 
-_IN_A_CATALOGUE = "dp_service sends it in a catalogue alone, which the gateway passes on as it is"
-PARAMETERS_LEFT_OUT = {
-    "sums.columns.row_lower": _IN_A_CATALOGUE,
-    "sums.columns.row_upper": _IN_A_CATALOGUE,
-    "sums.columns.published.rho": _IN_A_CATALOGUE,
-    "sums.columns.published.delta": _IN_A_CATALOGUE,
+# Where an account's own budget or another release is meant, these are no part of what is shown.
+TRUSTED_SIDE_ONLY = {
+    "gris.common.v1": {"Histogram", "CentredSums"},
+    "gris.dp.v1": {
+        "AddNoiseRequest",
+        "AddNoiseUnaryRequest",
+        "Bill",
+        "ChosenCells",
+        "EngineQuery",
+        "EstimateCostResponse",
+        "Kept",
+        "KeptElements",
+        "KeptTotals",
+        "LookCounts",
+        "LooksBefore",
+        "NextLook",
+        "PairsCopy",
+        "Release",
+        "ShowReleaseRequest",
+        "TranslateQueryResponse",
+    },
 }
-_WHOLE = "of the whole release, which is kept; a result has what the question shows"
-_LEDGER = "for the ledger alone"
-RELEASE_LEFT_OUT = {
-    "charge_ticket": _LEDGER,
-    "policy_statement": _LEDGER,
-    "shown_count": _WHOLE,
-    "shown_rows": _WHOLE,
-    "names_tag": _WHOLE,
-    "kept_totals": _WHOLE,
-}
-ELEMENTS_LEFT_OUT = {"sums": _WHOLE, "cells": _WHOLE}
-ESTIMATE_LEFT_OUT = {"engine_queries": "SQL and the names of tables stay with the operator"}
 
 _FOR_THE_GUARANTEE = "only in what DescribeGuarantee is made from"
 RESULT_LEFT_OUT = {
@@ -93,42 +100,148 @@ def lost(sent: Message, arrived: Message, path: str = "") -> Iterator[str]:
                 yield from lost(one, other, f"{name}.")
 
 
-def names_of(kind: type[Message]) -> set[str]:
-    """Returns the names of a message's fields."""
-    return {field.name for field in kind.DESCRIPTOR.fields}
+def reachable(kind: Any, found: set[str]) -> set[str]:
+    """Returns the full names of a message and of all messages in its fields."""
+    if kind.full_name not in found:
+        found.add(kind.full_name)
+        for field in kind.fields:
+            if field.message_type is not None:
+                reachable(field.message_type, found)
+    return found
 
 
-def test_a_client_of_a_gateway_is_told_every_parameter_of_a_release() -> None:
-    """Only what is listed with a reason is missing, and all of that is."""
-    sent = dp_pb2.MechanismParameters()
-    filled(sent)
-    assert set(lost(sent, messages.parameters_message(parameters_of(sent)))) == set(PARAMETERS_LEFT_OUT)
+def test_nothing_of_the_trusted_side_is_in_a_message_of_the_gateway() -> None:
+    """Whole releases, true counts, plans, bills and queries are in no field of any message, however deep."""
+    found: set[str] = set()
+    for message in app_pb2.DESCRIPTOR.message_types_by_name.values():
+        reachable(message, found)
+    assert "gris.dp.v1.Shown" in found
+    hidden = {f"{package}.{name}" for package, names in TRUSTED_SIDE_ONLY.items() for name in names}
+    assert not found & hidden
+    # A name that is no message any more hides nothing.
+    files = (dp_pb2, histogram_pb2)
+    known = {each.full_name for file in files for each in file.DESCRIPTOR.message_types_by_name.values()}
+    assert hidden <= known
 
 
-@pytest.mark.parametrize("shown", ["counts", "combined counts", "quantiles"])
-def test_a_client_of_a_gateway_is_told_everything_of_a_result(shown: str) -> None:
-    """Every field of the end and of the rows makes the same message again; quantiles come without counts and sums."""
-    unlisted, denominator = set(ELEMENTS_LEFT_OUT), 2 if shown == "combined counts" else 1
-    unlisted |= {"noisy_numerators", "noisy_denominator"} if denominator == 1 else {"noisy_counts"}
-    if shown == "quantiles":
-        unlisted |= {"aggregates", "noisy_counts", "interval_lower", "interval_upper"}
-    else:
-        unlisted |= {"quantiles"}
-    elements, end = dp_pb2.ReleasedElements(), app_pb2.Result()
-    filled(elements, frozenset(unlisted))
+def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
+    """Returns a result of one row with every field that this kind of result has."""
+    elements, end = dp_pb2.ShownElements(), app_pb2.Result()
+    denominator = 2 if kind == "combined counts" else 1
+    unlisted = {"noisy_numerators", "noisy_denominator"} if denominator == 1 else {"noisy_counts"}
+    counted = {"aggregates", "noisy_counts", "interval_lower", "interval_upper"}
+    filled(elements, frozenset(unlisted | (counted if kind == "quantiles" else {"quantiles"})))
     filled(end)
-    left_out = set(RESULT_LEFT_OUT)
-    if shown == "quantiles":
-        for part, name in ((end.parameters, "sums"), (end.totals, "sums"), (end.totals, "other_sums")):
+    parameters, totals = end.shown.parameters, end.shown.totals
+    end.shown.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
+    if kind == "quantiles":
+        end.shown.interval_kind = dp_pb2.INTERVAL_KIND_NONE
+        for part, name in ((parameters, "sums"), (totals, "sums"), (totals, "other_sums")):
             part.ClearField(name)
     else:
-        end.parameters.ClearField("quantiles")
-        left_out |= {f"parameters.{name}" for name in PARAMETERS_LEFT_OUT}
+        parameters.ClearField("quantiles")
     if denominator > 1:
-        elements.noisy_denominator = end.parameters.contributions.sharpened.denominator = denominator
+        elements.noisy_denominator = parameters.contributions.sharpened.denominator = denominator
+    return elements, end
+
+
+KINDS = ["counts", "combined counts", "quantiles"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_client_of_a_gateway_is_told_everything_of_a_result(kind: str) -> None:
+    """Every field of the end and of the rows makes the same message again; quantiles come without counts and sums."""
+    elements, end = shown_by(kind)
     result = result_of([elements], end)
-    assert set(lost(end, messages.result_message(result))) == left_out
-    assert set(lost(elements, messages.all_elements(result))) == set()
+    assert set(lost(end, messages.result_message(result))) == set(RESULT_LEFT_OUT)
+    (chunk,) = messages.element_chunks(result)
+    assert set(lost(elements, chunk)) == set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_receipt_has_everything_of_a_result(kind: str) -> None:
+    """Whether the release store keeps the elements or the receipt does."""
+    elements, end = shown_by(kind)
+    past = app_pb2.PastRelease(result=end, elements=elements)
+    receipt = app_pb2.PastRelease.FromString(without_elements(past).SerializeToString())
+    kept = dp_pb2.KeptElements(
+        columns=elements.columns,
+        noisy_counts=elements.noisy_counts,
+        noisy_numerators=elements.noisy_numerators,
+        noisy_denominator=elements.noisy_denominator,
+    )
+    assert with_elements(receipt, KeptRelease(dp_pb2.Kept(elements=kept), True)) == past
+
+
+def leaves(message: Any, path: str = "") -> Iterator[tuple[str, Any, FieldDescriptor]]:
+    """Yields every field that is set and holds no message, with its path and the message that it is in."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            yield f"{path}{field.name}", message, field
+            continue
+        for each in value if field.is_repeated else [value]:
+            yield from leaves(each, f"{path}{field.name}.")
+
+
+def change(message: Any, field: FieldDescriptor) -> None:
+    """Gives a field another value."""
+    value = getattr(message, field.name)
+    now = value[0] if field.is_repeated else value
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        other: Any = not now
+    elif field.type == FieldDescriptor.TYPE_STRING:
+        other = "7"
+    else:
+        other = now / 2 if field.type == FieldDescriptor.TYPE_DOUBLE else now + 1
+    if field.is_repeated:
+        value[0] = other
+    else:
+        setattr(message, field.name, other)
+
+
+def unnoticed(kind: str, said: Callable[[PrivateResult], object]) -> set[str]:
+    """Returns the fields of what is shown of which nobody who reads a result sees another value."""
+    original = said(result_of(*as_sent(kind)))
+    found = set()
+    for place in range(len(list(fields_of(*shown_by(kind))))):
+        elements, end = shown_by(kind)
+        path, message, field = list(fields_of(elements, end))[place]
+        change(message, field)
+        with suppress(IntegrityError):
+            if said(result_of([elements], end)) == original:
+                found.add(path)
+    return found
+
+
+def as_sent(kind: str) -> tuple[list[dp_pb2.ShownElements], app_pb2.Result]:
+    """Returns the chunks and the end of a result."""
+    elements, end = shown_by(kind)
+    return [elements], end
+
+
+def fields_of(
+    elements: dp_pb2.ShownElements, end: app_pb2.Result
+) -> Iterator[tuple[str, Any, FieldDescriptor]]:
+    """Yields every field of what is shown."""
+    yield from leaves(elements)
+    yield from leaves(end.shown)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("said", [lambda result: result, PrivateResult.to_dict], ids=["values", "json"])
+def test_every_field_of_what_is_shown_is_seen(kind: str, said: Callable[[PrivateResult], object]) -> None:
+    """In Python and in JSON another value of it is another result, or is refused."""
+    assert unnoticed(kind, said) == set()
+
+
+def test_a_client_of_a_gateway_is_told_everything_of_an_estimate() -> None:
+    """The gateway passes on dp_service's message; the engines' queries are in none of its own."""
+    estimate = dp_pb2.Estimate()
+    filled(estimate)
+    for parameters in (estimate.parameters, estimate.alternatives[0].parameters):
+        parameters.ClearField("quantiles")
+    sent = messages.explanation_message(explanation_of(estimate, [dp_pb2.EngineQuery(sql="SELECT")]))
+    assert sent.estimate == estimate
 
 
 @pytest.mark.parametrize("request_kind", [app_pb2.AskRequest, app_pb2.ExplainRequest])
@@ -141,16 +254,6 @@ def test_a_question_goes_through_a_gateway_as_it_is(request_kind: type[Message])
     assert service._question(question) is question
 
 
-def test_every_field_of_a_release_has_a_place_in_a_result() -> None:
-    """A field that is new in dp.v1 is sent under the same name, or listed with a reason."""
-    assert names_of(dp_pb2.Release) - names_of(app_pb2.Result) == set(RELEASE_LEFT_OUT)
-
-
-def test_every_field_of_an_estimate_has_a_place_in_an_explanation() -> None:
-    """A field that is new in dp.v1 is sent under the same name, or listed with a reason."""
-    assert names_of(dp_pb2.EstimateCostResponse) - names_of(app_pb2.ExplainResponse) == set(ESTIMATE_LEFT_OUT)
-
-
 @pytest.mark.parametrize(
     "parameters",
     [dp_pb2.MechanismParameters(in_element_order=True), dp_pb2.MechanismParameters(having="5f")],
@@ -158,6 +261,7 @@ def test_every_field_of_an_estimate_has_a_place_in_an_explanation() -> None:
 )
 def test_a_receipt_of_rows_that_are_not_the_first_keeps_them(parameters: dp_pb2.MechanismParameters) -> None:
     """A series, and a list with conditions on what was released, are listed in the history as they were shown."""
-    past = app_pb2.PastRelease(result=app_pb2.Result(element_count=1, parameters=parameters))
-    filled(past.elements, frozenset(ELEMENTS_LEFT_OUT))
+    shown = dp_pb2.Shown(element_count=1, parameters=parameters)
+    past = app_pb2.PastRelease(result=app_pb2.Result(shown=shown))
+    filled(past.elements)
     assert with_elements(without_elements(past), None) == past

@@ -26,7 +26,7 @@ def shown(*, k: int = 1, request_id: str = "", days_ago: int = 0) -> app_pb2.Pas
     """Return a result of a release that is kept, shown so many days ago."""
     past = app_pb2.PastRelease()
     past.CopyFrom(receipt("q", request_id=request_id, k=k).shown)
-    past.result.release_id = "r"
+    past.result.shown.release_id = "r"
     past.released_at.GetCurrentTime()
     past.released_at.seconds -= days_ago * DAY_SECONDS
     return past
@@ -46,7 +46,7 @@ async def test_a_repeat_is_noted_once_a_day() -> None:
     await history.add(ANA, shown())
     assert 4 == store.written
     listed = (await history.page(ANA, 10, None)).releases
-    assert [1, 2] == [each.result.element_count for each in listed]
+    assert [1, 2] == [each.result.shown.element_count for each in listed]
 
 
 async def test_a_request_with_an_id_is_always_noted() -> None:
@@ -71,6 +71,6 @@ async def test_only_what_was_shown_of_a_kept_release_is_noted() -> None:
     assert found is not None
     assert ["secret-element-0", "secret-element-1"] == list(found.elements.columns[0].strings.values)
     other = shown(k=2, request_id="other")
-    other.result.release_id = "another"
+    other.result.shown.release_id = "another"
     await history.add(ANA, other)
     assert other == await history.find(ANA, "other")

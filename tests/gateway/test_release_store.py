@@ -84,7 +84,7 @@ async def test_what_was_paid_for_outlives_the_gateway(world: World, tmp_path: Pa
         with urllib.request.urlopen(f"http://{ready['metrics_address']}/metrics") as answer:  # noqa: ASYNC210
             metrics = answer.read().decode()
     assert paid.rows == again.rows == replayed.rows
-    assert {paid.release_id} == {each.result.release_id for each in listed}
+    assert {paid.release_id} == {each.result.shown.release_id for each in listed}
     counts = [row.noisy_count for row in paid.rows]
     assert [counts] * len(listed) == [list(each.elements.noisy_counts) for each in listed]
     assert 0 == again.charged.information

@@ -42,10 +42,10 @@ def release(
     """Return a kept result; `charged_from` is when the window began that it was charged in, in microseconds."""
     past = app_pb2.PastRelease(request_id=request_id)
     past.question.structured.k = k
-    past.result.release_id = "r"
+    past.result.shown.release_id = "r"
     if charged_from is not None:
         past.result.remaining.add().window_start.FromMicroseconds(charged_from)
-    past.elements.CopyFrom(dp_pb2.ReleasedElements(noisy_counts=[2**40] * payload))
+    past.elements.CopyFrom(dp_pb2.ShownElements(noisy_counts=[2**40] * payload))
     return past
 
 

@@ -13,6 +13,7 @@ import matplotlib as mpl
 import pandas as pd
 import pyarrow as pa
 import pytest
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import Cost, PrivateResult, Row
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
@@ -82,6 +83,7 @@ def result_of(
         release_id="r",
         query_id="q",
         key_id="k",
+        _messages=(dp_pb2.Shown(), dp_pb2.ShownElements()),
     )
 
 
@@ -144,7 +146,9 @@ def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
 def test_an_explanation_is_a_table_with_the_price() -> None:
     """Before asking."""
     sentence = "a sentence that is not cut " * 40
-    explanation = Explanation(Cost(21, 1, "unit"), PARAMETERS, ("<b>text</b>", sentence), ())
+    explanation = Explanation(
+        Cost(21, 1, "unit"), PARAMETERS, ("<b>text</b>", sentence), (), _estimate=dp_pb2.Estimate()
+    )
     cells = Page(explanation._repr_html_()).cells
     assert ["information units, at most", "21", "calls, at most", "1"] == cells[3:7]
     assert {"<b>text</b>", sentence} <= set(cells)

@@ -19,6 +19,7 @@ query = question_pb2.HistogramQuery(
 )
 question = question_pb2.Question(structured=query)
 explained = service.Explain(app_pb2.ExplainRequest(question=question))
-print(explained.worst_case_cost.information, explained.worst_case_cost.calls, *explained.explanation)
+cost = explained.estimate.worst_case_cost
+print(cost.information, cost.calls, *explained.estimate.explanation)
 for share in explained.shares:
     print("/".join(share.path), share.cost, "of", share.limit, share.unit)

@@ -14,4 +14,8 @@ service = app_pb2_grpc.PrivateQueryServiceStub(
     grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), credentials)
 )
 for release in service.ListReleases(app_pb2.ListReleasesRequest(page_size=5)).releases:
-    print(release.released_at.ToDatetime(), release.question.structured.table, release.result.element_count)
+    print(
+        release.released_at.ToDatetime(),
+        release.question.structured.table,
+        release.result.shown.element_count,
+    )

@@ -46,13 +46,13 @@ class ConnectorClient:
         release_id, message = f"{CONNECTOR_RELEASE}{id_}", cost_message(cost)
         self.load.history.connectors[release_id] = cost
         translation = dp_pb2.TranslateQueryResponse(worst_case_cost=message, query_id=id_)
-        release = dp_pb2.Release(cost=message, release_id=release_id, query_id=id_)
+        bill = dp_pb2.Bill(cost=message, release_id=release_id, query_id=id_)
         fate, spent, charging = Fate.ACKNOWLEDGED, cost, False
         try:
             deadline = asyncio.get_running_loop().time() + TIMEOUTS.budget_held
             async with Reservation(self.calls, translation, deadline) as reservation:
                 charging = True
-                await reservation.charge(release)
+                await reservation.charge(bill)
         except OutcomeUnknown:
             fate, spent = Fate.UNKNOWN, NOTHING
         except BudgetExhausted:

@@ -69,10 +69,10 @@ def _shown(account: Path, asked: Asked, request_id: str, parts: list[app_pb2.Ask
         account=account,
         asked=asked,
         request_id=request_id,
-        query_id=end.query_id,
-        release_id=end.release_id,
+        query_id=end.shown.query_id,
+        release_id=end.shown.release_id,
         content=b"".join((*content, end.SerializeToString(deterministic=True))),
-        price=amount_of(end.cost),
+        price=amount_of(end.shown.cost),
         charged=amount_of(parts[-1].end.charged),
         replayed=parts[-1].end.replayed,
     )
