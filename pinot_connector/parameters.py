@@ -6,7 +6,6 @@ import datetime
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from typing import ClassVar
 
 from gris_api.dp.v1 import dp_pb2
 
@@ -380,8 +379,6 @@ class Parameters:
     are none. `in_element_order`: the list is in ascending order of its elements, as a series is, and not ranked.
     `having` names the conditions on what was released by which elements are left out; empty: there are none.
     """
-
-    ONLY_KNOWN: ClassVar = True
 
     mechanism: Mechanism
     epsilon_per: Fraction

@@ -15,18 +15,11 @@ from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
-from pinot_connector.parameter_messages import (
-    INTERVAL_KINDS,
-    day,
-    exact,
-    expected_column,
-    known,
-    parameters_of,
-)
 from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue, Parameters
 from pinot_connector.releases import column_values, require_shown
 from pinot_connector.shown_values import AggregateValue, DayValue, Shown, ShownValue, shown_values
 from pinot_connector.totals import TotalRow, totals_of
+from pinot_connector.views import day, exact, read_by, view
 
 
 @dataclass(frozen=True)
@@ -53,6 +46,13 @@ class Total:
 
     noisy_count: int
     interval: tuple[int, int]
+
+
+def _total_of(shown: dp_pb2.Shown) -> Total | None:
+    total = shown.total
+    return (
+        Total(total.count, (total.interval_lower, total.interval_upper)) if shown.HasField("total") else None
+    )
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class PrivateResult(ResultViews):
     query_id: str
     key_id: str
     requested_k: int | None = None
-    total: Total | None = None
+    total: Total | None = field(default=None, metadata=read_by(_total_of))
     rank_errors: tuple[Fraction, ...] = ()
     totals: tuple[TotalRow, ...] | None = None
     _messages: tuple[dp_pb2.Shown, dp_pb2.ShownElements] = field(repr=False, compare=False, kw_only=True)
@@ -148,6 +148,10 @@ class Accuracy:
     ordered_mostly: int | None
 
 
+def _sentences_of(estimate: dp_pb2.Estimate) -> tuple[str, ...]:
+    return tuple(estimate.explanation)
+
+
 @dataclass(frozen=True)
 class Explanation(ExplanationViews):
     """What a question would cost at most and what would be done, before anything is asked or paid.
@@ -161,7 +165,7 @@ class Explanation(ExplanationViews):
 
     worst_case_cost: Cost
     parameters: Parameters
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...] = field(metadata=read_by(_sentences_of))
     queries: tuple[RenderedQuery, ...]
     shares: tuple[Share, ...] = ()
     requested_k: int | None = None
@@ -196,28 +200,21 @@ def prepared(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> Callable[[C
         IntegrityError: a message says something that this version does not know, or its parts do not belong together.
     """
     require_shown(shown, elements)
-    columns, parameters = tuple(map(expected_column, shown.columns)), parameters_of(shown.parameters)
-    fields: dict[str, Any] = {
-        "columns": columns,
-        "count_alias": shown.count_alias or None,
-        "rows": _rows_of(columns, shown, elements, parameters),
-        "ended_in_bottom": shown.ended_in_bottom,
-        "bottom": shown.bottom if shown.HasField("bottom") else None,
-        "parameters": parameters,
-        "interval_kind": known(INTERVAL_KINDS, shown.interval_kind),
-        "confidence": shown.confidence,
-        "cost": cost_of(shown.cost),
-        "data_version": shown.data_version,
-        "release_id": shown.release_id,
-        "query_id": shown.query_id,
-        "key_id": shown.key_id,
-        "requested_k": shown.requested_k or None,
-        "total": _total_of(shown.total) if shown.HasField("total") else None,
-        "rank_errors": tuple(exact(each.rank_error) for each in elements.quantiles),
-        "totals": totals_of(columns, shown, parameters),
-        "_messages": (shown, elements),
-    }
-    return lambda charge: PrivateResult(charged=charge.charged, remaining=charge.remaining, **fields)
+    columns = tuple(view(ExpectedColumn, column) for column in shown.columns)
+    parameters = view(Parameters, shown.parameters)
+    result = view(
+        PrivateResult,
+        shown,
+        columns=columns,
+        parameters=parameters,
+        rows=_rows_of(columns, shown, elements, parameters),
+        rank_errors=tuple(exact(each.rank_error) for each in elements.quantiles),
+        totals=totals_of(columns, shown, parameters),
+        charged=cost_of(shown.cost),
+        remaining=(),
+        _messages=(shown, elements),
+    )
+    return lambda charge: replace(result, charged=charge.charged, remaining=charge.remaining)
 
 
 def messages_of(result: PrivateResult) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:
@@ -238,36 +235,8 @@ def explanation_of(
     Raises:
         IntegrityError: the message holds something that this version does not know.
     """
-    return Explanation(
-        worst_case_cost=cost_of(estimate.worst_case_cost),
-        parameters=parameters_of(estimate.parameters),
-        sentences=tuple(estimate.explanation),
-        queries=tuple(RenderedQuery(query.dialect, query.sql, query.look) for query in queries),
-        shares=tuple(shares),
-        requested_k=estimate.requested_k or None,
-        alternatives=tuple(map(_alternative_of, estimate.alternatives)),
-        accuracy=_accuracy_of(estimate.accuracy) if estimate.HasField("accuracy") else None,
-        _estimate=estimate,
-    )
-
-
-def _accuracy_of(said: dp_pb2.ExpectedAccuracy) -> Accuracy:
-    return Accuracy(
-        half_width=said.half_width if said.HasField("half_width") else None,
-        mean_error=said.mean_error if said.HasField("mean_error") else None,
-        found_mostly=said.found_mostly if said.HasField("found_mostly") else None,
-        is_fixed=said.is_fixed,
-        ordered_mostly=said.ordered_mostly if said.HasField("ordered_mostly") else None,
-    )
-
-
-def _alternative_of(message: dp_pb2.Alternative) -> Alternative:
-    return Alternative(
-        parameters=parameters_of(message.parameters),
-        worst_case_cost=cost_of(message.worst_case_cost),
-        chosen=message.chosen,
-        finds_all=message.finds_all if message.HasField("finds_all") else None,
-    )
+    rendered = tuple(view(RenderedQuery, query) for query in queries)
+    return view(Explanation, estimate, queries=rendered, shares=tuple(shares), _estimate=estimate)
 
 
 def _rows_of(
@@ -369,7 +338,3 @@ def rank_error_lines(result: PrivateResult) -> Iterator[str]:
             f"about the smallest and the largest value: that at rank {quantiles.spare_members} from the end, so that "
             "no member's own value decides"
         )
-
-
-def _total_of(message: dp_pb2.NoisyTotal) -> Total:
-    return Total(message.count, (message.interval_lower, message.interval_upper))

@@ -45,7 +45,7 @@ def view(kind: type[_View], message: Message, **given: object) -> _View:
     """Returns the view of a message.
 
     Args:
-        kind: a frozen dataclass. With `ONLY_KNOWN` it refuses a message with fields that this version does not know.
+        kind: a frozen dataclass.
         message: the message.
         given: the fields of the view that the message does not hold.
 
@@ -112,11 +112,8 @@ def _plan(kind: Any, message_kind: Any, *given: str) -> Callable[..., Any]:
         for each in fields(kind)
         if each.name not in given
     )
-    only_known = getattr(kind, "ONLY_KNOWN", False)
 
     def made(message: Message, **values: object) -> Any:
-        if only_known:
-            _require_known(message)
         for name, read in readers:
             try:
                 values[name] = read(message)
@@ -125,14 +122,6 @@ def _plan(kind: Any, message_kind: Any, *given: str) -> Callable[..., Any]:
         return kind(**values)
 
     return made
-
-
-def _require_known(message: Message) -> None:
-    understood = type(message)()
-    understood.CopyFrom(message)
-    understood.DiscardUnknownFields()
-    if understood.ByteSize() != message.ByteSize():
-        raise IntegrityError(f"{message.DESCRIPTOR.name}: expected only fields that this version knows")
 
 
 def _reader(stated: Field[Any], hint: Any, described: Mapping[str, FieldDescriptor]) -> _Reader:

@@ -18,7 +18,7 @@ from gris_console.problems import Problem, ends_log_in, problem_of
 from gris_console.services import Charges
 from pinot_connector.budgets import Level
 from pinot_connector.errors import GrisError, InvalidQuestion
-from pinot_connector.parameter_messages import exact
+from pinot_connector.views import exact
 
 MOST_LIMITS = 6
 LARGEST = 2**63 - 1

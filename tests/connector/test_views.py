@@ -25,8 +25,8 @@ from pinot_connector.catalog import Catalog
 from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Guarantee
-from pinot_connector.parameter_messages import parameters_of
 from pinot_connector.parameters import Contributions, Parameters, QuantileColumn
+from pinot_connector.results import Accuracy, Alternative, RenderedQuery
 from pinot_connector.views import meanings, view
 from tests.gateway.test_every_field import filled
 
@@ -48,6 +48,9 @@ ROOTS: list[Pair] = [
     (base.ReadColumn, dp_pb2.ReadColumn.DESCRIPTOR),
     (base.ReadValue, dp_pb2.ReadValue.DESCRIPTOR),
     (base.ExpectedColumn, histogram_pb2.Column.DESCRIPTOR),
+    (Accuracy, dp_pb2.ExpectedAccuracy.DESCRIPTOR),
+    (Alternative, dp_pb2.Alternative.DESCRIPTOR),
+    (RenderedQuery, dp_pb2.EngineQuery.DESCRIPTOR),
 ]
 _OF_CURRENCY = "of the deployment, which a catalogue describes"
 _IN_GUARANTEE = "goes into a guarantee, and is read where that is made"
@@ -68,6 +71,7 @@ NOT_SHOWN = {
     "DescribeGuaranteeResponse.count_noise": _OF_CURRENCY,
     "DescribeGuaranteeResponse.slack": "the request states it",
     "DescribeGuaranteeResponse.shared": "is a guarantee of its own",
+    "EngineQuery.requires": "what it needs of an engine; it is only to be read",
     "ClosedStream.member_column": "is called `member`",
     "PairsCopy.asked_table": "an engine is asked for the copy alone",
     "PairsCopy.rows": _IN_PERIODS,
@@ -200,19 +204,9 @@ def stated(**changes: Any) -> dp_pb2.MechanismParameters:
 )
 def test_what_this_version_does_not_know_is_refused(changes: dict[str, Any], field: str) -> None:
     """A value of an enum that is new or left out, and a text that is no number; the error names the field."""
-    assert parameters_of(stated()).epsilon_per == Fraction(1, 10)
+    assert view(Parameters, stated()).epsilon_per == Fraction(1, 10)
     with pytest.raises(IntegrityError, match=f"^(.*: )?{field}: "):
-        parameters_of(stated(**changes))
-
-
-@pytest.mark.parametrize("part", ["", "contributions"])
-def test_parameters_with_a_field_of_a_later_version_are_refused(part: str) -> None:
-    """What a count is of may depend on it; wherever it is in the message."""
-    later, number = stated(), b"\xf8\x7f\x01"  # Field 2047, which is 1.
-    within = getattr(later, part) if part else later
-    within.MergeFromString(number)
-    with pytest.raises(IntegrityError, match="fields that this version knows"):
-        parameters_of(later)
+        view(Parameters, stated(**changes))
 
 
 def test_a_level_with_a_field_of_a_later_version_is_read() -> None:
@@ -245,4 +239,4 @@ def test_the_ends_of_a_grid_are_days_where_its_scale_says_so() -> None:
     assert (read.lower, read.upper) == (datetime.date(2020, 2, 29), datetime.date(2020, 3, 1))
     column.scale = dp_pb2.GRID_SCALE_LINEAR
     with pytest.raises(IntegrityError, match="quantiles: column: lower: "):
-        parameters_of(message)
+        view(Parameters, message)
