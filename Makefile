@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ENGINE ?= duckdb
-AGAINST ?= main
+AGAINST ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 BUF_VERSION := 1.75.0
 MERMAID_VERSION := 11.17.2
 IFRAME_WORKER_VERSION := 1.0.4
@@ -96,8 +96,8 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd protos && ../node_modules/.bin/buf lint
-# Nothing that clients are built on may be taken away; a checkout without the branch has nothing to compare with.
-	@! git show-ref --quiet refs/heads/$(AGAINST) || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#branch=$(AGAINST),subdir=protos")
+# Nothing that clients of a release are built on may be taken away; before the first one there is nothing to compare with.
+	@test -z "$(AGAINST)" || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#tag=$(AGAINST),subdir=protos")
 	$(BIN)/python protos/generate.py --check
 	$(BIN)/python -m deploy.kubernetes.validate
 

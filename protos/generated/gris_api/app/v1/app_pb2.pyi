@@ -1,7 +1,6 @@
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from gris_api.budget.v1 import budget_pb2 as _budget_pb2
 from gris_api.common.v1 import cost_pb2 as _cost_pb2
-from gris_api.common.v1 import histogram_pb2 as _histogram_pb2
 from gris_api.dp.v1 import dp_pb2 as _dp_pb2
 from gris_api.dp.v1 import question_pb2 as _question_pb2
 from google.protobuf.internal import containers as _containers
