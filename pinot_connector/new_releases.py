@@ -1,10 +1,12 @@
 """Draws new releases: the query runs, noise is added to its answer, and the engine confirms that the answer was whole.
 
-These are steps 3 and 4 of the query pipeline (`query_pipeline`). True counts exist only here, in local variables: they
-go from the engine to dp_service, and no further.
+These are the states reserved, read and drawn of a question (`query_pipeline`). True counts exist only here, in local
+variables and in `Read`: they go from the engine to dp_service, and no further.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
 
 from gris_api.dp.v1 import dp_pb2
 
@@ -20,8 +22,36 @@ from pinot_connector.reservations import Reservation
 from pinot_connector.translations import Translated
 
 
-class BudgetNotFreeError(Exception):
-    """Others hold the budget, and the caller does not wait for it."""
+@dataclass(frozen=True)
+class Reserved:
+    """A translated question and the reservation of its worst case, which may still be under way."""
+
+    asked: Translated
+    reservation: Reservation
+
+    async def is_made(self) -> bool:
+        """Returns whether the worst case is held. Where tasks draw in turns, none waits for budget that others hold."""
+        if self.asked.may_be_repeated:
+            return await self.reservation.made_at_once()
+        return bool(await self.reservation.made())
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the engine answered to a question whose reservation is made: noise may be drawn."""
+
+    reserved: Reserved
+    plan: bytes
+    query: EngineQuery
+    answer: EngineAnswer = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A release that nobody has seen yet; its answer was whole."""
+
+    reserved: Reserved
+    release: dp_pb2.Release = field(repr=False)
 
 
 class NewReleases:
@@ -42,72 +72,60 @@ class NewReleases:
         self._confidence = confidence
         self._reserve_first = reserve_first
 
-    async def drawn(
-        self, asked: Translated, query: EngineQuery, reservation: Reservation, *, waits: bool
-    ) -> dp_pb2.Release:
-        """Returns a release that nobody has seen yet; noise is drawn only once the reservation is made.
-
-        Args:
-            asked: the translated question.
-            query: its query for the engine, on `asked.data_version`.
-            reservation: holds the worst case of the question.
-            waits: whether budget that others hold is waited for.
+    async def read(self, reserved: Reserved, query: EngineQuery) -> Read | None:
+        """Returns what the engine answers to the question's query, None if others hold the budget.
 
         Raises:
-            BudgetNotFreeError: others hold the budget, and it is not waited for.
             GrisError: a step failed; see `errors` for what each kind means.
         """
-        translation = asked.translation
-        if translation.reserve_first or self._reserve_first:
-            await _reserved(reservation, waits=waits)
+        asked, translation = reserved.asked, reserved.asked.translation
+        if (translation.reserve_first or self._reserve_first) and not await reserved.is_made():
+            return None
         running = self._engine.run(query, asked.data_version)
-        answer, _ = await run_both(running, _reserved(reservation, waits=waits))
-        answer, plan = checked(query, answer), translation.plan
-        if not translation.HasField("unfinished"):
-            return await self._confirmed(asked, plan, query, answer)
-        # Names are drawn only from an answer that is known to be whole.
-        await self._engine.confirm(query, answer)
-        await reservation.given_back_unless_it_lasts()
-        await _reserved(reservation, waits=waits)
+        answer, is_made = await run_both(running, reserved.is_made())
+        if answer is None or not is_made:
+            return None
+        read = Read(reserved, translation.plan, query, checked(query, answer))
+        if translation.HasField("unfinished"):
+            # Names are drawn only from an answer that is known to be whole.
+            await self._engine.confirm(query, read.answer)
+            await reserved.reservation.given_back_unless_it_lasts()
+            if not await reserved.is_made():
+                return None
+        return read
+
+    async def drawn(self, read: Read) -> Drawn:
+        """Returns the release of an answer, or of that of a second look at the names that are drawn from it.
+
+        Raises:
+            GrisError: a step failed; see `errors` for what each kind means.
+        """
+        if not read.reserved.asked.translation.HasField("unfinished"):
+            return await self._confirmed(read)
+        reservation = read.reserved.reservation
         reservation.first_look_begins()
         async with reservation.before_it_lapses():
-            named = await self._add_noise(asked, plan, query, answer)
+            named = await self._noise_added(read)
             if isinstance(named, dp_pb2.Release):
-                return named
-            return await self._second_look(asked, query, named)
+                return Drawn(read.reserved, named)
+            query = second_query(read.query, named, self._engine.engine.dialect)
+            answer = checked(query, await self._engine.run(query, read.reserved.asked.data_version))
+            return await self._confirmed(replace(read, plan=named.plan, query=query, answer=answer))
 
-    async def _second_look(
-        self, asked: Translated, first: EngineQuery, look: dp_pb2.NextLook
-    ) -> dp_pb2.Release:
-        """Counts the names that the first look found."""
-        query = second_query(first, look, self._engine.engine.dialect)
-        answer = checked(query, await self._engine.run(query, asked.data_version))
-        return await self._confirmed(asked, look.plan, query, answer)
-
-    async def _confirmed(
-        self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> dp_pb2.Release:
+    async def _confirmed(self, read: Read) -> Drawn:
         """Returns the release of an answer that turned out to be whole meanwhile."""
-        confirming = self._engine.confirm(query, answer)
-        drawn, _ = await run_both(self._add_noise(asked, plan, query, answer), confirming)
-        if not isinstance(drawn, dp_pb2.Release):
+        confirming = self._engine.confirm(read.query, read.answer)
+        release, _ = await run_both(self._noise_added(read), confirming)
+        if not isinstance(release, dp_pb2.Release):
             raise IntegrityError("dp_service asks for one look more than there are")
-        return drawn
+        return Drawn(read.reserved, release)
 
-    async def _add_noise(
-        self, asked: Translated, plan: bytes, query: EngineQuery, answer: EngineAnswer
-    ) -> dp_pb2.Release | dp_pb2.NextLook:
+    async def _noise_added(self, read: Read) -> dp_pb2.Release | dp_pb2.NextLook:
+        version = read.answer.data_version
         header = dp_pb2.ReleaseHeader(
-            plan=plan, data_version=answer.data_version, confidence=self._confidence, keep=True
+            plan=read.plan, data_version=version, confidence=self._confidence, keep=True
         )
-        drawn = await self._noise.add_noise(header, query.columns, answer)
-        if isinstance(drawn, dp_pb2.Release):
-            verify(drawn, drawn.kept, asked.translation)
-        return drawn
-
-
-async def _reserved(reservation: Reservation, *, waits: bool) -> None:
-    if waits:
-        await reservation.made()
-    elif not await reservation.made_at_once():
-        raise BudgetNotFreeError
+        release = await self._noise.add_noise(header, read.query.columns, read.answer)
+        if isinstance(release, dp_pb2.Release):
+            verify(release, release.kept, read.reserved.asked.translation)
+        return release

@@ -54,14 +54,11 @@ class Reservation:
     Args:
         budget: the ledger, as the account sees it.
         translation: the translated question, with its worst-case cost.
-        deadline: how long to wait for budget that others hold, by the clock of the event loop; None: do not wait.
+        deadline: how long to wait for budget that others hold, by the clock of the event loop.
     """
 
     def __init__(
-        self,
-        budget: BudgetServiceClient,
-        translation: dp_pb2.TranslateQueryResponse,
-        deadline: float | None = None,
+        self, budget: BudgetServiceClient, translation: dp_pb2.TranslateQueryResponse, deadline: float
     ) -> None:
         self._budget = budget
         self._translation = translation
@@ -140,8 +137,6 @@ class Reservation:
         """
         if self._held is not None:
             return self._held
-        if self._deadline is None:
-            return await self._attempt()
         return await self._queue.granted(self._attempt, self._deadline, has_begun=self._reserving is not None)
 
     async def made_at_once(self) -> bool:
@@ -151,15 +146,10 @@ class Reservation:
             BudgetExhausted: the worst case does not fit.
             GrisError: it could not be made for another reason.
         """
-        if self._held is not None:
-            return True
-        if self._reserving is None and not self._queue.is_empty:
-            return False
-        try:
-            await self._attempt()
-        except BudgetHeld:
-            return False
-        return True
+        if self._held is None and (self._reserving is not None or self._queue.is_empty):
+            with suppress(BudgetHeld):
+                await self._attempt()
+        return self._held is not None
 
     async def charge(self, bill: dp_pb2.Bill) -> Charge:
         """Settles the reservation with what the release cost; nothing may be shown before.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -28,18 +28,10 @@ class SingleFlight(Generic[_Key]):
         self._is_shared = is_shared
         self._ends: dict[_Key, asyncio.Future[BaseException | None]] = {}
 
-    def turn(self, key: _Key) -> Turn | None:
+    def turn(self, key: _Key) -> Turn[_Key] | None:
         """Returns a turn, None if somebody has one."""
-        if key in self._ends:
-            return None
-        end: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-        self._ends[key] = end
-
-        def ended(error: BaseException | None) -> None:
-            del self._ends[key]
-            end.set_result(error if error is not None and self._is_shared(error) else None)
-
-        return Turn(ended)
+        turn = Turn(self)
+        return turn if turn.taken(key) else None
 
     async def wait(self, key: _Key) -> None:
         """Waits until nobody has a turn; if the one who had it failed with an error that is shared, fails with it."""
@@ -49,20 +41,50 @@ class SingleFlight(Generic[_Key]):
             # One error must not be raised in several tasks: each adds its own traceback to it.
             raise copy.copy(error)
 
+    def _begin(self, key: _Key) -> bool:
+        if key in self._ends:
+            return False
+        self._ends[key] = asyncio.get_running_loop().create_future()
+        return True
 
-class Turn:
-    """A turn that ends with its block at the latest."""
+    def _end(self, key: _Key, error: BaseException | None) -> None:
+        is_shared = error is not None and self._is_shared(error)
+        self._ends.pop(key).set_result(error if is_shared else None)
 
-    def __init__(self, ended: Callable[[BaseException | None], None]) -> None:
-        self._ended: Callable[[BaseException | None], None] | None = ended
+
+class Turn(Generic[_Key]):
+    """What a task has of a single flight: none at first, the turn of one key at a time, none after its block."""
+
+    def __init__(self, flight: SingleFlight[_Key]) -> None:
+        self._flight = flight
+        self._key: _Key | None = None
+
+    def taken(self, key: _Key) -> bool:
+        """Ends the turn that it is, and returns whether it is that of the key now: nobody else has it."""
+        self.end()
+        if self._flight._begin(key):
+            self._key = key
+        return self._key is not None
+
+    async def found(self, key: _Key, find: Callable[[], Awaitable[_Value | None]]) -> _Value | None:
+        """Returns what is found, None once it is this task's turn to make it; waits for the one who makes it now."""
+        while True:
+            # Looked for in the turn: the task that had the last one may have made it since.
+            is_mine = self.taken(key)
+            if (found := await find()) is not None:
+                self.end()
+                return found
+            if is_mine:
+                return None
+            await self._flight.wait(key)
 
     def end(self, error: BaseException | None = None) -> None:
         """Ends the turn; ending it twice is allowed."""
-        if self._ended is not None:
-            ended, self._ended = self._ended, None
-            ended(error)
+        if self._key is not None:
+            key, self._key = self._key, None
+            self._flight._end(key, error)
 
-    def __enter__(self) -> Turn:
+    def __enter__(self) -> Turn[_Key]:
         return self
 
     def __exit__(

@@ -20,6 +20,7 @@ from pinot_connector.embedded import EmbeddedServices, Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore
+from pinot_connector.reservations import Reservation
 from tests.connector.test_dead_ledger import eventually
 from tests.connector.test_held_budget import POOR, WAITING, held_account
 from tests.connector.test_repeats import Watched
@@ -137,6 +138,25 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
     engine.close()
     assert len({each.release_id for each in results}) == 1
     assert engine.asked.count("run") == (before if others else before + 1)
+
+
+async def test_a_question_whose_budget_is_taken_again_waits_again(
+    world: World, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of two looks whose reservation was too old for the second, while others wanted the budget."""
+    made_at_once, taken = Reservation.made_at_once, [True] * 3
+
+    async def made_unless_taken(self: Reservation) -> bool:
+        return not (taken and taken.pop()) and await made_at_once(self)
+
+    monkeypatch.setattr(Reservation, "made_at_once", made_unless_taken)
+    async with AsyncPrivateClient(
+        dp=world.dp, budget=world.budget, account=new_account(), engine=engine
+    ) as client:
+        result = await client.histogram("feedback", "cohort", where={"score": 1})
+        (*_, level) = await client.remaining()
+    assert not taken
+    assert (1, 1, 0) == (result.charged.information, level.spent.information, level.reserved.information)
 
 
 @dataclass(frozen=True)

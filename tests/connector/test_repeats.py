@@ -12,7 +12,7 @@ from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, BudgetExhausted, EngineUnavailable
 from pinot_connector.release_store import MemoryReleaseStore
-from pinot_connector.single_flight import SingleFlight
+from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.telemetry import recorded_by
 from tests.support.relay import relayed
 from tests.support.world import World, new_account, write_growing, write_small
@@ -165,3 +165,28 @@ async def test_one_turn_at_a_time() -> None:
     with pytest.raises(ZeroDivisionError):
         await waiting
     await flights.wait("key")
+
+
+async def test_a_task_is_given_what_is_found_or_the_turn_to_make_it() -> None:
+    """One of them makes it, and the others are given it; a turn of another key ends the one before."""
+    flights: SingleFlight[str] = SingleFlight(lambda _: False)
+    made: list[str] = []
+
+    async def ask(number: int) -> str:
+        async def find() -> str | None:
+            await asyncio.sleep(0)
+            return made[0] if made else None
+
+        with Turn(flights) as turn:
+            found = await turn.found("key", find)
+            if found is None:
+                await asyncio.sleep(0)
+                made.append(found := f"made by {number}")
+            return found
+
+    assert {"made by 0"} == set(await asyncio.gather(*map(ask, range(5))))
+    with Turn(flights) as turn:
+        assert turn.taken("key")
+        assert turn.taken("another")
+        assert None is not flights.turn("key")
+    assert None is not flights.turn("another")

@@ -103,6 +103,20 @@ async def test_many_viewers_cost_one_query_and_a_charge_each(world: World, tmp_p
     assert (2, 1, 1) == (calls["TranslateQuery"], calls["AddNoiseUnary"], calls["ShowRelease"])
 
 
+async def test_an_account_that_asks_several_times_at_once_reserves_and_pays_once(
+    world: World, tmp_path: Path
+) -> None:
+    """The others are given what it has paid for: they need no budget, which may hold the worst case only once."""
+    async with dashboard(world, tmp_path) as board:
+        asking = [asyncio.ensure_future(board.client.histogram("growing", "element")) for _ in range(5)]
+        await board.begun()
+        board.engine.may_end.set()
+        results = await asyncio.gather(*asking)
+        calls = Counter(board.relay.methods)
+    assert [0, 0, 0, 0, 1] == sorted(result.charged.information for result in results)
+    assert (1, 1) == (calls["ReserveBudget"], calls["UpdateBudget"])
+
+
 class Counted(MemoryReleaseStore):
     """A store that counts what is looked up; each look may be a round trip to a database."""
 
