@@ -19,7 +19,7 @@ from pinot_connector.closed_accounts import ClosedAccounts
 from pinot_connector.embedded import EmbeddedServices, Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
-from pinot_connector.release_store import KeptRelease, MemoryReleaseStore
+from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
 from pinot_connector.reservations import Reservation
 from tests.connector.test_dead_ledger import eventually
 from tests.connector.test_held_budget import POOR, WAITING, held_account
@@ -157,6 +157,44 @@ async def test_a_question_whose_budget_is_taken_again_waits_again(
         (*_, level) = await client.remaining()
     assert not taken
     assert (1, 1, 0) == (result.charged.information, level.spent.information, level.reserved.information)
+
+
+class Restored(MemoryReleaseStore):
+    """As a database that knows nothing of what it kept until it is restored, which happens during a question."""
+
+    is_empty = False
+
+    async def find(self, query_id: str, account: tuple[str, ...]) -> Found | None:
+        """Returns what is kept once it is restored."""
+        return None if self.is_empty else await super().find(query_id, account)
+
+    async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
+        """Forgets what it is given before it is restored."""
+        if not self.is_empty:
+            return await super().keep(query_id, kept)
+        self.is_empty = False
+        return kept
+
+
+async def test_a_release_that_the_ledger_refuses_gives_way_to_the_one_that_was_paid_for(
+    world: World, tmp_path: Path
+) -> None:
+    """Rows are deleted meanwhile: what was drawn again is another release, and is neither charged nor shown."""
+    path, store = tmp_path / "growing.parquet", Restored()
+    write_growing(path, members=1000)
+    engine = Watched({"growing": path})
+    async with AsyncPrivateClient(
+        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, releases=store
+    ) as client:
+        before = await client.histogram("growing", "element")
+        store.is_empty = True
+        write_growing(path, members=999)
+        after = await client.histogram("growing", "element")
+        (*_, level) = await client.remaining()
+    engine.close()
+    assert 2 == engine.asked.count("run")
+    assert (before.release_id, before.rows) == (after.release_id, after.rows)
+    assert (0, 1, 0) == (after.charged.information, level.spent.information, level.reserved.information)
 
 
 @dataclass(frozen=True)

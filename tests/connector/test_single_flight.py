@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from gris_api.budget.v1 import budget_pb2
 
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engine_calls import MAX_ENGINE_CALLS, EngineCalls
@@ -115,6 +116,29 @@ async def test_an_account_that_asks_several_times_at_once_reserves_and_pays_once
         calls = Counter(board.relay.methods)
     assert [0, 0, 0, 0, 1] == sorted(result.charged.information for result in results)
     assert (1, 1) == (calls["ReserveBudget"], calls["UpdateBudget"])
+
+
+async def test_who_waits_for_a_release_does_not_wait_for_the_charge_of_the_one_who_draws_it(
+    world: World, tmp_path: Path
+) -> None:
+    """It is kept by then: the other account is shown it while the first charge is still under way."""
+    async with dashboard(world, tmp_path) as board:
+        asking = {
+            account: asyncio.ensure_future(board.viewer(account).histogram("growing", "element"))
+            for account in (new_account(), new_account())
+        }
+        await board.begun()
+        board.relay.delays["UpdateBudget"] = 5
+        board.engine.may_end.set()
+        await board.relay.called("UpdateBudget")
+        del board.relay.delays["UpdateBudget"]
+        (charge,) = map(budget_pb2.UpdateBudgetRequest.FromString, board.relay.requests("UpdateBudget"))
+        first = asking.pop("/".join(charge.account.path))
+        (second,) = asking.values()
+        await second
+        assert not first.done()
+        await first
+    assert (1, first.result().rows) == (board.engine.runs, second.result().rows)
 
 
 class Counted(MemoryReleaseStore):
