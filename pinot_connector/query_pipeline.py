@@ -48,7 +48,7 @@ from pinot_connector.budgets import Charge, Cost, largest_k
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
-from pinot_connector.engine_queries import engine_query, expected_columns
+from pinot_connector.engine_queries import engine_query
 from pinot_connector.engines.base import Engine, EngineQuery
 from pinot_connector.errors import (
     BudgetExhausted,
@@ -244,10 +244,7 @@ class QueryPipeline:
                 return None
         except HomeUnavailable:
             return None
-        columns = expected_columns(translated.translation)
-        completed = await self._views.completed(
-            columns, translated.translation, found.kept, translated.before
-        )
+        completed = await self._views.completed(translated.translation, found.kept, translated.before)
         telemetry.release_looked_up("given")
         unit_id = found.kept.content.bill.cost.unit_id
         return Charged(completed, Charge(Cost(0, 0, unit_id), ()))
@@ -349,8 +346,7 @@ class QueryPipeline:
         return await self._shown(asked, first)
 
     async def _shown(self, asked: Translated, kept: KeptRelease) -> ShownRelease:
-        columns = expected_columns(asked.translation)
-        return await self._views.shown(columns, asked.translation, require_whole(kept), asked.before)
+        return await self._views.shown(asked.translation, require_whole(kept), asked.before)
 
     async def _charged(self, kept: Kept) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""

@@ -22,7 +22,8 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.budgets import Charge
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.dp_service_client import DpServiceClient
-from pinot_connector.engines.base import Element, ExpectedColumn
+from pinot_connector.engine_queries import expected_columns
+from pinot_connector.engines.base import Element
 from pinot_connector.errors import ReleaseTooLarge
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import element_tuples, shown_of, verify
@@ -87,7 +88,6 @@ class ShownReleases:
 
     async def completed(
         self,
-        columns: tuple[ExpectedColumn, ...],
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         before: Sequence[KeptRelease] = (),
@@ -103,11 +103,10 @@ class ShownReleases:
             known = self._displayed(translation, kept)
             if known is not None:
                 return known.shown.completed
-            return (await self._show(columns, translation, kept, before)).completed
+            return (await self._show(translation, kept, before)).completed
 
     async def shown(
         self,
-        columns: tuple[ExpectedColumn, ...],
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         before: Sequence[KeptRelease] = (),
@@ -124,7 +123,7 @@ class ShownReleases:
 
         async def show() -> ShownRelease:
             async with self._alone(kept):
-                return await self._show(columns, translation, kept, before)
+                return await self._show(translation, kept, before)
 
         return await self._ticketing.joined(key, show)
 
@@ -154,12 +153,12 @@ class ShownReleases:
 
     async def _show(
         self,
-        columns: tuple[ExpectedColumn, ...],
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
         before: Sequence[KeptRelease],
     ) -> ShownRelease:
         known, content = self._known(kept.release_id), kept.content
+        columns = expected_columns(translation)
 
         def asked() -> tuple[array[int], dp_pb2.ShowReleaseRequest]:
             elements = element_tuples(columns, content)

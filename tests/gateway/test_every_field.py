@@ -17,6 +17,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from gris_gateway import messages, service
+from gris_mcp.results import answer_of
 from pinot_connector.errors import IntegrityError
 from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import KeptRelease
@@ -232,6 +233,24 @@ def fields_of(
 def test_every_field_of_what_is_shown_is_seen(kind: str, said: Callable[[PrivateResult], object]) -> None:
     """In Python and in JSON another value of it is another result, or is refused."""
     assert unnoticed(kind, said) == set()
+
+
+_FOR_PROGRAMS = "for programs; an agent can do nothing with it"
+AGENTS_LEFT_OUT = {
+    "bottom": "that the list ended there is said; the threshold is no number about members",
+    "cost.unit_id": _FOR_PROGRAMS,
+    "count_alias": "what a count is called in SQL; an answer has it as `count`",
+    "data_version": _FOR_PROGRAMS,
+    "key_id": _FOR_PROGRAMS,
+    "query_id": _FOR_PROGRAMS,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_is_told_every_field_but_those_listed(kind: str) -> None:
+    """Of the parameters it has sentences; every other field of what is shown is in the answer itself."""
+    missing = {path for path in unnoticed(kind, answer_of) if not path.startswith("parameters.")}
+    assert missing == set(AGENTS_LEFT_OUT)
 
 
 def test_a_client_of_a_gateway_is_told_everything_of_an_estimate() -> None:
