@@ -37,10 +37,11 @@ MAX_REMEMBERED_BYTES = 64 * 2**20
 MAX_ROWS_AT_ONCE = 1000
 # How large the numbers of a release may be that is kept: the rest of a message is left for the plan.
 MAX_SHOWN_BYTES = MAX_MESSAGE_BYTES - 4 * 2**20
-# About what a result takes, and each of its rows besides the values of its element, in bytes of memory.
+# About what a result takes, each of its rows besides the values of its element, and one of these, in bytes of memory.
 RESULT_BYTES = 8192
 MARK_BYTES = 16
 ROW_BYTES = 320
+CELL_BYTES = 64
 
 Completed: TypeAlias = Callable[[Charge], PrivateResult]
 _Answer = TypeVar("_Answer")
@@ -274,9 +275,10 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
 
 def _result_bytes(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> int:
     """Returns about how much memory a result takes, with its messages."""
-    values = len(elements.aggregates) + len(elements.quantiles)
-    rows = shown.element_count * (1 + len(elements.columns) + values)
-    return RESULT_BYTES + rows * ROW_BYTES + 2 * elements.ByteSize()
+    numbers = 1 + len(elements.aggregates) + len(elements.quantiles)
+    row = numbers * ROW_BYTES + len(elements.columns) * CELL_BYTES
+    # The letters of names are in the message and in the rows.
+    return RESULT_BYTES + shown.element_count * row + 2 * elements.ByteSize()
 
 
 def _ascending(elements: Sequence[tuple[Element, ...]], ranks: array[int]) -> list[tuple[Element, ...]]:
