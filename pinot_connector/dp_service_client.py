@@ -133,7 +133,9 @@ class DpServiceClient:
                 async for response in call:
                     if response.HasField("next"):
                         return response.next
-                    part = response.WhichOneof("part") or "end"
+                    part = response.WhichOneof("part")
+                    if part not in parts or parts["end"]:
+                        raise IntegrityError("dp_service sent something else than a release")
                     parts[part].append(getattr(response, part))
         except grpc.RpcError as error:
             raise _translated(error) from None

@@ -42,7 +42,7 @@ class Read:
 
     reserved: Reserved
     plan: bytes
-    query: EngineQuery
+    query: EngineQuery = field(repr=False)
     answer: EngineAnswer = field(repr=False)
 
 

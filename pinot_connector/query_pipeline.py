@@ -10,7 +10,7 @@
     7. charged: what the release cost
     8. shown: only now is there a result
 
-Each state is a value that only the step to it makes. Steps 3 and 4 run at the same time, unless the policy or the
+Each state is a value that the steps to it make. Steps 3 and 4 run at the same time, unless the policy or the
 client's `reserve_first` wants the reservation made before the engine is asked; so do noise and confirmation. If either
 part fails, both end, and noise is drawn only once the reservation is made. Each step raises rather than go on with less
 than it needs, and an error after step 2 cancels the reservation. True counts exist only in steps 4 and 5, in local
@@ -263,6 +263,8 @@ class QueryPipeline:
     async def _find_kept(self, translated: Translated, drawing: Turn[_Key]) -> KeptRelease | None:
         """Returns the release that is kept; None: it is this task's turn to draw one, if it is to be kept at all."""
         if not translated.may_be_repeated:
+            # The policy may have said otherwise when the turn began.
+            drawing.end()
             return None
         found = await drawing.found((translated.query_id, None), lambda: self._find(translated.query_id))
         return None if found is None else found.kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2
@@ -10,6 +10,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.histograms import element_columns
+from pinot_connector.views import view
 
 _FIELDS = {
     ColumnType.STRING: "strings",
@@ -22,7 +23,7 @@ _LARGEST_DENOMINATOR = 2**22
 
 
 def verify(release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryResponse) -> None:
-    """Verifies a release against its plan: nothing else may be charged or shown.
+    """Verifies a release against its plan: nothing else may be charged, shown or kept.
 
     Args:
         release: What dp_service sent; the elements that it shows are a part of `kept`.
@@ -40,9 +41,12 @@ def verify(release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.Trans
         raise IntegrityError("dp_service asks for more than the worst case")
     if (shown.release_id, shown.query_id, shown.cost) != (bill.release_id, bill.query_id, bill.cost):
         raise IntegrityError("dp_service asks for another release than it shows")
-    if kept.bill.release_id != bill.release_id:
+    if release.HasField("kept") and kept.bill != bill:
+        raise IntegrityError("dp_service asks for another release than the one to keep")
+    named = kept.bill.release_id, kept.bill.query_id, kept.bill.cost, kept.key_id
+    if named != (bill.release_id, bill.query_id, bill.cost, shown.key_id) or not kept.HasField("elements"):
         raise IntegrityError("dp_service shows another release than the one that is kept")
-    _require_elements(kept)
+    _require_elements(kept, translation)
     _require_rows(release, kept.element_count)
 
 
@@ -51,28 +55,41 @@ def shown_of(
 ) -> tuple[dp_pb2.Shown, dp_pb2.ShownElements]:
     """Returns what a question shows of a verified release: what may leave the trusted side once it is paid for.
 
+    Elements and counts are those that are kept, so a repeat cannot show others. Only the counts of several looks that
+    are combined are dp_service's. What this version does not know is left out.
+
     Raises:
-        IntegrityError: the release has other columns than the question.
+        IntegrityError: there are counts of the elements that are not those that are kept, or none of them.
     """
-    shown = dp_pb2.Shown(
-        columns=translation.columns,
-        count_alias=translation.count_alias,
-        requested_k=translation.requested_k,
-    )
-    shown.MergeFrom(release.shown)
-    elements = dp_pb2.ShownElements()
+    shown, elements = dp_pb2.Shown(), dp_pb2.ShownElements()
+    shown.CopyFrom(release.shown)
+    del shown.columns[:]
+    shown.columns.extend(translation.columns)
+    shown.count_alias, shown.requested_k = translation.count_alias, translation.requested_k
     elements.CopyFrom(release.elements)
-    elements.columns.extend(_columns_shown(release, kept))
+    for message in (shown, elements):
+        message.DiscardUnknownFields()
+    rows = list(release.rows) or range(shown.element_count)
+    del elements.columns[:]
+    for column, stated in zip(kept.elements.columns, translation.columns, strict=True):
+        expected = view(ExpectedColumn, stated)
+        values = column_values(expected, column)
+        elements.columns.extend(element_columns((expected,), ([values[row] for row in rows],)))
+    is_combined = translation.parameters.contributions.HasField("sharpened")
+    if bool(counts_of(elements)) and not is_combined:
+        raise IntegrityError("dp_service sent other counts than those that are kept")
+    if not is_combined and shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE and rows:
+        _show_counts(elements, kept.elements, rows)
     return shown, elements
 
 
-def _columns_shown(release: dp_pb2.Release, kept: dp_pb2.Kept) -> Iterable[histogram_pb2.ElementColumn]:
-    for column in kept.elements.columns:
-        expected = ExpectedColumn(column.name, _type_of(column))
-        values = column_values(expected, column)
-        first = values[: release.shown.element_count]
-        part = [values[row] for row in release.rows] if release.rows else first
-        yield from element_columns((expected,), (part,))
+def _show_counts(elements: dp_pb2.ShownElements, kept: dp_pb2.KeptElements, rows: Sequence[int]) -> None:
+    counts = counts_of(kept)
+    if not counts:
+        raise IntegrityError("dp_service shows counts that are not kept")
+    shown = elements.noisy_numerators if kept.noisy_numerators else elements.noisy_counts
+    shown.extend(counts[row] for row in rows)
+    elements.noisy_denominator = kept.noisy_denominator
 
 
 def element_tuples(columns: Sequence[ExpectedColumn], kept: dp_pb2.Kept) -> list[tuple[Element, ...]]:
@@ -96,14 +113,6 @@ def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) 
     if message.name != column.name or message.WhichOneof("values") != _FIELDS.get(column.type, ""):
         raise IntegrityError("dp_service answered with other columns than asked")
     return _values(message)
-
-
-def _type_of(message: histogram_pb2.ElementColumn) -> ColumnType:
-    named = message.WhichOneof("values")
-    found = next((kind for kind, field in _FIELDS.items() if field == named), None)
-    if found is None:
-        raise IntegrityError("dp_service answered with a column of no type")
-    return found
 
 
 def _values(message: histogram_pb2.ElementColumn) -> Sequence[Element]:
@@ -149,17 +158,25 @@ def require_shown(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> None:
             raise IntegrityError("dp_service sent sums or quantiles that do not belong together")
 
 
-def _require_elements(kept: dp_pb2.Kept) -> None:
-    elements, rows = kept.elements, kept.element_count
-    if any(len(_values(column)) != rows for column in elements.columns):
-        raise IntegrityError("dp_service sent another number of elements than it says")
+def _require_elements(kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryResponse) -> None:
+    elements, rows, parameters = kept.elements, kept.element_count, translation.parameters
+    if len(elements.columns) != len(translation.columns):
+        raise IntegrityError("dp_service answered with other columns than asked")
+    for stated, column in zip(translation.columns, elements.columns, strict=True):
+        if len(column_values(view(ExpectedColumn, stated), column)) != rows:
+            raise IntegrityError("dp_service sent another number of elements than it says")
     if not elements.columns and rows > 1:
         raise IntegrityError("dp_service sent several totals")
     if len(counts_of(elements)) not in (0, rows):
         raise IntegrityError("dp_service sent counts that do not belong together")
-    if any(len(column.values) != rows for column in elements.sums):
+    own_counts = sum(column.has_own_count for column in parameters.sums.columns)
+    are_few = len(elements.sums) != len(parameters.sums.columns) + own_counts
+    if are_few or any(len(column.values) != rows for column in elements.sums):
         raise IntegrityError("dp_service sent sums that do not belong together")
-    if any(len(column.cells) != rows for column in elements.cells):
+    has_cells = len(elements.cells) > 0
+    if has_cells != parameters.HasField("quantiles") or any(
+        len(column.cells) != rows for column in elements.cells
+    ):
         raise IntegrityError("dp_service sent quantiles that do not belong together")
 
 

@@ -235,6 +235,8 @@ def explanation_of(
     Raises:
         IntegrityError: the message holds something that this version does not know.
     """
+    # What this version does not know is not passed on.
+    estimate.DiscardUnknownFields()
     rendered = tuple(view(RenderedQuery, query) for query in queries)
     return view(Explanation, estimate, queries=rendered, shares=tuple(shares), _estimate=estimate)
 
@@ -250,6 +252,7 @@ def _rows_of(
     elements = _elements_of(columns, shown, message)
     values = _values_of(message, parameters)
     if shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE:
+        values = values if message.quantiles else repeat(())
         return tuple(Row(element, None, None, each) for element, each in zip(elements, values, strict=False))
     intervals = zip(message.interval_lower, message.interval_upper, strict=True)
     return tuple(map(Row, elements, _counts_of(message, parameters), intervals, values))

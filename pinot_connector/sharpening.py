@@ -26,10 +26,7 @@ def looks_before(before: Sequence[KeptRelease]) -> dp_pb2.LooksBefore:
 
 
 def _without_elements(kept: dp_pb2.Kept) -> dp_pb2.Kept:
-    message = dp_pb2.Kept()
-    message.CopyFrom(kept)
-    message.ClearField("elements")
-    return message
+    return dp_pb2.Kept(**{each.name: value for each, value in kept.ListFields() if each.name != "elements"})
 
 
 def counts_before(

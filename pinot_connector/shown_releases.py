@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from gris_api.dp.v1 import dp_pb2
@@ -51,7 +51,7 @@ _Answer = TypeVar("_Answer")
 class ShownRelease:
     """A release as a question shows it: what to charge for it, and the result that it becomes once that is done."""
 
-    bill: dp_pb2.Bill
+    bill: dp_pb2.Bill = field(repr=False)
     completed: Completed
 
 
@@ -142,8 +142,11 @@ class ShownReleases:
             return prepared(shown, elements), _result_bytes(shown, elements)
 
         completed, size = await self._computed(kept.element_count, made)
-        shown = ShownRelease(release.bill, completed)
-        key = _key_of(translation, release.bill.release_id)
+        # A part of a message keeps the whole of it in memory.
+        bill = dp_pb2.Bill()
+        bill.CopyFrom(release.bill)
+        shown = ShownRelease(bill, completed)
+        key = _key_of(translation, bill.release_id)
         self._remember(key, _Displayed(shown, _digest_of(translation.plan)), len(key) + size)
         return shown
 
@@ -250,7 +253,7 @@ def _name_of(kept: dp_pb2.Kept) -> dp_pb2.Kept:
 
 
 def _question_bytes(kept: dp_pb2.Kept) -> int:
-    """Returns at least how many bytes the numbers of a release take in a ShowReleaseRequest, with their ranks."""
+    """Returns at most how many bytes the numbers of a release take in a ShowReleaseRequest, with their ranks."""
     names = sum(column.ByteSize() for column in kept.elements.columns)
     rows = kept.element_count
     return kept.ByteSize() - names + rows * max(1, -(-rows.bit_length() // 7))

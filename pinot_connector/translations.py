@@ -160,6 +160,8 @@ class Translator:
         asked = translation.pairs_copy.asked_table or translation.table
         if question.structured.table not in ("", asked):
             raise IntegrityError("dp_service translated a question about another table")
+        if translation.HasField("unfinished") and translation.unfinished.query_id != translation.query_id:
+            raise IntegrityError("dp_service asks for another question than it translated")
         if bool(before) is not translation.parameters.contributions.HasField("sharpened"):
             raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
         _require_understood(question.structured, translation)

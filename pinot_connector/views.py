@@ -9,7 +9,7 @@ A view is a frozen dataclass. Its fields have the names of the message's, and th
 - `X | None` is None where a field that has presence is unset, and where another one is 0, empty or unspecified.
 
 What a field needs beyond that says `read_by` beside it. What a message does not hold is given to `view`.
-A view has immutable values only: messages can be changed, and accounts share them.
+What a view hands out is immutable: messages can be changed, and accounts share them.
 """
 
 from __future__ import annotations

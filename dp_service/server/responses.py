@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from gris_api.common.v1 import histogram_pb2
@@ -88,19 +88,23 @@ class ReleaseMessages:
             yield dp_pb2.AddNoiseResponse(kept=_kept_elements(self.plan, released, part))
         yield dp_pb2.AddNoiseResponse(end=self._release(released))
 
-    def shown_again(self, kept: dp_pb2.Kept, view: ReleaseView, counts: Counts | None) -> dp_pb2.Release:
+    def shown_again(self, kept: dp_pb2.Kept, view: ReleaseView, combined: Counts | None) -> dp_pb2.Release:
         """Return a kept release as a question shows it, with a bill for the plan's policy statement.
 
         Args:
             kept: The release.
             view: What the question shows of it.
-            counts: Those of all its elements; None: it has none.
+            combined: The counts of all its elements, where several looks are combined; None: they are its own.
         """
         cost = Cost(kept.bill.cost.information, kept.bill.cost.calls)
         bill = bill_of(self.plan, kept.bill.release_id, cost, self.key)
+        elements = _shown_elements(view, slice(0, view.count))
+        if combined is not None and view.intervals is not None:
+            places = range(view.count) if view.rows is None else view.rows
+            _write_counts(elements, combined, np.array(places, dtype=np.int64))
         return dp_pb2.Release(
             shown=self._shown(view, kept.bottom if kept.HasField("bottom") else None, bill),
-            elements=_shown_elements(view, counts, slice(0, view.count)),
+            elements=elements,
             rows=view.rows or (),
             bill=bill,
         )
@@ -210,22 +214,22 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
 
 def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ShownElements:
     """Return some of the elements that the question shows; those of a whole release are named by their positions."""
+    message = _shown_elements(released.shown, rows)
     if released.whole:
-        return _shown_elements(released.shown, _counts(released), rows)
+        return message
     # It is in the order of the question, and has nothing that it does not show.
-    message = _shown_elements(replace(released.shown, rows=None), _counts(released), rows)
+    if released.intervals is not None and (counts := _counts(released)) is not None:
+        _write_counts(message, counts, rows)
     message.columns.extend(element_columns(plan.columns, released.elements[rows]))
     return message
 
 
-def _shown_elements(view: ReleaseView, counts: Counts | None, rows: slice) -> dp_pb2.ShownElements:
+def _shown_elements(view: ReleaseView, rows: slice) -> dp_pb2.ShownElements:
     message = dp_pb2.ShownElements(
         aggregates=[_values(each, rows) for each in view.aggregates],
         quantiles=[quantile_values(each, rows) for each in view.quantiles],
     )
-    if view.intervals is not None and counts is not None:
-        places = rows if view.rows is None else np.array(view.rows, dtype=np.int64)[rows]
-        _write_counts(message, Counts(counts.noisy[places], counts.denominator))
+    if view.intervals is not None:
         message.interval_lower.extend(view.intervals.lower[rows].tolist())
         message.interval_upper.extend(view.intervals.upper[rows].tolist())
     return message
@@ -238,7 +242,7 @@ def _kept_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.KeptEl
         cells=chosen_cells(released.cells, rows),
     )
     if (counts := _counts(released)) is not None:
-        _write_counts(message, Counts(counts.noisy[rows], counts.denominator))
+        _write_counts(message, counts, rows)
     return message
 
 
@@ -246,11 +250,14 @@ def _counts(released: Released) -> Counts | None:
     return None if released.noisy_counts is None else Counts(released.noisy_counts, released.denominator)
 
 
-def _write_counts(message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: Counts) -> None:
+def _write_counts(
+    message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: Counts, rows: slice | NDArray[np.int64]
+) -> None:
+    noisy = counts.noisy[rows].tolist()
     if counts.denominator == 1:
-        message.noisy_counts.extend(counts.noisy.tolist())
+        message.noisy_counts.extend(noisy)
     else:
-        message.noisy_numerators.extend(counts.noisy.tolist())
+        message.noisy_numerators.extend(noisy)
         message.noisy_denominator = counts.denominator
 
 

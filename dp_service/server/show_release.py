@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
 from dp_service.releases.keys import KeySet, NoiseKey
-from dp_service.releases.mechanism import shift_of
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
@@ -47,21 +46,16 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
     drawn = _drawn(plan, request)
     try:
         if (before := _looks_before(plan, request)) is None:
-            view, counts = shown(plan.parameters, drawn, confidence=confidence), _own_counts(plan, drawn)
+            view, combined = shown(plan.parameters, drawn, confidence=confidence), None
         else:
             together = shown_sharpened(plan.parameters, *_counts(drawn), before=before, confidence=confidence)
             numerators = np.array(together.numerators, dtype=np.int64)
-            view, counts = together.view, Counts(numerators, law_of(plan.parameters).denominator)
+            view, combined = together.view, Counts(numerators, law_of(plan.parameters).denominator)
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
         raise RequestError("kept", "expected the counts and sums as the release has them") from None
     messages = ReleaseMessages(plan, confidence, key)
-    return dp_pb2.ShowReleaseResponse(release=messages.shown_again(request.kept, view, counts))
-
-
-def _own_counts(plan: Plan, drawn: MechanismOutput) -> Counts | None:
-    noisy, shift = drawn.selection.noisy_counts, shift_of(plan.parameters)
-    return None if noisy is None else Counts(noisy, 1 if shift is None else shift.factors[1])
+    return dp_pb2.ShowReleaseResponse(release=messages.shown_again(request.kept, view, combined))
 
 
 def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArray[np.int64]] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import histogram_pb2
@@ -11,6 +13,7 @@ from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IncompleteAnswer, IntegrityError, OutcomeUnknown
 from pinot_connector.histograms import MAX_ROW_BYTES
+from pinot_connector.results import messages_of
 from tests.support.clients import Corrupting, Corruption, asking_client, translation_of, untouched
 from tests.support.relay import relayed
 from tests.support.world import World
@@ -60,50 +63,86 @@ async def test_an_answer_that_cannot_be_is_no_result(world: World, change: Corru
     engine.close()
 
 
-@pytest.mark.parametrize(
-    "wrong", ["cost", "calls", "unit", "cheaper", "count", "all", "rows", "query", "other", "kept"]
-)
+def _cost(release: dp_pb2.Release) -> None:
+    for part in (release.bill, release.shown, release.kept.bill):
+        part.cost.information += 1
+
+
+def _calls(release: dp_pb2.Release) -> None:
+    for part in (release.bill, release.shown, release.kept.bill):
+        part.cost.calls += 1
+
+
+def _unit(release: dp_pb2.Release) -> None:
+    for part in (release.bill, release.shown, release.kept.bill):
+        part.cost.unit_id = "f" * 32
+
+
+def _query(release: dp_pb2.Release) -> None:
+    for part in (release.bill, release.shown, release.kept.bill):
+        part.query_id = "f" * 64
+
+
+SPOILT: dict[str, Callable[[dp_pb2.Release], object]] = {
+    "costs more": _cost,
+    "more calls": _calls,
+    "other unit": _unit,
+    "other query": _query,
+    "cheaper than shown": lambda release: setattr(release.bill.cost, "information", 0),
+    "other release shown": lambda release: setattr(release.shown, "release_id", "1" * 64),
+    "other release kept": lambda release: setattr(release.kept.bill, "release_id", "1" * 64),
+    "other price kept": lambda release: setattr(release.kept.bill.cost, "information", 0),
+    "other ticket kept": lambda release: setattr(release.kept.bill, "charge_ticket", b"x"),
+    "other key kept": lambda release: setattr(release.kept, "key_id", "f" * 16),
+    "nothing kept": lambda release: release.ClearField("kept"),
+    "no elements kept": lambda release: release.kept.ClearField("elements"),
+    "no counts kept": lambda release: release.kept.elements.ClearField("noisy_counts"),
+    "sums kept": lambda release: release.kept.elements.sums.add(values=[1]),
+    "cells kept": lambda release: release.kept.elements.cells.add(cells=[1]),
+    "another column": lambda release: setattr(release.kept.elements.columns[0], "name", "x"),
+    "more columns": lambda release: release.kept.elements.columns.add(name="x"),
+    "more shown than kept": lambda release: setattr(release.shown, "element_count", 2),
+    "more kept than there": lambda release: setattr(release.kept, "element_count", 2),
+    "rows beyond": lambda release: release.rows.append(1),
+    "counts of its own": lambda release: release.elements.noisy_counts.append(7),
+}
+
+
+@pytest.mark.parametrize("wrong", SPOILT)
 async def test_a_release_that_does_not_match_its_plan_is_never_shown(
     world: World, engine: DuckDBEngine, wrong: str
 ) -> None:
-    """More than the worst case, another currency, another price, number, release or question than is shown: refused."""
+    """Another question, price, release or number of elements than is asked, kept or shown: nothing is paid for it."""
     async with relayed(world) as relay:
         async with asking_client(world, engine, dp=relay.address) as client:
             await client.top_k("feedback", "article_id", 5)
         translation = await translation_of(relay.requests("TranslateQuery")[-1], world)
         real = _drawn(translation, [0])
-        _spoil(real.release, wrong)
-        relay.replies["AddNoiseUnary"] = real.SerializeToString()
+        spoilt = _drawn(translation, [0])
+        SPOILT[wrong](spoilt.release)
         async with asking_client(world, engine, dp=relay.address) as client:
+            relay.replies["AddNoiseUnary"] = spoilt.SerializeToString()
             with pytest.raises(IntegrityError):
                 await client.top_k("feedback", "article_id", 5)
             assert await untouched(client)
+            relay.replies["AddNoiseUnary"] = real.SerializeToString()
+            assert [9] == [row.noisy_count for row in (await client.top_k("feedback", "article_id", 5)).rows]
 
 
-def _spoil(release: dp_pb2.Release, wrong: str) -> None:
-    match wrong:
-        case "cost":
-            release.bill.cost.information += 1
-            release.shown.cost.information += 1
-        case "calls":
-            release.bill.cost.calls += 1
-            release.shown.cost.calls += 1
-        case "unit":
-            release.bill.cost.unit_id = release.shown.cost.unit_id = "f" * 32
-        case "cheaper":
-            release.bill.cost.information -= 1
-        case "count":
-            release.shown.element_count = 2
-        case "all":
-            release.kept.element_count = 2
-        case "rows":
-            release.rows.append(1)
-        case "query":
-            release.bill.query_id = release.shown.query_id = "f" * 64
-        case "other":
-            release.shown.release_id = "1" * 64
-        case "kept":
-            release.kept.bill.release_id = "1" * 64
+async def test_what_a_later_version_says_more_is_not_passed_on(world: World, engine: DuckDBEngine) -> None:
+    """A gateway sends only what it knows."""
+    more = b"\xf8\x7f\x01"  # Field 2047, which is 1.
+    async with relayed(world) as relay:
+        async with asking_client(world, engine, dp=relay.address) as client:
+            await client.top_k("feedback", "article_id", 5)
+        translation = await translation_of(relay.requests("TranslateQuery")[-1], world)
+        later = _drawn(translation, [0])
+        for part in (later.release.shown, later.release.shown.parameters, later.release.elements):
+            part.MergeFromString(more)
+        relay.replies["AddNoiseUnary"] = later.SerializeToString()
+        async with asking_client(world, engine, dp=relay.address) as client:
+            sent = messages_of(await client.top_k("feedback", "article_id", 5))
+    assert not any(more in message.SerializeToString() for message in sent)
 
 
 def _drawn(translation: dp_pb2.TranslateQueryResponse, values: list[int]) -> dp_pb2.AddNoiseUnaryResponse:
@@ -118,7 +157,7 @@ def _drawn(translation: dp_pb2.TranslateQueryResponse, values: list[int]) -> dp_
         interval_kind=dp_pb2.INTERVAL_KIND_PLAIN,
     )
     nines = [9] * len(values)
-    elements = dp_pb2.ShownElements(noisy_counts=nines, interval_lower=nines, interval_upper=nines)
+    elements = dp_pb2.ShownElements(interval_lower=nines, interval_upper=nines)
     kept = dp_pb2.Kept(bill=bill, element_count=len(values), elements=dp_pb2.KeptElements(noisy_counts=nines))
     (column,) = translation.columns
     message = kept.elements.columns.add(name=column.name)

@@ -13,38 +13,73 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from gris_api.app.v1 import app_pb2
-from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from gris_gateway import messages, service
 from gris_mcp.results import answer_of
+from pinot_connector.element_messages import cut, merged
 from pinot_connector.errors import IntegrityError
 from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import KeptRelease
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult, explanation_of
 
-# Where an account's own budget or another release is meant, these are no part of what is shown.
-TRUSTED_SIDE_ONLY = {
-    "gris.common.v1": {"Histogram", "CentredSums"},
-    "gris.dp.v1": {
-        "AddNoiseRequest",
-        "AddNoiseUnaryRequest",
-        "Bill",
-        "ChosenCells",
-        "EngineQuery",
-        "EstimateCostResponse",
-        "Kept",
-        "KeptElements",
-        "KeptTotals",
-        "LookCounts",
-        "LooksBefore",
-        "NextLook",
-        "PairsCopy",
-        "Release",
-        "ShowReleaseRequest",
-        "TranslateQueryResponse",
-    },
+# What the messages of the gateway are made of besides its own: nothing else of a service reaches a caller.
+SHOWN_TO_CALLERS = {
+    "google.protobuf.Timestamp",
+    "gris.budget.v1.Account",
+    "gris.budget.v1.Level",
+    "gris.common.v1.BoolValues",
+    "gris.common.v1.Column",
+    "gris.common.v1.Cost",
+    "gris.common.v1.DateValues",
+    "gris.common.v1.ElementColumn",
+    "gris.common.v1.Int64Values",
+    "gris.common.v1.StringValues",
+    "gris.dp.v1.Aggregate",
+    "gris.dp.v1.AggregateValues",
+    "gris.dp.v1.Alternative",
+    "gris.dp.v1.Bound",
+    "gris.dp.v1.BudgetWorth",
+    "gris.dp.v1.CatalogChoice",
+    "gris.dp.v1.CatalogColumn",
+    "gris.dp.v1.CatalogMeasure",
+    "gris.dp.v1.CatalogTable",
+    "gris.dp.v1.CatalogTime",
+    "gris.dp.v1.ComposedEpsilon",
+    "gris.dp.v1.Contributions",
+    "gris.dp.v1.Estimate",
+    "gris.dp.v1.ExpectedAccuracy",
+    "gris.dp.v1.Filter",
+    "gris.dp.v1.GetCatalogResponse",
+    "gris.dp.v1.HavingCondition",
+    "gris.dp.v1.HistogramQuery",
+    "gris.dp.v1.MechanismParameters",
+    "gris.dp.v1.NamesLook",
+    "gris.dp.v1.NoisyTotal",
+    "gris.dp.v1.PublishedDomain",
+    "gris.dp.v1.Quantile",
+    "gris.dp.v1.QuantileColumn",
+    "gris.dp.v1.QuantileValues",
+    "gris.dp.v1.Quantiles",
+    "gris.dp.v1.Question",
+    "gris.dp.v1.RankCut",
+    "gris.dp.v1.Sharpened",
+    "gris.dp.v1.Sharpening",
+    "gris.dp.v1.Shift",
+    "gris.dp.v1.Shown",
+    "gris.dp.v1.ShownAggregate",
+    "gris.dp.v1.ShownElements",
+    "gris.dp.v1.ShownQuantile",
+    "gris.dp.v1.ShownTotals",
+    "gris.dp.v1.SummedColumn",
+    "gris.dp.v1.Sums",
+    "gris.dp.v1.TimeBucket",
+    "gris.dp.v1.TimeRange",
+    "gris.dp.v1.TotalsParameters",
+    "gris.dp.v1.Value",
+    "gris.dp.v1.ValueRange",
+    "gris.dp.v1.ValueSet",
 }
 
 _FOR_THE_GUARANTEE = "only in what DescribeGuarantee is made from"
@@ -101,28 +136,23 @@ def lost(sent: Message, arrived: Message, path: str = "") -> Iterator[str]:
                 yield from lost(one, other, f"{name}.")
 
 
-def reachable(kind: Any, found: set[str]) -> set[str]:
-    """Returns the full names of a message and of all messages in its fields."""
+def reachable(kind: Any, found: set[str]) -> None:
+    """Adds the full names of a message and of all messages in its fields; plans and tickets alone are bytes."""
     if kind.full_name not in found:
         found.add(kind.full_name)
         for field in kind.fields:
+            assert field.type != FieldDescriptor.TYPE_BYTES, field.full_name
             if field.message_type is not None:
                 reachable(field.message_type, found)
-    return found
 
 
 def test_nothing_of_the_trusted_side_is_in_a_message_of_the_gateway() -> None:
-    """Whole releases, true counts, plans, bills and queries are in no field of any message, however deep."""
+    """Whole releases, true counts, plans, tickets and queries are in no field of any message, however deep."""
     found: set[str] = set()
     for message in app_pb2.DESCRIPTOR.message_types_by_name.values():
         reachable(message, found)
-    assert "gris.dp.v1.Shown" in found
-    hidden = {f"{package}.{name}" for package, names in TRUSTED_SIDE_ONLY.items() for name in names}
-    assert not found & hidden
-    # A name that is no message any more hides nothing.
-    files = (dp_pb2, histogram_pb2)
-    known = {each.full_name for file in files for each in file.DESCRIPTOR.message_types_by_name.values()}
-    assert hidden <= known
+    of_others = {name for name in found if not name.startswith(f"{app_pb2.DESCRIPTOR.package}.")}
+    assert of_others == SHOWN_TO_CALLERS
 
 
 def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
@@ -253,14 +283,48 @@ def test_an_agent_is_told_every_field_but_those_listed(kind: str) -> None:
     assert missing == set(AGENTS_LEFT_OUT)
 
 
-def test_a_client_of_a_gateway_is_told_everything_of_an_estimate() -> None:
-    """The gateway passes on dp_service's message; the engines' queries are in none of its own."""
+def estimated() -> dp_pb2.Estimate:
+    """Returns an estimate with every field set."""
     estimate = dp_pb2.Estimate()
     filled(estimate)
     for parameters in (estimate.parameters, estimate.alternatives[0].parameters):
         parameters.ClearField("quantiles")
-    sent = messages.explanation_message(explanation_of(estimate, [dp_pb2.EngineQuery(sql="SELECT")]))
-    assert sent.estimate == estimate
+    return estimate
+
+
+def test_every_field_of_an_estimate_is_passed_on_and_seen() -> None:
+    """The gateway passes it on without the engines' queries, and another value of a field is another explanation."""
+    sent = messages.explanation_message(explanation_of(estimated(), [dp_pb2.EngineQuery(sql="SELECT")]))
+    assert sent.estimate == estimated()
+    original, unseen = explanation_of(estimated()), set()
+    for place in range(len(list(leaves(estimated())))):
+        estimate = estimated()
+        path, message, field = list(leaves(estimate))[place]
+        change(message, field)
+        with suppress(IntegrityError):
+            changed = explanation_of(estimate)
+            if changed == original or changed.to_dict() == original.to_dict():
+                unseen.add(path)
+    assert unseen == set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("most_bytes", [1, 90, 400])
+def test_chunks_put_together_are_what_was_cut(kind: str, most_bytes: int) -> None:
+    """Every field of the elements, however many there are; and a chunk of other columns is refused."""
+    first, _ = shown_by(kind)
+    for rows in (1, 2, 7):
+        whole = dp_pb2.ShownElements()
+        for _ in range(rows):
+            whole = merged(dp_pb2.ShownElements(), [whole, first] if whole.ByteSize() else [first])
+        chunks = list(cut(whole, rows, most_bytes))
+        assert len(chunks) == 1 or all(each.ByteSize() < whole.ByteSize() for each in chunks)
+        assert merged(dp_pb2.ShownElements(), chunks) == whole
+    other = dp_pb2.ShownElements()
+    other.CopyFrom(first)
+    other.columns.add(name="another")
+    with pytest.raises(IntegrityError):
+        merged(dp_pb2.ShownElements(), [first, other])
 
 
 @pytest.mark.parametrize("request_kind", [app_pb2.AskRequest, app_pb2.ExplainRequest])
