@@ -19,6 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_BYTES
+from budget_service.server.hosting import CALLS_OF_A_CONNECTION
 from budget_service.server.service import MAX_REQUEST_BYTES as BUDGET_BYTES
 from dp_service.server.process import UNFINISHED_CALLS
 from gris_serving.instrumentation import Instrumentation
@@ -211,10 +212,10 @@ def running(tmp_path: Path) -> Iterator[Running]:
 @pytest.mark.parametrize(
     ("method", "most_bytes", "connections", "calls"),
     [
-        ("/gris.budget.v1.BudgetService/UpdateBudget", BUDGET_BYTES, 8, 500),
+        ("/gris.budget.v1.BudgetService/UpdateBudget", BUDGET_BYTES, 65, CALLS_OF_A_CONNECTION),
         # A stream to the others; no other service has one that is open to everybody.
-        ("/grpc.health.v1.Health/Watch", BUDGET_BYTES, 8, 500),
-        ("/gris.budget.v1.BudgetAdminService/SetLimits", ADMIN_BYTES, 4, 75),
+        ("/grpc.health.v1.Health/Watch", BUDGET_BYTES, 65, CALLS_OF_A_CONNECTION),
+        ("/gris.budget.v1.BudgetAdminService/SetLimits", ADMIN_BYTES, 5, 60),
     ],
 )
 async def test_half_sent_requests_are_hardly_held(
