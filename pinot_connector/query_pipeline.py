@@ -100,7 +100,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Kept:
-    """A release of a question whose reservation is made, with all of the result that can fail."""
+    """A release of a question whose reservation is made, with all of the result that can fail.
+
+    It is in the release store if answers repeat.
+    """
 
     reserved: Reserved
     shown: ShownRelease
@@ -216,10 +219,11 @@ class QueryPipeline:
                 async with self._reserved(translated, asked.latest) as reserved:
                     drawn = await self._drawn(reserved, found, drawing)
                     # A caller who leaves in between would leave behind a release that nobody has paid for.
-                    shown = await finished(self._kept_charged_and_shown(drawn, asked, drawing))
-                if isinstance(shown, PrivateResult):
-                    return shown
-                found = shown
+                    outcome = await finished(self._kept_charged_and_shown(drawn, asked, drawing))
+                if isinstance(outcome, PrivateResult):
+                    return outcome
+                # Others have kept another release meanwhile, and that is the one to charge.
+                found = outcome
         raise ReleaseNotRecorded
 
     async def _paid_before(self, translated: Translated, paying: Turn[_Key]) -> Charged | None:

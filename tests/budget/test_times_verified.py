@@ -67,9 +67,8 @@ async def refused(store: Store, asked: Asked[Request]) -> bool:
     return isinstance(first.outcome, Refused)
 
 
-@pytest.mark.parametrize("archived", [False, True])
-async def test_a_time_that_was_moved_back_is_found(ledger: Timed, *, archived: bool) -> None:
-    """By a second: no entry, archived or not, is newer than the last time."""
+async def charged(ledger: Timed, *, archived: bool) -> None:
+    """Make a ledger of one charge, whose entry is in an archive or not, and verify it."""
     await ledger.emptied()
     async with ledger.opened() as store:
         await store.apply(*charge("c"))
@@ -77,6 +76,12 @@ async def test_a_time_that_was_moved_back_is_found(ledger: Timed, *, archived: b
             await make_checkpoint(store, "acme")
             assert await store.drop_checkpointed("acme", 1000) == 1
         assert await differences(store) == []
+
+
+@pytest.mark.parametrize("archived", [False, True])
+async def test_a_time_that_was_moved_back_is_found(ledger: Timed, *, archived: bool) -> None:
+    """By a second: no entry, archived or not, is newer than the last time."""
+    await charged(ledger, archived=archived)
     await ledger.move("last_time", -SECOND)
     async with ledger.opened() as store:
         assert [Difference(COMPANY, None, Sum.TIME, None, NOON - SECOND, NOON)] == await differences(store)
@@ -85,12 +90,7 @@ async def test_a_time_that_was_moved_back_is_found(ledger: Timed, *, archived: b
 @pytest.mark.parametrize("archived", [False, True])
 async def test_a_time_that_was_moved_ahead_is_found(ledger: Timed, *, archived: bool) -> None:
     """To the next window, in which each budget would be fresh."""
-    await ledger.emptied()
-    async with ledger.opened() as store:
-        await store.apply(*charge("c"))
-        if archived:
-            await make_checkpoint(store, "acme")
-            assert await store.drop_checkpointed("acme", 1000) == 1
+    await charged(ledger, archived=archived)
     await ledger.move("last_time", YEAR)
     async with ledger.opened() as store:
         # No later than the day on which the balances were used last.
