@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
 from gris_api.budget.v1 import budget_pb2
 
@@ -20,6 +19,7 @@ from gris_serving.admission import status_of
 from gris_serving.identity import Context
 from gris_serving.internal_errors import log_internal_error
 from pinot_connector import errors
+from pinot_connector.views import message_of
 
 DOMAIN = "gris.app"
 PUSHBACK = "grpc-retry-pushback-ms"
@@ -112,22 +112,10 @@ def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
             for each in error.shortfalls
         ]
     )
-    check = budget_pb2.CheckBudgetResponse(shortfalls=map(_shortfall, error.shortfalls))
+    shortfalls = [message_of(budget_pb2.Shortfall, each) for each in error.shortfalls]
+    check = budget_pb2.CheckBudgetResponse(shortfalls=shortfalls)
     info = ErrorInfo(reason="BUDGET_EXHAUSTED", domain=DOMAIN, metadata=metadata)
     return status_of(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error), info, quota, check)
-
-
-def _shortfall(missing: errors.Shortfall) -> budget_pb2.Shortfall:
-    refreshes_at = Timestamp()
-    if missing.refreshes_at is not None:
-        refreshes_at.FromDatetime(missing.refreshes_at)
-    return budget_pb2.Shortfall(
-        path=missing.level,
-        unit=missing.unit,
-        requested=missing.requested,
-        remaining=missing.remaining,
-        refreshes_at=None if missing.refreshes_at is None else refreshes_at,
-    )
 
 
 def _service_refused(error: errors.ServiceRefused) -> grpc.Status:

@@ -31,6 +31,7 @@ from pinot_connector import telemetry
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
+from pinot_connector.views import message_of
 
 MAX_REQUEST_ID = 128
 # What is left of a call's time for the answer that its budget is held.
@@ -98,7 +99,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await current_call.get().turn()
             levels = await self._client.on_behalf_of(account).remaining()
             return app_pb2.GetRemainingResponse(
-                account=budget_pb2.Account(path=account), levels=map(messages.level_message, levels)
+                account=budget_pb2.Account(path=account),
+                levels=[message_of(budget_pb2.Level, each) for each in levels],
             )
 
     async def GetGuarantee(
@@ -110,7 +112,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await current_call.get().turn()
             # dp_service reads the numbers, and refuses them by name.
             domains = [PublishedDomain(each.rho, each.delta) for each in request.domains]
-            return messages.guarantee_message(await client.guarantee(domains=domains))
+            return message_of(app_pb2.GetGuaranteeResponse, await client.guarantee(domains=domains))
 
     async def GetCatalog(
         self, request: app_pb2.GetCatalogRequest, context: Context

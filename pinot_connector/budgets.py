@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
@@ -98,14 +98,18 @@ class Share:
     cost: int
     limit: int
     remaining: int
-    of_limit: Fraction | None
+    of_limit: Fraction | None = field(init=False)
     mode: Mode
+
+    def __post_init__(self) -> None:
+        """Finds the part of the limit."""
+        object.__setattr__(self, "of_limit", Fraction(self.cost, self.limit) if self.limit else None)
 
 
 def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
     """Returns the share of every level, from the root account on, that a price takes in each of its units."""
     return tuple(
-        Share(level.path, unit, cost, limit, remaining, _part(cost, limit), level.mode)
+        Share(level.path, unit, cost, limit, remaining, level.mode)
         for level in levels
         for unit, cost, limit, remaining in (
             (INFORMATION, price.information, level.limit.information, level.remaining.information),
@@ -123,11 +127,7 @@ def share_of(message: app_pb2.BudgetShare) -> Share:
     """
     if message.cost < 1:
         raise IntegrityError("the gateway sent a share of a budget without a cost")
-    return view(Share, message, of_limit=_part(message.cost, message.limit))
-
-
-def _part(cost: int, limit: int) -> Fraction | None:
-    return Fraction(cost, limit) if limit else None
+    return view(Share, message)
 
 
 def narrowest(shares: Iterable[Share]) -> Share | None:
@@ -165,7 +165,7 @@ def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
     Raises:
         IntegrityError: it has a timestamp outside the years 1 to 9999.
     """
-    return view(Shortfall, message, level=tuple(message.path))
+    return view(Shortfall, message)
 
 
 def largest_k(shortfalls: Sequence[Shortfall], k: int, information_per_element: int) -> int | None:

@@ -83,7 +83,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         sums=tuple(view(ReadValue, each) for each in translation.sums),
         quantiles=view(ReadValue, translation.quantiles) if of_quantiles else None,
         own_counts=translation.own_counts,
-        stream=closed_stream_of(translation.stream) if translation.HasField("stream") else None,
+        stream=view(ClosedStream, translation.stream) if translation.HasField("stream") else None,
     )
 
 
@@ -100,11 +100,6 @@ def second_query(first: EngineQuery, look: dp_pb2.NextLook, dialect: str) -> Eng
         raise IntegrityError("dp_service sent a second look without a query")
     columns = first.columns if first.quantiles is None else (*first.columns, _CELLS)
     return replace(first, sql=found[0].sql, columns=columns, row_limit=look.row_limit)
-
-
-def closed_stream_of(message: dp_pb2.ClosedStream) -> ClosedStream:
-    """Returns what a table that takes in a stream has to hold."""
-    return view(ClosedStream, message, member=message.member_column)
 
 
 def pairs_copy_of(message: dp_pb2.PairsCopy) -> PairsCopy:

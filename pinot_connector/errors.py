@@ -40,7 +40,7 @@ pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
@@ -65,7 +65,8 @@ class Shortfall:
     unit. `refreshes_at` is None where the budget is never refreshed.
     """
 
-    level: tuple[str, ...]
+    # `views.called`, which this module cannot use: a message has it as `path`.
+    level: tuple[str, ...] = field(metadata={"called": "path"})
     unit: str
     requested: int
     remaining: int

@@ -34,6 +34,7 @@ from pinot_connector.parameters import Parameters
 from pinot_connector.questions import checked_text, checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
+from pinot_connector.views import message_of
 
 SCHEME = "gris"
 ASK_SECONDS = 120.0
@@ -242,7 +243,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             True
         """
         request = app_pb2.GetGuaranteeRequest(
-            account=self._account, domains=[each.message() for each in domains]
+            account=self._account, domains=[message_of(dp_pb2.PublishedDomain, each) for each in domains]
         )
         return account_guarantee_of(await self._call(self._stub.GetGuarantee, request))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -11,12 +11,13 @@ from types import MappingProxyType
 from typing import Any
 
 from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
-from pinot_connector.views import meanings, read_by, view
+from pinot_connector.views import called, meanings, read_by, view
 
 
 class Bound(Enum):
@@ -55,29 +56,35 @@ class PublishedDomain:
     rho: Fraction | str
     delta: Fraction | str
 
-    def message(self) -> dp_pb2.PublishedDomain:
-        """Returns it as a message."""
-        return dp_pb2.PublishedDomain(rho=str(self.rho), delta=str(self.delta))
-
 
 def _composed(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) -> Mapping[Bound, float]:
     composed = {_BOUNDS[each.bound]: each.epsilon for each in message.composed if each.bound in _BOUNDS}
     return MappingProxyType(composed)
 
 
+def _composed_messages(composed: Mapping[Bound, float]) -> Iterator[dp_pb2.ComposedEpsilon]:
+    numbers = {bound: number for number, bound in _BOUNDS.items()}
+    return (dp_pb2.ComposedEpsilon(bound=numbers[each], epsilon=found) for each, found in composed.items())
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """All that a budget pays for is (epsilon, delta)-differentially private for every member; both are rounded up.
 
-    `bound` says how epsilon was found, `composed` what every way of adding up gives that holds. `domain_count` is how
-    many published domains and bounds are counted.
+    `bound` says how epsilon was found, `composed` what every way of adding up gives that holds, without those
+    that this version does not know. `domain_count` is how many published domains and bounds are counted.
     """
 
     epsilon: float
     delta: float
     bound: Bound
-    composed: Mapping[Bound, float] = field(metadata=read_by(_composed))
+    composed: Mapping[Bound, float] = field(metadata=read_by(_composed, _composed_messages))
     domain_count: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that cannot be a guarantee: every guarantee comes from a service."""
+        if not all(math.isfinite(number) and number >= 0 for number in (self.epsilon, self.delta)):
+            raise IntegrityError("dp_service described a guarantee that cannot be one")
 
 
 @dataclass(frozen=True)
@@ -91,9 +98,7 @@ class BudgetGuarantee:
 
     path: tuple[str, ...]
     limit: Cost | None
-    guarantee: Guarantee | None = field(
-        metadata=read_by(lambda message: guarantee_of(message.worth) if message.HasField("worth") else None)
-    )
+    guarantee: Guarantee | None = field(metadata=called("worth"))
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,11 @@ class AccountGuarantee:
     where nothing bounds it.
     """
 
-    account: tuple[str, ...]
+    account: tuple[str, ...] = field(
+        metadata=read_by(
+            lambda message: tuple(message.account.path), lambda path: budget_pb2.Account(path=path)
+        )
+    )
     own: BudgetGuarantee
     shared: BudgetGuarantee | None
     sharing: Sharing
@@ -148,18 +157,6 @@ class AccountGuarantee:
         }
 
 
-def guarantee_of(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) -> Guarantee:
-    """Returns the guarantee in a message. A bound that this version does not know is left out of `composed`.
-
-    Raises:
-        IntegrityError: the numbers cannot be a guarantee.
-    """
-    found = view(Guarantee, message)
-    if not all(math.isfinite(number) and number >= 0 for number in (found.epsilon, found.delta)):
-        raise IntegrityError("dp_service described a guarantee that cannot be one")
-    return found
-
-
 def covering(one: Guarantee, other: Guarantee) -> Guarantee:
     """Returns a guarantee that is no less than either: of the one with the larger epsilon, with the larger delta."""
     largest = max(one, other, key=lambda each: each.epsilon)
@@ -173,7 +170,7 @@ def account_guarantee_of(message: app_pb2.GetGuaranteeResponse) -> AccountGuaran
     Raises:
         IntegrityError: it does not state what is shared, or the numbers cannot be a guarantee.
     """
-    found = view(AccountGuarantee, message, account=tuple(message.account.path))
+    found = view(AccountGuarantee, message)
     if (found.sharing is Sharing.NONE) == (found.shared is not None):
         raise IntegrityError("the gateway did not say which guarantee holds")
     return found
@@ -194,7 +191,3 @@ def _plain(described: BudgetGuarantee) -> dict[str, Any]:
             "domain_count": found.domain_count,
         },
     }
-
-
-BOUND_NUMBERS = {bound: number for number, bound in _BOUNDS.items()}
-SHARING_NUMBERS = {each: number for number, each in meanings(Sharing, app_pb2.Sharing.DESCRIPTOR).items()}

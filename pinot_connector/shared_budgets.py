@@ -22,11 +22,12 @@ from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.guarantees import (
     AccountGuarantee,
     BudgetGuarantee,
+    Guarantee,
     PublishedDomain,
     Sharing,
     covering,
-    guarantee_of,
 )
+from pinot_connector.views import message_of, view
 
 DEFAULT_SLACK = "1e-9"
 
@@ -134,7 +135,7 @@ class Budgets:
             information=limit.information,
             calls=limit.calls,
             slack=slack,
-            domains=[each.message() for each in domains],
+            domains=[message_of(dp_pb2.PublishedDomain, each) for each in domains],
             policy_statements=self.own_statements,
         )
         if self.bounding is not None:
@@ -154,7 +155,7 @@ class Budgets:
         limit = self._own(budget)
         if response is not None and limit is not None:
             path = self.own_path if budget is None else self.account
-            own = BudgetGuarantee(path, limit, guarantee_of(response))
+            own = BudgetGuarantee(path, limit, view(Guarantee, response))
         return AccountGuarantee(self.account, own, self._shared(own, response), self.sharing)
 
     def _own(self, budget: Cost | None) -> Cost | None:
@@ -184,7 +185,7 @@ class Budgets:
             raise IntegrityError(
                 "dp_service did not describe the shared budget; it is older than this connector"
             )
-        worth = guarantee_of(response.shared)
+        worth = view(Guarantee, response.shared)
         if own.guarantee is not None:
             worth = covering(worth, own.guarantee)
         return BudgetGuarantee(level.path, self.bounding, worth)

@@ -1,6 +1,7 @@
-"""Views: values of messages, made by what the fields of a class are called and of which types they are.
+"""Views: values of messages, made by what the fields of a class are called and of which types they are, and back.
 
-A view is a frozen dataclass. Its fields have the names of the message's, and their types say how they are read:
+A view is a frozen dataclass. Its fields have the names of the message's, and their types say how they are read, and
+written by `message_of`:
 
 - `int`, `bool`, `float` and `str` as they are, and `Fraction` from a text that is an exact number; of a union such as
   `Fraction | str` the first type is what a message holds;
@@ -8,7 +9,8 @@ A view is a frozen dataclass. Its fields have the names of the message's, and th
 - a `datetime` from a timestamp, another view from the message in it, and `tuple[X, ...]` from a list;
 - `X | None` is None where a field that has presence is unset, and where another one is 0, empty or unspecified.
 
-What a field needs beyond that says `read_by` beside it. What a message does not hold is given to `view`.
+`called` and `read_by` beside a field say what it needs beyond that. What a message does not hold is given to `view`, or
+follows from the other fields: `field(init=False)`.
 What a view hands out is immutable: messages can be changed, and accounts share them.
 """
 
@@ -32,13 +34,16 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pinot_connector.errors import IntegrityError
 
 _View = TypeVar("_View")
+_Message = TypeVar("_Message", bound=Message)
 _Enum = TypeVar("_Enum", bound=Enum)
 _Key = TypeVar("_Key", bound=int)
 _Meaning = TypeVar("_Meaning")
 
 _Reader = Callable[[Any], Any]
+_Writer = Callable[[Any], Any]
 _AS_IT_IS = (bool, int, float, str)
-_READ_BY = "read_by"
+_CALLED, _READ_BY, _WRITTEN_BY = "called", "read_by", "written_by"
+_ONLY_READ = "nothing says how a message holds it"
 
 
 def view(kind: type[_View], message: Message, **given: object) -> _View:
@@ -57,9 +62,27 @@ def view(kind: type[_View], message: Message, **given: object) -> _View:
     return made
 
 
-def read_by(read: _Reader) -> Mapping[str, _Reader]:
-    """Returns the metadata of a field that is read from the whole message by a function."""
-    return {_READ_BY: read}
+def message_of(kind: type[_Message], value: object) -> _Message:
+    """Returns the message of a view: `view` makes an equal one of it. What the view does not hold is unset.
+
+    Raises:
+        TypeError: the message cannot hold a field of the view's class, or nothing says how.
+    """
+    made: _Message = _writing(kind, type(value))(value)  # type: ignore[arg-type]
+    return made
+
+
+def called(name: str) -> Mapping[str, str]:
+    """Returns the metadata of a field that a message has by another name."""
+    return {_CALLED: name}
+
+
+def read_by(read: _Reader, written: _Writer | None = None) -> Mapping[str, _Reader]:
+    """Returns the metadata of a field that is read from the whole message by a function.
+
+    `written` makes of the field's value what the message has under its name; None: the field is only read.
+    """
+    return {_READ_BY: read} if written is None else {_READ_BY: read, _WRITTEN_BY: written}
 
 
 def meanings(kind: type[_Enum], described: EnumDescriptor) -> dict[Any, _Enum]:
@@ -110,7 +133,7 @@ def _plan(kind: Any, message_kind: Any, *given: str) -> Callable[..., Any]:
     readers = tuple(
         (each.name, _reader(each, hints[each.name], described))
         for each in fields(kind)
-        if each.name not in given
+        if each.init and each.name not in given
     )
 
     def made(message: Message, **values: object) -> Any:
@@ -129,9 +152,8 @@ def _reader(stated: Field[Any], hint: Any, described: Mapping[str, FieldDescript
     if _READ_BY in stated.metadata:
         by: _Reader = stated.metadata[_READ_BY]
         return by
-    name, field = stated.name, described[stated.name]
+    name, field, kinds = _held(stated, hint, described)
     raw = attrgetter(name)
-    kinds = get_args(hint) if field.is_repeated or isinstance(hint, UnionType) else (hint,)
     value = _conversion(kinds[0], field)
     if field.is_repeated:
         return lambda message: tuple(map(value, raw(message)) if value else raw(message))
@@ -143,6 +165,15 @@ def _reader(stated: Field[Any], hint: Any, described: Mapping[str, FieldDescript
     if value is None:
         return lambda message: raw(message) or None
     return lambda message: value(found) if (found := raw(message)) else None
+
+
+def _held(
+    stated: Field[Any], hint: Any, described: Mapping[str, FieldDescriptor]
+) -> tuple[str, FieldDescriptor, tuple[Any, ...]]:
+    """Returns what a message has of a field of a view, by its name, and the types of its values."""
+    name = stated.metadata.get(_CALLED, stated.name)
+    field = described[name]
+    return name, field, get_args(hint) if field.is_repeated or isinstance(hint, UnionType) else (hint,)
 
 
 def _conversion(kind: Any, field: Any) -> _Reader | None:
@@ -167,3 +198,56 @@ def _timestamp(message: Timestamp) -> datetime.datetime:
         return message.ToDatetime(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
         raise IntegrityError("a service sent a timestamp outside the years 1 to 9999") from None
+
+
+@cache
+def _writing(message_kind: Any, kind: Any) -> _Writer:
+    """Returns the function that makes messages of views of a class."""
+    hints, described = get_type_hints(kind), message_kind.DESCRIPTOR.fields_by_name
+    writers = tuple(
+        (attrgetter(each.name), *_writer(each, hints[each.name], described))
+        for each in fields(kind)
+        if each.init
+    )
+
+    def made(value: object) -> Any:
+        held = ((name, write, read(value)) for read, name, write in writers)
+        return message_kind(
+            **{name: write(found) if write else found for name, write, found in held if found is not None}
+        )
+
+    return made
+
+
+def _writer(
+    stated: Field[Any], hint: Any, described: Mapping[str, FieldDescriptor]
+) -> tuple[str, _Writer | None]:
+    """Returns what a message calls a field of a view, and the function that writes it; None: it is written as it is."""
+    if _WRITTEN_BY in stated.metadata:
+        return stated.name, stated.metadata[_WRITTEN_BY]
+    if _READ_BY in stated.metadata or stated.metadata.get(_CALLED, stated.name) not in described:
+        raise TypeError(f"{stated.name}: {_ONLY_READ}")
+    name, field, kinds = _held(stated, hint, described)
+    value = _written(kinds[0], field)
+    return name, partial(map, value) if value and field.is_repeated else value
+
+
+def _written(kind: Any, field: Any) -> _Writer | None:
+    """Returns the function that makes of one value what a message holds; None: it is written as it is."""
+    if kind in _AS_IT_IS:
+        return None
+    if kind is Fraction:
+        return str
+    if kind is datetime.datetime:
+        return _stamp
+    if issubclass(kind, Enum):
+        return {each: number for number, each in meanings(kind, field.enum_type).items()}.__getitem__
+    if field.message_type is None:
+        raise TypeError(f"{field.name}: {_ONLY_READ}")
+    return _writing(GetMessageClass(field.message_type), kind)  # type: ignore[arg-type]
+
+
+def _stamp(time: datetime.datetime) -> Timestamp:
+    message = Timestamp()
+    message.FromDatetime(time)
+    return message

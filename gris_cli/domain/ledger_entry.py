@@ -19,6 +19,7 @@ from pinot_connector.budgets import Charge, Cost
 from pinot_connector.channels import Timeouts
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.reservations import Reservation
+from pinot_connector.views import message_of
 
 ATTEMPTS = 5
 # Nobody waits for a publication as an analyst waits for an answer, and its work would be lost.
@@ -57,7 +58,7 @@ def _bill(account: LedgerAccount, price: Cost) -> dp_pb2.Bill:
     return dp_pb2.Bill(
         release_id=release_id,
         query_id=query_id,
-        cost=cost_pb2.Cost(information=price.information, calls=price.calls, unit_id=price.unit_id),
+        cost=message_of(cost_pb2.Cost, price),
         charge_ticket=_ticket(account.key_file, release_id, query_id, price),
     )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from typing import Protocol, TypeAlias
+
+from pinot_connector.views import called
 
 Element: TypeAlias = str | int | bool
 
@@ -200,7 +202,7 @@ class ClosedStream:
     complete_by: CompleteBy
     replaced_until_closed: bool = False
     offline_days_are_whole: bool = False
-    member: str = ""
+    member: str = field(default="", metadata=called("member_column"))
     replaced_by_same_member: bool = False
 
 

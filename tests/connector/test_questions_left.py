@@ -72,6 +72,6 @@ def test_a_share_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
         "remaining": 0,
         "mode": budget_pb2.MODE_TRACK,
     }
-    assert Share(("a",), "calls", 2, 0, 0, None, Mode.TRACK) == share_of(app_pb2.BudgetShare(**sent))
+    assert Share(("a",), "calls", 2, 0, 0, Mode.TRACK) == share_of(app_pb2.BudgetShare(**sent))
     with pytest.raises(IntegrityError):
         share_of(app_pb2.BudgetShare(**(sent | wrong)))

@@ -1,4 +1,4 @@
-"""Views have every field of their messages, and refuse what this version does not know.
+"""Views have every field of their messages, refuse what this version does not know, and are written back as they were.
 
 Classes and messages are compared by reflection, so a field that is new in a message is missed here until the class has
 it, or it is listed with a reason.
@@ -7,27 +7,32 @@ it, or it is listed with a reason.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import pytest
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pinot_connector.budgets import Level, Share, level_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
-from pinot_connector.guarantees import AccountGuarantee, Guarantee
+from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee
 from pinot_connector.parameters import Contributions, Parameters, QuantileColumn
 from pinot_connector.results import Accuracy, Alternative, RenderedQuery
-from pinot_connector.views import meanings, view
+from pinot_connector.views import meanings, message_of, view
 from tests.gateway.test_every_field import filled
 
 # A class, and the descriptor of its message.
@@ -64,15 +69,12 @@ NOT_SHOWN = {
     "Level.previous_currency": _IN_GUARANTEE,
     "Level.largest_limit": _IN_GUARANTEE,
     "Level.unlimited_before": _IN_GUARANTEE,
-    "Shortfall.path": "is called `level`",
-    "BudgetGuarantee.worth": "is called `guarantee`",
     "DescribeGuaranteeResponse.epsilon_per": _OF_CURRENCY,
     "DescribeGuaranteeResponse.delta_per_call": _OF_CURRENCY,
     "DescribeGuaranteeResponse.count_noise": _OF_CURRENCY,
     "DescribeGuaranteeResponse.slack": "the request states it",
     "DescribeGuaranteeResponse.shared": "is a guarantee of its own",
     "EngineQuery.requires": "what it needs of an engine; it is only to be read",
-    "ClosedStream.member_column": "is called `member`",
     "PairsCopy.asked_table": "an engine is asked for the copy alone",
     "PairsCopy.rows": _IN_PERIODS,
     "PairsCopy.builds": _IN_PERIODS,
@@ -84,11 +86,23 @@ NOT_SENT = {
     "Contributions.may_shift": "whether a shift is there, which is empty in a catalogue",
     "Aggregate.over_rows": "that of the sums",
     "ShownQuantile.column": "the name of the column of the quantiles",
-    "Share.of_limit": "follows from cost and limit",
-    "Shortfall.level": "the path",
-    "BudgetGuarantee.guarantee": "what it is worth",
-    "ClosedStream.member": "the column of the members",
     "ReadColumn.numbers": "the smallest and the largest",
+}
+# What is read in a way of its own, and what has such a part: nothing of this package sends these.
+ONLY_READ = {
+    "Aggregate",
+    "Alternative",
+    "Catalog",
+    "ColumnEntry",
+    "Contributions",
+    "PairsCopy",
+    "Parameters",
+    "QuantileColumn",
+    "Quantiles",
+    "ReadColumn",
+    "ShownQuantile",
+    "Sums",
+    "TableEntry",
 }
 
 
@@ -97,26 +111,40 @@ def kinds_in(hint: Any) -> tuple[Any, ...]:
     return tuple(kind for each in get_args(hint) for kind in kinds_in(each)) if get_args(hint) else (hint,)
 
 
+def held(kind: type[Any], message: Any) -> dict[str, tuple[Any, Any]]:
+    """Returns the types of a class's fields, and those of the message, by the names that the message has for them."""
+    hints = get_type_hints(kind)
+    named = {each.metadata.get("called", each.name): hints[each.name] for each in fields(kind) if each.init}
+    return {name: (hint, message.fields_by_name.get(name)) for name, hint in named.items()}
+
+
 def pairs() -> Iterator[Pair]:
     """Yields every class of views with its message, also those within others."""
     found: list[Pair] = list(ROOTS)
     for kind, message in found:
-        for name, hint in get_type_hints(kind).items():
-            part = message.fields_by_name[name].message_type if name in message.fields_by_name else None
+        for hint, field in held(kind, message).values():
+            part = None if field is None else field.message_type
             nested = [each for each in kinds_in(hint) if is_dataclass(each)]
             if part is not None and nested and (nested[0], part) not in found:
                 found.append((nested[0], part))  # type: ignore[arg-type]  # a class, by its hint
     yield from found
 
 
-PAIRS = [pytest.param(*pair, id=f"{pair[0].__name__}-{pair[1].name}") for pair in pairs()]
+def named(found: Iterable[Pair]) -> list[Any]:
+    """Returns classes and their messages as parameters of tests."""
+    return [pytest.param(*pair, id=f"{pair[0].__name__}-{pair[1].name}") for pair in found]
+
+
+PAIRS = named(pairs())
+WRITTEN = named(pair for pair in pairs() if pair[0].__name__ not in ONLY_READ)
+UNWRITTEN = named(pair for pair in pairs() if pair[0].__name__ in ONLY_READ)
 
 
 @pytest.mark.parametrize(("kind", "message"), PAIRS)
 def test_a_view_has_every_field_of_its_message(kind: type[Any], message: Any) -> None:
     """Under the same name, as a field or a property; what is not there is listed with a reason, and nothing else is."""
     sent = {each.name for each in message.fields}
-    shown = {each.name for each in fields(kind)}
+    shown = set(held(kind, message))
     shown |= {name for name, value in vars(kind).items() if isinstance(value, property)}
     listed = {name.partition(".")[2] for name in NOT_SHOWN if name.startswith(f"{message.name}.")}
     assert sent - shown == listed
@@ -126,18 +154,18 @@ def test_a_view_has_every_field_of_its_message(kind: type[Any], message: Any) ->
 def test_a_message_has_every_field_of_its_view(kind: type[Any], message: Any) -> None:
     """A field that is left in a class when its message has it no more is found."""
     listed = {name.partition(".")[2] for name in NOT_SENT if name.startswith(f"{kind.__name__}.")}
-    assert {each.name for each in fields(kind)} - {each.name for each in message.fields} == listed
+    assert set(held(kind, message)) - {each.name for each in message.fields} == listed
 
 
 def enums() -> dict[str, tuple[type[Enum], Any]]:
     """Returns every enum that a view has, with that of the messages."""
     return {
-        kind.__name__: (kind, message.fields_by_name[name].enum_type)
+        kind.__name__: (kind, field.enum_type)
         for view_kind, message in pairs()
-        for name, hint in get_type_hints(view_kind).items()
+        for hint, field in held(view_kind, message).values()
         for kind in kinds_in(hint)
         if isinstance(kind, type) and issubclass(kind, Enum)
-        if name in message.fields_by_name and message.fields_by_name[name].enum_type is not None
+        if field is not None and field.enum_type is not None
     }
 
 
@@ -240,3 +268,58 @@ def test_the_ends_of_a_grid_are_days_where_its_scale_says_so() -> None:
     column.scale = dp_pb2.GRID_SCALE_LINEAR
     with pytest.raises(IntegrityError, match="quantiles: column: lower: "):
         view(Parameters, message)
+
+
+_WHOLE = {
+    FieldDescriptor.CPPTYPE_INT32: st.integers(-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_INT64: st.integers(-(2**63), 2**63 - 1),
+    FieldDescriptor.CPPTYPE_UINT32: st.integers(0, 2**32 - 1),
+    FieldDescriptor.CPPTYPE_UINT64: st.integers(0, 2**64 - 1),
+}
+_SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    float: st.floats(0, 1e300),
+    str: st.text(),
+    Fraction: st.fractions(),
+    datetime.datetime: st.datetimes(timezones=st.just(datetime.UTC)),
+}
+
+
+def values_of(hint: Any, field: Any) -> st.SearchStrategy[Any]:
+    """Returns values of a field's type; none that a message without presence holds as it holds None."""
+    if get_origin(hint) is Mapping:
+        composed = st.dictionaries(st.sampled_from(Bound), _SIMPLE[float])
+        return composed.map(MappingProxyType)
+    kinds = kinds_in(hint)
+    if get_origin(hint) is tuple:
+        return st.lists(values_of(kinds[0], field), max_size=3).map(tuple)
+    if is_dataclass(kinds[0]):
+        one = views_of(kinds[0], field.message_type)  # type: ignore[arg-type]  # a class, by its hint
+    elif issubclass(kinds[0], Enum):
+        one = st.sampled_from(kinds[0])
+    else:
+        one = _WHOLE[field.cpp_type] if kinds[0] is int else _SIMPLE[kinds[0]]
+    if type(None) not in kinds:
+        return one
+    return st.none() | (one if field.has_presence else one.filter(bool))
+
+
+def views_of(kind: type[Any], message: Any) -> st.SearchStrategy[Any]:
+    """Returns views of a message."""
+    names = {each.metadata.get("called", each.name): each.name for each in fields(kind)}
+    return st.builds(kind, **{names[name]: values_of(*each) for name, each in held(kind, message).items()})
+
+
+@pytest.mark.parametrize(("kind", "message"), WRITTEN)
+@given(data=st.data())
+def test_what_is_written_is_read_as_it_was(kind: type[Any], message: Any, data: st.DataObject) -> None:
+    """Of every class, unless something of it is only read."""
+    shown = data.draw(views_of(kind, message))
+    assert view(kind, message_of(GetMessageClass(message), shown)) == shown
+
+
+@pytest.mark.parametrize(("kind", "message"), UNWRITTEN)
+def test_what_is_only_read_is_never_written(kind: type[Any], message: Any) -> None:
+    """It is refused whatever it holds, and before anything of it is written."""
+    with pytest.raises(TypeError, match="nothing says how a message holds it"):
+        message_of(GetMessageClass(message), object.__new__(kind))

@@ -6,8 +6,9 @@ from dp_service.queries.read_columns import ReadValue, quantiles_read, values_re
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.server.messages import closed_stream, pairs_copy, read_column
-from pinot_connector.engine_queries import closed_stream_of, pairs_copy_of, read_column_of
+from pinot_connector.engine_queries import pairs_copy_of, read_column_of
 from pinot_connector.engines import base
+from pinot_connector.views import view
 
 
 def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
@@ -34,7 +35,7 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         sums=tuple(map(_read_value, values_read(resolution.query))),
         quantiles=quantiles,
         own_counts=len(resolution.query.own_counts),
-        stream=None if stream is None else closed_stream_of(stream),
+        stream=None if stream is None else view(base.ClosedStream, stream),
     )
 
 
