@@ -40,9 +40,14 @@ def cut(whole: _Elements, elements: int, most_bytes: int = CHUNK_BYTES) -> Itera
         return
     middle = elements // 2
     for part, size in ((slice(0, middle), middle), (slice(middle, elements), elements - middle)):
-        chunk = type(whole)()
-        _copy(whole, chunk, part)
-        yield from cut(chunk, size, most_bytes)
+        yield from cut(rows_of(whole, part), size, most_bytes)
+
+
+def rows_of(whole: _Elements, rows: slice) -> _Elements:
+    """Returns a message of some of the elements."""
+    part = type(whole)()
+    _copy(whole, part, rows)
+    return part
 
 
 def _append(whole: Any, chunk: Any) -> None:

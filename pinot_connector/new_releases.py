@@ -48,7 +48,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A release that nobody has seen yet; its answer was whole."""
+    """A release that nobody has seen yet; its answer was whole, and it is verified."""
 
     reserved: Reserved
     release: dp_pb2.Release = field(repr=False)

@@ -131,13 +131,12 @@ class ShownReleases:
     async def of(
         self, translation: dp_pb2.TranslateQueryResponse, release: dp_pb2.Release, kept: dp_pb2.Kept
     ) -> ShownRelease:
-        """Returns what a question shows of a release, of which `kept` is all.
+        """Returns what a question shows of a verified release, of which `kept` is all.
 
-        dp_service has just drawn or shown it; everything of it that can fail is done here.
+        Everything else of it that can fail is done here.
         """
 
         def made() -> tuple[Completed, int]:
-            verify(release, kept, translation)
             shown, elements = shown_of(release, kept, translation)
             return prepared(shown, elements), _result_bytes(shown, elements)
 
@@ -180,7 +179,9 @@ class ShownReleases:
 
         ranks, request = await self._computed(content.element_count, asked)
         self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
-        return await self.of(translation, (await self._noise.show(request)).release, content)
+        release = (await self._noise.show(request)).release
+        await self._computed(content.element_count, lambda: verify(release, content, translation))
+        return await self.of(translation, release, content)
 
     @asynccontextmanager
     async def _alone(self, kept: KeptRelease) -> AsyncIterator[None]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gris_api.app.v1 import app_pb2
-from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector.element_messages import rows_of
 from pinot_connector.release_store.interface import DAY, KeptRelease, Microseconds
 
 MAX_PAGE_BYTES = 3 * 2**20
-_FIELDS = {"strings": "values", "int64s": "values", "bools": "values", "dates": "days"}
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,11 @@ def with_elements(receipt: app_pb2.PastRelease, kept: KeptRelease | None) -> app
         shown.ClearField("elements")
         shown.elements_omitted = True
         return shown
-    count = receipt.result.shown.element_count
-    for column in kept.content.elements.columns:
-        shown.elements.columns.append(_first(column, count))
+    first = slice(receipt.result.shown.element_count)
+    shown.elements.columns.extend(rows_of(column, first) for column in kept.content.elements.columns)
     if receipt.result.shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE:
-        shown.elements.noisy_counts.extend(kept.content.elements.noisy_counts[:count])
-        shown.elements.noisy_numerators.extend(kept.content.elements.noisy_numerators[:count])
+        shown.elements.noisy_counts.extend(kept.content.elements.noisy_counts[first])
+        shown.elements.noisy_numerators.extend(kept.content.elements.noisy_numerators[first])
     return shown
 
 
@@ -88,13 +86,3 @@ def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
         or parameters.in_element_order
         or bool(parameters.having)
     )
-
-
-def _first(column: histogram_pb2.ElementColumn, count: int) -> histogram_pb2.ElementColumn:
-    kind = column.WhichOneof("values")
-    first = histogram_pb2.ElementColumn(name=column.name)
-    if kind is not None:
-        values = getattr(first, kind)
-        values.SetInParent()
-        getattr(values, _FIELDS[kind]).extend(getattr(getattr(column, kind), _FIELDS[kind])[:count])
-    return first

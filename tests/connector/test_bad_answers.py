@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector import AsyncPrivateClient, new_releases, shown_releases
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IncompleteAnswer, IntegrityError, OutcomeUnknown
 from pinot_connector.histograms import MAX_ROW_BYTES
+from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.releases import verify
 from pinot_connector.results import messages_of
 from tests.support.clients import Corrupting, Corruption, asking_client, translation_of, untouched
 from tests.support.relay import relayed
-from tests.support.world import World
+from tests.support.world import World, new_account
 
 
 def _reversed(answer: EngineAnswer) -> EngineAnswer:
@@ -127,6 +132,40 @@ async def test_a_release_that_does_not_match_its_plan_is_never_shown(
             assert await untouched(client)
             relay.replies["AddNoiseUnary"] = real.SerializeToString()
             assert [9] == [row.noisy_count for row in (await client.top_k("feedback", "article_id", 5)).rows]
+
+
+async def test_a_release_is_verified_once_however_it_comes(
+    world: World, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is drawn, and as it is shown again of what is kept: one that does not match is not charged there either."""
+    verified: list[dp_pb2.Release] = []
+
+    def counted(release: dp_pb2.Release, *others: Any) -> None:
+        verified.append(release)
+        verify(release, *others)
+
+    for module in (new_releases, shown_releases):
+        monkeypatch.setattr(module, "verify", counted)
+    store = MemoryReleaseStore()
+    async with relayed(world) as relay, AsyncExitStack() as stack:
+
+        async def client_of_another_account() -> AsyncPrivateClient:
+            """Returns a client that has shown nothing yet."""
+            account, dp, budget = new_account(), relay.address, world.budget
+            client = AsyncPrivateClient(dp=dp, budget=budget, account=account, engine=engine, releases=store)
+            return await stack.enter_async_context(client)
+
+        await (await client_of_another_account()).top_k("feedback", "article_id", 4)
+        assert len(verified) == 1
+        await (await client_of_another_account()).top_k("feedback", "article_id", 4)
+        assert (len(verified), relay.methods.count("ShowRelease")) == (2, 1)
+        spoilt = dp_pb2.ShowReleaseResponse(release=verified[-1])
+        spoilt.release.bill.query_id = "f" * 64
+        relay.replies["ShowRelease"] = spoilt.SerializeToString()
+        last = await client_of_another_account()
+        with pytest.raises(IntegrityError):
+            await last.top_k("feedback", "article_id", 4)
+        assert await untouched(last)
 
 
 async def test_what_a_later_version_says_more_is_not_passed_on(world: World, engine: DuckDBEngine) -> None:
