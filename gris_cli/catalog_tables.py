@@ -21,7 +21,7 @@ from pinot_connector.catalog import (
 )
 from pinot_connector.engines.base import ColumnType, TimeUnit
 from pinot_connector.parameters import Consistency, Contributions, QuantileColumn, SummedColumn
-from pinot_connector.shown_values import Shown, shown_values
+from pinot_connector.shown_values import ShownScalar, shown_values
 
 MAX_VALUES = 8
 
@@ -75,7 +75,7 @@ def _cells(column: ColumnEntry) -> tuple[str, ...]:
     return column.name, column.type.value, " or ".join(may_answer) or "-", filters, values
 
 
-def _format_domain(domain: tuple[Shown, ...] | None) -> str:
+def _format_domain(domain: tuple[ShownScalar, ...] | None) -> str:
     if domain is None:
         return "not known"
     values = ", ".join(str(value) for value in domain[:MAX_VALUES])

@@ -23,7 +23,7 @@ from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
 from pinot_connector.results import Explanation, PrivateResult, Row, rank_error_lines
-from pinot_connector.shown_values import Shown, ShownValue
+from pinot_connector.shown_values import ShownScalar, ShownValue
 from pinot_connector.totals import TotalRow
 
 MOST_ROWS = 1000
@@ -281,7 +281,7 @@ def levels_of(levels: Iterable[Level]) -> list[LeftOfLevel]:
     ]
 
 
-def element_of(value: Shown) -> Element:
+def element_of(value: ShownScalar) -> Element:
     """Return a value of an element; a day as YYYY-MM-DD, and as a text an integer that some clients would change."""
     if isinstance(value, datetime.date):
         return value.isoformat()

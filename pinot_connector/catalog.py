@@ -25,7 +25,7 @@ from pinot_connector.parameters import (
 )
 from pinot_connector.questions import BucketLength, Measure
 from pinot_connector.releases import column_values
-from pinot_connector.shown_values import Shown, shown_values
+from pinot_connector.shown_values import ShownScalar, shown_values
 from pinot_connector.views import known, meanings, read_by, view
 
 
@@ -99,7 +99,7 @@ class ChoiceEntry:
     units: tuple[int, ...]
 
 
-def _domain(message: dp_pb2.CatalogColumn) -> tuple[Shown, ...] | None:
+def _domain(message: dp_pb2.CatalogColumn) -> tuple[ShownScalar, ...] | None:
     if not message.domain_size:
         return None
     if not message.HasField("domain"):
@@ -108,7 +108,7 @@ def _domain(message: dp_pb2.CatalogColumn) -> tuple[Shown, ...] | None:
     return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.domain)))
 
 
-def _null_value(message: dp_pb2.CatalogColumn) -> Shown | None:
+def _null_value(message: dp_pb2.CatalogColumn) -> ShownScalar | None:
     given, kind = message.null_value.WhichOneof("kind"), known(_TYPES, message.type)
     if given is None:
         return None
@@ -136,9 +136,9 @@ class ColumnEntry:
     type: ColumnType
     mechanism: Mechanism | None
     filters: tuple[FilterOperator, ...]
-    domain: tuple[Shown, ...] | None = field(metadata=read_by(_domain))
+    domain: tuple[ShownScalar, ...] | None = field(metadata=read_by(_domain))
     delta: int | None
-    null_value: Shown | None = field(metadata=read_by(_null_value))
+    null_value: ShownScalar | None = field(metadata=read_by(_null_value))
     published: PublishedDomain | None = None
     other_mechanism: Mechanism | None = None
     looked_up_by: str | None = None

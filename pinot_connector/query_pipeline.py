@@ -6,7 +6,7 @@
     3. reserved: the worst case
     4. read: the engine's answer, on the version of the data that was read before
     5. drawn: with noise, and the engine has confirmed that the answer was whole
-    6. kept: with everything of the result prepared that can fail
+    6. kept, and chargeable: with everything of the result prepared that can fail
     7. charged: what the release cost
     8. shown: only now is there a result
 
@@ -99,7 +99,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Chargeable:
     """A release of a question whose reservation is made, with all of the result that can fail.
 
     It is in the release store if answers repeat.
@@ -309,7 +309,7 @@ class QueryPipeline:
 
     async def _drawn(
         self, reserved: Reserved, found: KeptRelease | EngineQuery, drawing: Turn[_Key]
-    ) -> Drawn | Kept:
+    ) -> Drawn | Chargeable:
         """Returns a release drawn from what is read, or the one that is kept."""
         while isinstance(found, EngineQuery):
             if (read := await self._new.read(reserved, found)) is not None:
@@ -319,21 +319,21 @@ class QueryPipeline:
             await reserved.reservation.made()
             found = await self._find_kept(reserved.asked, drawing) or found
         await reserved.reservation.made()
-        return Kept(reserved, await self._shown(reserved.asked, found))
+        return Chargeable(reserved, await self._shown(reserved.asked, found))
 
     async def _kept_charged_and_shown(
-        self, release: Drawn | Kept, asked: Asked, drawing: Turn[_Key]
+        self, release: Drawn | Chargeable, asked: Asked, drawing: Turn[_Key]
     ) -> PrivateResult | KeptRelease:
         """Returns the result, or the release to charge instead; what calls it must let it end."""
-        kept = release if isinstance(release, Kept) else await self._kept(release)
+        chargeable = release if isinstance(release, Chargeable) else await self._chargeable(release)
         # Who waits for the release need not wait until this account has paid for it.
         drawing.end()
-        charged = await self._charged(kept)
+        charged = await self._charged(chargeable)
         return asked.shown(charged) if isinstance(charged, Charged) else charged
 
-    async def _kept(self, drawn: Drawn) -> Kept:
+    async def _chargeable(self, drawn: Drawn) -> Chargeable:
         async with drawn.reserved.reservation.before_it_lapses():
-            return Kept(drawn.reserved, await self._first_kept(drawn))
+            return Chargeable(drawn.reserved, await self._first_kept(drawn))
 
     async def _first_kept(self, drawn: Drawn) -> ShownRelease:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
@@ -354,11 +354,11 @@ class QueryPipeline:
     async def _shown(self, asked: Translated, kept: KeptRelease) -> ShownRelease:
         return await self._views.shown(asked.translation, require_whole(kept), asked.before)
 
-    async def _charged(self, kept: Kept) -> Charged | KeptRelease:
+    async def _charged(self, release: Chargeable) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""
-        bill = kept.shown.bill
+        bill = release.shown.bill
         try:
-            charge = await kept.reserved.reservation.charge(bill)
+            charge = await release.reserved.reservation.charge(bill)
         except ReleaseNotRecorded:
             found = await self._find(bill.query_id)
             if found is None or found.kept.release_id == bill.release_id:
@@ -368,7 +368,7 @@ class QueryPipeline:
         with suppress(ReleaseStoreFailed):
             if (payment := payment_of(charge.remaining)) is not None:
                 await self._releases.mark_paid(bill.query_id, self._budget.account, payment)
-        return Charged(kept.shown.completed, charge)
+        return Charged(release.shown.completed, charge)
 
 
 async def _at_once() -> None:

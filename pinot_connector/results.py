@@ -17,7 +17,7 @@ from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
 from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue, Parameters
 from pinot_connector.releases import column_values, require_shown
-from pinot_connector.shown_values import AggregateValue, DayValue, Shown, ShownValue, shown_values
+from pinot_connector.shown_values import AggregateValue, DayValue, ShownScalar, ShownValue, shown_values
 from pinot_connector.totals import TotalRow, totals_of
 from pinot_connector.views import day, exact, read_by, view
 
@@ -34,7 +34,7 @@ class Row:
     no average to show: where the interval of the count reaches down to 0.
     """
 
-    element: tuple[Shown, ...]
+    element: tuple[ShownScalar, ...]
     noisy_count: int | float | None
     interval: tuple[int, int] | None
     values: tuple[ShownValue | None, ...] = ()
@@ -260,7 +260,7 @@ def _rows_of(
 
 def _elements_of(
     columns: tuple[ExpectedColumn, ...], shown: dp_pb2.Shown, message: dp_pb2.ShownElements
-) -> Iterable[tuple[Shown, ...]]:
+) -> Iterable[tuple[ShownScalar, ...]]:
     if len(columns) != len(message.columns):
         raise IntegrityError("dp_service answered with other columns than asked")
     if not columns:

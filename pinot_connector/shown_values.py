@@ -13,7 +13,7 @@ from pinot_connector.days import date_of
 from pinot_connector.engines.base import ColumnType, Element
 from pinot_connector.errors import IntegrityError
 
-Shown: TypeAlias = str | int | bool | datetime.date
+ShownScalar: TypeAlias = str | int | bool | datetime.date
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _decimal(steps: int, digits: int) -> str:
     return f"{sign}{whole}.{rest:0{digits}d}" if rest else f"{sign}{whole}"
 
 
-def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]:
+def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[ShownScalar]:
     """Returns values as they are shown: numbers of days since 1970-01-01 as days.
 
     Raises:

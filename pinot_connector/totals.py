@@ -12,7 +12,7 @@ from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.parameters import Parameters
 from pinot_connector.releases import column_values
-from pinot_connector.shown_values import AggregateValue, Shown, shown_values, written
+from pinot_connector.shown_values import AggregateValue, ShownScalar, shown_values, written
 from pinot_connector.views import exact
 
 
@@ -25,7 +25,7 @@ class TotalRow:
     negative. All intervals hold with the confidence of the result.
     """
 
-    value: Shown
+    value: ShownScalar
     noisy_count: int
     interval: tuple[int, int]
     other_count: int

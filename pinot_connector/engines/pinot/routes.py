@@ -31,7 +31,7 @@ Ask = Callable[[str, Deadline], Mapping[str, Any]]
 
 
 @dataclass
-class _Shown:
+class _KnownBrokers:
     """Which brokers have shown that they ask for the segments of this state."""
 
     state: TableState
@@ -48,7 +48,7 @@ class Routes:
         self._ask = ask
         self._lock = Lock()
         self._locks: dict[str, Lock] = {}
-        self._shown: dict[str, _Shown] = {}
+        self._shown: dict[str, _KnownBrokers] = {}
 
     def known(self, table: str, state: TableState) -> frozenset[str]:
         """Returns the brokers that have shown that they ask for the segments of this state."""
@@ -87,7 +87,7 @@ class Routes:
 
     def _remember(self, table: str, state: TableState, broker: str) -> None:
         # Readers without the lock find one state with its brokers, never a mixture.
-        self._shown[table] = _Shown(state, self.known(table, state) | {broker})
+        self._shown[table] = _KnownBrokers(state, self.known(table, state) | {broker})
 
     def _lock_of(self, table: str) -> Lock:
         with self._lock:

@@ -111,7 +111,7 @@ def require_joined(
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Retained:
     """Rows since `since` are kept, in microseconds since 1970; a time column counts in `step` microseconds."""
 
     since: float
@@ -120,7 +120,7 @@ class _Kept:
 
 def _kept_since(
     config: Mapping[str, Any], column: PinotColumn | None, stream: ClosedStream, now: float
-) -> _Kept | None:
+) -> _Retained | None:
     """Returns since when a part keeps all rows; None: for ever."""
     segments = config.get("segmentsConfig") or {}
     unit, value = segments.get("retentionTimeUnit"), segments.get("retentionTimeValue")
@@ -135,7 +135,7 @@ def _kept_since(
             "column (segmentsConfig)"
         )
     # Clocks may differ, and time goes on while the question runs.
-    return _Kept(now * _SECOND - int(value) * length + _HOUR, step)
+    return _Retained(now * _SECOND - int(value) * length + _HOUR, step)
 
 
 def _step_of(column: PinotColumn | None) -> int | None:
