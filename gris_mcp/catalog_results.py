@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from operator import attrgetter
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from gris_mcp.results import Element, element_of
+from gris_mcp.results import Element, view_of
 from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
+from pinot_connector.parameters import Consistency, Contributions
 
 MOST_VALUES = 1000
 
@@ -24,8 +26,12 @@ class Column(BaseModel):
 
     name: str
     type: str
-    group_by: bool
-    conditions: list[str] = Field(description="in: one_of; not_in: none_of; range: at_least, at_most.")
+    group_by: Annotated[bool, BeforeValidator(lambda mechanism: mechanism is not None)] = Field(
+        validation_alias="mechanism"
+    )
+    conditions: list[str] = Field(
+        validation_alias="filters", description="in: one_of; not_in: none_of; range: at_least, at_most."
+    )
     domain: Domain | None = Field(description="null: its values are not known; rare ones are never shown.")
     looked_up_by: str | None = Field(
         default=None, description="The column by whose values it is looked up in a public file."
@@ -35,12 +41,20 @@ class Column(BaseModel):
 class TimeColumn(BaseModel):
     """The column that since and until restrict."""
 
-    name: str
+    name: str = Field(validation_alias="column")
     zone: str
     buckets: list[str]
     closed_periods: str | None = Field(
-        description="Only whole periods of this length that are over are counted."
+        validation_alias="refresh",
+        description="Only whole periods of this length that are over are counted.",
     )
+
+
+_Name = Annotated[str, BeforeValidator(attrgetter("name"))]
+
+
+def _offers_totals(contributions: Contributions | None) -> bool:
+    return contributions is not None and contributions.totals_share is not None
 
 
 class Table(BaseModel):
@@ -50,13 +64,19 @@ class Table(BaseModel):
     member: str = Field(
         description="Names a person; only inside COUNT(DISTINCT ..) in SQL, never in by or where."
     )
-    measures: list[Literal["distinct_members", "events"]]
+    measures: list[
+        Annotated[Literal["distinct_members", "events"], BeforeValidator(attrgetter("measure.value"))]
+    ]
     columns: list[Column]
     time: TimeColumn | None
-    sums: list[str] = Field(description="Columns for sums and averages.")
-    quantiles: list[str]
-    offers_totals: bool = Field(description="Whether a question by two columns may have totals_by.")
-    repeats_are_free: bool
+    sums: list[_Name] = Field(validation_alias="values", description="Columns for sums and averages.")
+    quantiles: list[_Name]
+    offers_totals: Annotated[bool, BeforeValidator(_offers_totals)] = Field(
+        validation_alias="contributions", description="Whether a question by two columns may have totals_by."
+    )
+    repeats_are_free: Annotated[bool, BeforeValidator(lambda stated: stated is Consistency.KEYED)] = Field(
+        validation_alias="consistency"
+    )
 
 
 class Tables(BaseModel):
@@ -71,35 +91,10 @@ def tables_of(catalog: Catalog, *, with_values: bool) -> Tables:
 
 
 def _table(entry: TableEntry, *, with_values: bool) -> Table:
-    time = entry.time
-    return Table(
-        name=entry.name,
-        member=entry.member,
-        measures=[each.measure.value for each in entry.measures],
-        columns=[_column(each, with_values=with_values) for each in entry.columns],
-        time=None
-        if time is None
-        else TimeColumn(
-            name=time.column,
-            zone=time.zone,
-            buckets=[each.value for each in time.buckets],
-            closed_periods=None if time.refresh is None else time.refresh.value,
-        ),
-        sums=[each.name for each in entry.values],
-        quantiles=[each.name for each in entry.quantiles],
-        offers_totals=entry.contributions is not None and entry.contributions.totals_share is not None,
-        repeats_are_free=entry.consistency.value == "keyed",
-    )
+    return view_of(Table, entry, columns=[_column(each, with_values=with_values) for each in entry.columns])
 
 
 def _column(entry: ColumnEntry, *, with_values: bool) -> Column:
     domain = entry.domain
     shown = domain[:MOST_VALUES] if domain is not None and with_values else ()
-    return Column(
-        name=entry.name,
-        type=entry.type.value,
-        group_by=entry.mechanism is not None,
-        conditions=[each.value for each in entry.filters],
-        domain=None if domain is None else Domain(size=len(domain), values=list(map(element_of, shown))),
-        looked_up_by=entry.looked_up_by,
-    )
+    return view_of(Column, entry, domain=None if domain is None else {"size": len(domain), "values": shown})

@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field, ValidationError
 
 from gris_mcp.arguments import Arguments
+from gris_mcp.results import Instant, view_of
 from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,
@@ -25,7 +26,6 @@ from pinot_connector.errors import (
     ReleaseNotRecorded,
     ReleaseTooLarge,
     RequestInProgress,
-    Shortfall,
 )
 
 log = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 class Missing(BaseModel):
     """What one level of the budget lacks."""
 
-    account: list[str]
+    account: list[str] = Field(validation_alias="level")
     unit: str
-    asked_for: int
-    left: int
-    refreshes_at: str | None = Field(description="None: never.")
+    asked_for: int = Field(validation_alias="requested")
+    left: int = Field(validation_alias="remaining")
+    refreshes_at: Instant | None = Field(description="None: never.")
 
 
 class Failure(BaseModel):
@@ -149,7 +149,7 @@ def failure_of(error: Exception) -> Failure:
         message=error.problem if isinstance(error, InvalidQuestion) else _message(error),
         field=_field(error) if isinstance(error, InvalidQuestion) else None,
         what_to_do=_what_to_do(error),
-        missing=list(map(_missing, shortfalls)),
+        missing=[view_of(Missing, each) for each in shortfalls],
         # The last of them decides; a level that is never refreshed has none.
         refreshes_at=max(known).isoformat() if known and len(known) == len(times) else None,
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
@@ -172,16 +172,6 @@ def _field(error: InvalidQuestion) -> str | None:
 
 def _what_to_do(error: GrisError) -> str:
     return next((text for kind, text in _OF_KINDS if isinstance(error, kind)), _WHAT_TO_DO[error.code])
-
-
-def _missing(shortfall: Shortfall) -> Missing:
-    return Missing(
-        account=list(shortfall.level),
-        unit=shortfall.unit,
-        asked_for=shortfall.requested,
-        left=shortfall.remaining,
-        refreshes_at=None if shortfall.refreshes_at is None else shortfall.refreshes_at.isoformat(),
-    )
 
 
 def _of_arguments(error: ValidationError) -> Failure:

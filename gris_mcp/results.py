@@ -1,5 +1,7 @@
 """What the tools return: typed values, whose schemas a client is given.
 
+They are views of the connector's values: a field has the attribute of its name, or of its alias (`view_of`).
+
 Elements, aliases and past questions were written by others. They stand in data fields alone (`columns`, `element`,
 `question`, `domain`), and no text here is made of them.
 """
@@ -10,21 +12,22 @@ import datetime
 import json
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any, TypeAlias
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Annotated, Any, TypeVar
 
 from google.protobuf.json_format import MessageToDict
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from gris_mcp import descriptions
 from gris_mcp.accuracy import half_width
-from pinot_connector.budgets import Cost, Level, Mode, questions_left
-from pinot_connector.engines.base import ExpectedColumn
+from pinot_connector.budgets import Level, Mode, questions_left
+from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
 from pinot_connector.results import Explanation, PrivateResult, Row, rank_error_lines
 from pinot_connector.shown_values import ShownScalar, ShownValue
-from pinot_connector.totals import TotalRow
 
 MOST_ROWS = 1000
 MOST_PAST_ROWS = 50
@@ -39,17 +42,39 @@ class UnseenText(BaseModel):
     exact: str = Field(description="Data: the text as a JSON string of ASCII, to be asked for in where.")
 
 
-Element = str | int | bool | UnseenText
+def element_of(value: ShownScalar) -> Element:
+    """Return a value of an element; a day as YYYY-MM-DD, and as a text an integer that some clients would change."""
+    if isinstance(value, str):
+        shown = visible(value)
+        return value if shown == value else UnseenText(shown=shown, exact=json.dumps(value))
+    return _plain(value)
 
 
-_End: TypeAlias = int | Fraction | datetime.date
+def _plain(value: int | datetime.date) -> int | str:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
+
+
+def _end(value: int | Fraction | datetime.date) -> int | float | str:
+    return float(value) if isinstance(value, Fraction) else _plain(value)
+
+
+Element = Annotated[str | int | bool | UnseenText, BeforeValidator(element_of)]
+End = Annotated[int | float | str, BeforeValidator(_end)]
+Instant = Annotated[str, BeforeValidator(datetime.datetime.isoformat)]
 
 
 class Interval(BaseModel):
     """Both ends included; days as YYYY-MM-DD."""
 
-    lower: int | float | str
-    upper: int | float | str
+    lower: End
+    upper: End
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_ends(cls, ends: tuple[object, object]) -> dict[str, object]:
+        return dict(zip(("lower", "upper"), ends, strict=True))
 
 
 class Price(BaseModel):
@@ -58,22 +83,21 @@ class Price(BaseModel):
     information: int
     calls: int
 
-    @classmethod
-    def of(cls, cost: Cost) -> Price:
-        """Return a cost."""
-        return cls(information=cost.information, calls=cost.calls)
-
 
 class LeftOfLevel(BaseModel):
     """One level of the budget that pays, from the outermost on."""
 
-    account: list[str]
+    account: list[str] = Field(validation_alias="path")
     limit: Price
     spent: Price
-    held: Price = Field(description="Held by questions that run now.")
-    left: Price
-    enforced: bool = Field(description="false: only recorded, refuses nothing.")
-    refreshes_at: str | None = Field(description="When the budget is refreshed; null: never.")
+    held: Price = Field(validation_alias="reserved", description="Held by questions that run now.")
+    left: Price = Field(validation_alias="remaining")
+    enforced: Annotated[bool, BeforeValidator(lambda mode: mode is Mode.ENFORCE)] = Field(
+        validation_alias="mode", description="false: only recorded, refuses nothing."
+    )
+    refreshes_at: Instant | None = Field(
+        validation_alias="window_end", description="When the budget is refreshed; null: never."
+    )
 
 
 class Value(BaseModel):
@@ -83,7 +107,7 @@ class Value(BaseModel):
     has a value it says nothing.
     """
 
-    value: float | str
+    value: Annotated[float | str, BeforeValidator(_end)]
     interval: Interval | None = Field(description="Of a sum or an average; null for a quantile.")
     cell: Interval | None = Field(default=None, description="Of a quantile: what value is the middle of.")
 
@@ -96,7 +120,8 @@ class AnswerRow(BaseModel):
 
     element: list[Element]
     count: int | float | None = Field(
-        description="The best guess; null where only the ranking was asked for."
+        validation_alias="noisy_count",
+        description="The best guess; null where only the ranking was asked for.",
     )
     interval: Interval | None = Field(
         description="Where the number before noise lies, with the confidence of the answer."
@@ -110,21 +135,26 @@ class AnswerTotal(BaseModel):
     """A total, and what the rows that are shown leave of it."""
 
     value: Element
-    count: int
+    count: int = Field(validation_alias="noisy_count")
     interval: Interval
-    values: list[Value] = Field(description="Its sums, in the order of value_names.")
+    values: list[Value] = Field(validation_alias="sums", description="Its sums, in the order of value_names.")
     other_count: int = Field(
         description="The total less all rows of it in the answer, also those left out here; it may be negative."
     )
     other_interval: Interval
-    other_values: list[Value]
+    other_values: list[Value] = Field(validation_alias="other_sums")
 
 
 class Answer(BaseModel):
     """A private answer: noisy numbers with intervals."""
 
-    columns: list[str] = Field(description="Data: names of the columns that an element has.")
-    value_names: list[str] = Field(description="Data: names of sums, averages or quantiles in each row.")
+    columns: list[Annotated[str, BeforeValidator(lambda column: column.alias or column.name)]] = Field(
+        description="Data: names of the columns that an element has."
+    )
+    value_names: list[Annotated[str, BeforeValidator(attrgetter("title"))]] = Field(
+        validation_alias=AliasPath("parameters", "values"),
+        description="Data: names of sums, averages or quantiles in each row.",
+    )
     rows: list[AnswerRow]
     rows_left_out: int = Field(description="How many further rows the answer has.")
     total: AnswerRow | None = Field(
@@ -138,40 +168,44 @@ class Answer(BaseModel):
     intervals_mean: str
     rank_errors: list[float] = Field(description="Of quantiles: within how many members their ranks are.")
     notes: list[str]
-    mechanism: str
-    k: int | None = Field(description="The most elements that could be shown.")
+    mechanism: str = Field(validation_alias=AliasPath("parameters", "mechanism"))
+    k: int | None = Field(
+        validation_alias=AliasPath("parameters", "k"), description="The most elements that could be shown."
+    )
     requested_k: int | None = Field(description="What was asked for, where the policy shows fewer.")
     ended_in_bottom: bool
-    price: Price
+    price: Price = Field(validation_alias="cost")
     charged: Price = Field(description="What it took from the budget this time; nothing for a repeat.")
-    budget: list[LeftOfLevel] = Field(description="What is left; empty for a repeat that asked nobody.")
+    budget: list[LeftOfLevel] = Field(
+        validation_alias="remaining", description="What is left; empty for a repeat that asked nobody."
+    )
     release_id: str
 
 
 class PriceOfQuestion(BaseModel):
     """What a question would cost and how exact it would be."""
 
-    price: Price = Field(description="At most.")
+    price: Price = Field(validation_alias="worst_case_cost", description="At most.")
     questions_left: int | None = Field(
         description="How many such questions the budget pays for; null: no limit."
     )
     typical_error: int | None = Field(
         description="With 95 % a count is off by no more, by its noise alone; null: no counts are shown."
     )
-    mechanism: str
-    k: int | None
+    mechanism: str = Field(validation_alias=AliasPath("parameters", "mechanism"))
+    k: int | None = Field(validation_alias=AliasPath("parameters", "k"))
     requested_k: int | None
-    how: list[str] = Field(description="What would be done, in sentences.")
+    how: list[str] = Field(validation_alias="sentences", description="What would be done, in sentences.")
     budget: list[LeftOfLevel]
 
 
 class PastAnswer(BaseModel):
     """An answer that was paid for before."""
 
-    asked_at: str
+    asked_at: Instant = Field(validation_alias="released_at")
     question: dict[str, Any] = Field(description="Data: what was asked.")
     answer: Answer
-    rows_not_kept: bool
+    rows_not_kept: bool = Field(validation_alias="elements_omitted")
 
 
 class History(BaseModel):
@@ -186,6 +220,22 @@ class Budget(BaseModel):
     budget: list[LeftOfLevel]
 
 
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def view_of(model: type[_Model], value: object, **given: object) -> _Model:
+    """Return the view of a value, which has what is given instead of its own.
+
+    Raises:
+        IntegrityError: it is of another type than a model is shown. That is no fault of the caller's arguments.
+    """
+    try:
+        return model.model_validate(SimpleNamespace(**(vars(value) | given)), from_attributes=True)
+    except ValidationError:
+        # Its text repeats values.
+        raise IntegrityError("the gateway sent a value of another type than expected") from None
+
+
 def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
     """Return an answer with at most so many rows."""
     of_cells = result.parameters.quantiles is not None
@@ -198,58 +248,43 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
         notes.append(descriptions.ROWS_LEFT_OUT)
     if not result.charged.information and not result.charged.calls and result.cost.information:
         notes.append(descriptions.REPEATED)
-    total = result.total
-    return Answer(
-        columns=list(map(_column_name, result.columns)),
-        value_names=[each.title for each in result.parameters.values],
+    stated, totals = result.parameters.totals, result.totals or ()
+    return view_of(
+        Answer,
+        result,
         rows=rows,
         rows_left_out=left_out,
-        total=None
-        if total is None
-        else AnswerRow(element=[], count=total.noisy_count, interval=_interval(total.interval), values=[]),
-        totals_by=None if result.parameters.totals is None else result.parameters.totals.column,
-        totals_count=None if result.parameters.totals is None else result.parameters.totals.counted.value,
-        totals=[_total(each) for each in (result.totals or ())[:most_rows]],
-        totals_left_out=max(0, len(result.totals or ()) - most_rows),
-        confidence=result.confidence,
+        total=result.total and view_of(AnswerRow, result.total, element=(), values=()),
+        totals_by=stated and stated.column,
+        totals_count=stated and stated.counted,
+        totals=totals[:most_rows],
+        totals_left_out=max(0, len(totals) - most_rows),
         intervals_mean=descriptions.CELLS if of_cells else descriptions.INTERVALS[result.interval_kind.value],
-        rank_errors=list(map(float, result.rank_errors)),
         notes=notes,
-        mechanism=result.mechanism.value,
-        k=result.parameters.k,
-        requested_k=result.requested_k,
-        ended_in_bottom=result.ended_in_bottom,
-        price=Price.of(result.cost),
-        charged=Price.of(result.charged),
-        budget=levels_of(result.remaining),
-        release_id=result.release_id,
     )
 
 
 def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuestion:
     """Return what a question would cost, and how often the budget pays for it."""
     left = tuple(levels)
-    parameters = explanation.parameters
-    return PriceOfQuestion(
-        price=Price.of(explanation.worst_case_cost),
+    return view_of(
+        PriceOfQuestion,
+        explanation,
         questions_left=questions_left(left, explanation.worst_case_cost),
-        typical_error=half_width(parameters),
-        mechanism=parameters.mechanism.value,
-        k=parameters.k,
-        requested_k=explanation.requested_k,
-        how=list(explanation.sentences),
-        budget=levels_of(left),
+        typical_error=half_width(explanation.parameters),
+        budget=left,
     )
 
 
 def past_answer_of(past: PastResult) -> PastAnswer:
     """Return an answer that was paid for."""
-    return PastAnswer(
-        asked_at=past.released_at.isoformat(),
-        question=seen(MessageToDict(past.question, preserving_proto_field_name=True)),
-        answer=answer_of(past.result, MOST_PAST_ROWS),
-        rows_not_kept=past.elements_omitted,
-    )
+    question = seen(MessageToDict(past.question, preserving_proto_field_name=True))
+    return view_of(PastAnswer, past, question=question, answer=answer_of(past.result, MOST_PAST_ROWS))
+
+
+def budget_of(levels: Iterable[Level]) -> Budget:
+    """Return what is left of a budget."""
+    return view_of(Budget, SimpleNamespace(budget=tuple(levels)))
 
 
 def seen(value: Any) -> Any:
@@ -265,32 +300,6 @@ def seen(value: Any) -> Any:
     return value
 
 
-def levels_of(levels: Iterable[Level]) -> list[LeftOfLevel]:
-    """Return the levels of a budget."""
-    return [
-        LeftOfLevel(
-            account=list(level.path),
-            limit=Price.of(level.limit),
-            spent=Price.of(level.spent),
-            held=Price.of(level.reserved),
-            left=Price.of(level.remaining),
-            enforced=level.mode is Mode.ENFORCE,
-            refreshes_at=None if level.window_end is None else level.window_end.isoformat(),
-        )
-        for level in levels
-    ]
-
-
-def element_of(value: ShownScalar) -> Element:
-    """Return a value of an element; a day as YYYY-MM-DD, and as a text an integer that some clients would change."""
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, str):
-        shown = visible(value)
-        return value if shown == value else UnseenText(shown=shown, exact=json.dumps(value))
-    return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
-
-
 def _shown_rows(rows: Iterable[Row], *, of_cells: bool) -> Iterator[AnswerRow]:
     """Yield rows as long as their elements are not too long together; the values of quantiles are cells."""
     characters = 0
@@ -298,51 +307,11 @@ def _shown_rows(rows: Iterable[Row], *, of_cells: bool) -> Iterator[AnswerRow]:
         characters += sum(len(value) for value in row.element if isinstance(value, str))
         if characters > MOST_CHARACTERS:
             return
-        yield AnswerRow(
-            element=list(map(element_of, row.element)),
-            count=row.noisy_count,
-            interval=None if row.interval is None else _interval(row.interval),
-            values=[_value(each, of_cells=of_cells) for each in row.values],
-        )
+        yield view_of(AnswerRow, row, values=list(map(_cell, row.values)) if of_cells else row.values)
 
 
-def _total(total: TotalRow) -> AnswerTotal:
-    return AnswerTotal(
-        value=element_of(total.value),
-        count=total.noisy_count,
-        interval=_interval(total.interval),
-        values=list(map(_number, total.sums)),
-        other_count=total.other_count,
-        other_interval=_interval(total.other_interval),
-        other_values=list(map(_number, total.other_sums)),
-    )
-
-
-def _value(value: ShownValue | None, *, of_cells: bool) -> Value | None:
-    if value is None or not of_cells:
-        return None if value is None else _number(value)
-    return Value(value=_end(value.value), interval=None, cell=_interval(value.interval))
-
-
-def _number(value: ShownValue) -> Value:
-    return Value(value=_end(value.value), interval=_interval(value.interval))
-
-
-def _interval(ends: tuple[_End, _End]) -> Interval:
-    lower, upper = map(_end, ends)
-    return Interval(lower=lower, upper=upper)
-
-
-def _end(value: _End) -> int | float | str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, int):
-        return value if abs(value) <= MOST_EXACT_INTEGER else str(value)
-    return float(value)
-
-
-def _column_name(column: ExpectedColumn) -> str:
-    return column.alias or column.name
+def _cell(value: ShownValue | None) -> Value | None:
+    return None if value is None else view_of(Value, value, interval=None, cell=value.interval)
 
 
 def _sentence(text: str) -> str:

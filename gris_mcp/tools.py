@@ -19,7 +19,7 @@ from gris_mcp.results import (
     History,
     PriceOfQuestion,
     answer_of,
-    levels_of,
+    budget_of,
     past_answer_of,
     price_of,
 )
@@ -50,7 +50,7 @@ async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> H
 
 
 async def _budget(client: AsyncGatewayClient, arguments: Nothing) -> Budget:
-    return Budget(budget=levels_of(await client.remaining()))
+    return budget_of(await client.remaining())
 
 
 @dataclass(frozen=True)

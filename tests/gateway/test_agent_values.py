@@ -9,8 +9,9 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from gris_mcp.arguments import Question
-from gris_mcp.results import UnseenText, element_of, seen
-from pinot_connector.errors import InvalidQuestion
+from gris_mcp.results import UnseenText, budget_of, element_of, seen
+from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.questions import sql_question, structured_question
 
 EXACT = 2**53 - 1
@@ -47,6 +48,16 @@ def test_an_integer_of_an_agent_is_decimal_digits(text: str) -> None:
     """Nothing else is guessed at."""
     with pytest.raises(InvalidQuestion, match="expected an integer as decimal digits"):
         asked({"integer": text})
+
+
+def test_a_value_of_another_type_is_no_wrong_question() -> None:
+    """A result is charged by then, so an agent is not sent to correct a field; and the value is not repeated."""
+    cost = Cost("secret", 1, "u")  # type: ignore[arg-type]  # no integer
+    level = Level(("a",), cost, cost, cost, cost, Mode.TRACK, None, None)
+    with pytest.raises(IntegrityError) as refused:
+        budget_of([level])
+    assert "secret" not in str(refused.value)
+    assert refused.value.__suppress_context__
 
 
 @pytest.mark.parametrize("letter", ["\u202e", "\u200b", "\x1b", "\n", "\U000e0041"])
