@@ -17,7 +17,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
-from pinot_connector.views import called, meanings, read_by, view
+from pinot_connector.views import called, meanings, numbers, read_by, view
 
 
 class Bound(Enum):
@@ -63,8 +63,8 @@ def _composed(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) ->
 
 
 def _composed_messages(composed: Mapping[Bound, float]) -> Iterator[dp_pb2.ComposedEpsilon]:
-    numbers = {bound: number for number, bound in _BOUNDS.items()}
-    return (dp_pb2.ComposedEpsilon(bound=numbers[each], epsilon=found) for each, found in composed.items())
+    stated = numbers(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
+    return (dp_pb2.ComposedEpsilon(bound=stated[each], epsilon=found) for each, found in composed.items())
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from gris_api.dp.v1 import question_pb2
 from pinot_connector.days import days_of
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.having import having_conditions
+from pinot_connector.views import numbers
 
 # A `datetime.datetime` is a `datetime.date` to Python; as a value it needs a time zone.
 Value: TypeAlias = str | int | bool | datetime.date
@@ -81,29 +82,13 @@ class BucketLength(Enum):
 
 Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 
-FUNCTION_NUMBERS = {
-    AggregateFunction.SUM: question_pb2.AGGREGATE_FUNCTION_SUM,
-    AggregateFunction.AVERAGE: question_pb2.AGGREGATE_FUNCTION_AVERAGE,
-}
-RANK_NUMBERS = {
-    RankFunction.QUANTILE: question_pb2.RANK_FUNCTION_QUANTILE,
-    RankFunction.SMALLEST: question_pb2.RANK_FUNCTION_SMALLEST,
-    RankFunction.LARGEST: question_pb2.RANK_FUNCTION_LARGEST,
-}
+_FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
+_RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
+BUCKET_LENGTHS = numbers(BucketLength, question_pb2.BucketLength.DESCRIPTOR)
+MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
 _ORDERS = {
     "sum": question_pb2.AGGREGATE_FUNCTION_SUM,
     "avg": question_pb2.AGGREGATE_FUNCTION_AVERAGE,
-}
-BUCKET_LENGTHS = {
-    BucketLength.DAY: question_pb2.BUCKET_LENGTH_DAY,
-    BucketLength.WEEK: question_pb2.BUCKET_LENGTH_WEEK,
-    BucketLength.MONTH: question_pb2.BUCKET_LENGTH_MONTH,
-    BucketLength.QUARTER: question_pb2.BUCKET_LENGTH_QUARTER,
-    BucketLength.YEAR: question_pb2.BUCKET_LENGTH_YEAR,
-}
-MEASURES = {
-    Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
-    Measure.EVENTS: question_pb2.MEASURE_EVENTS,
 }
 
 
@@ -188,7 +173,7 @@ def structured_question(
 def _aggregates(function: AggregateFunction, columns: Sequence[str]) -> list[question_pb2.Aggregate]:
     # A text is a sequence of texts to Python, but not of columns.
     named = checked_texts("aggregates", [columns] if isinstance(columns, str) else columns)
-    return [question_pb2.Aggregate(function=FUNCTION_NUMBERS[function], column=column) for column in named]
+    return [question_pb2.Aggregate(function=_FUNCTIONS[function], column=column) for column in named]
 
 
 def _quantiles(asked: Mapping[str, Sequence[QuantileLike]]) -> Iterator[question_pb2.Quantile]:
@@ -205,11 +190,11 @@ def _quantiles(asked: Mapping[str, Sequence[QuantileLike]]) -> Iterator[question
 def _quantile(column: str, wanted: QuantileLike) -> question_pb2.Quantile:
     for function in (RankFunction.SMALLEST, RankFunction.LARGEST):
         if wanted == function.value:
-            return question_pb2.Quantile(function=RANK_NUMBERS[function], column=column)
+            return question_pb2.Quantile(function=_RANKS[function], column=column)
     if isinstance(wanted, bool) or not isinstance(wanted, int | float | str | Fraction | Decimal):
         raise InvalidQuestion("quantiles", "expected numbers between 0 and 1, min or max")
     text = checked_text("quantiles", str(wanted))
-    number = RANK_NUMBERS[RankFunction.QUANTILE]
+    number = _RANKS[RankFunction.QUANTILE]
     return question_pb2.Quantile(function=number, column=column, q=text)
 
 

@@ -91,6 +91,11 @@ def meanings(kind: type[_Enum], described: EnumDescriptor) -> dict[Any, _Enum]:
     return {described.values_by_name[f"{prefix}{each.name}"].number: each for each in kind}
 
 
+def numbers(kind: type[_Enum], described: EnumDescriptor) -> dict[_Enum, Any]:
+    """Returns the numbers that messages have for the members of an enum."""
+    return {each: number for number, each in meanings(kind, described).items()}
+
+
 def known(said: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
     """Returns the meaning of a message's enum value.
 
@@ -241,7 +246,7 @@ def _written(kind: Any, field: Any) -> _Writer | None:
     if kind is datetime.datetime:
         return _stamp
     if issubclass(kind, Enum):
-        return {each: number for number, each in meanings(kind, field.enum_type).items()}.__getitem__
+        return numbers(kind, field.enum_type).__getitem__
     if field.message_type is None:
         raise TypeError(f"{field.name}: {_ONLY_READ}")
     return _writing(GetMessageClass(field.message_type), kind)  # type: ignore[arg-type]
