@@ -13,16 +13,10 @@ from dp_service.accounting.accuracy import (
 )
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
-from dp_service.releases.expected_accuracy import (
-    ALPHA,
-    HALF,
-    MOSTLY,
-    GaussianThreshold,
-    Threshold,
-    gumbel_gap,
-    gumbel_threshold,
-    laplace_threshold,
-)
+from dp_service.releases.kinds.bounded import GaussianThreshold
+from dp_service.releases.kinds.gumbel import gumbel_gap, gumbel_threshold
+from dp_service.releases.kinds.kind import HALF, MOSTLY, Threshold
+from dp_service.releases.kinds.laplace import laplace_threshold
 from pinot_connector.parameters import Contributions, CountNoise, Mechanism, Parameters
 
 __all__ = [
@@ -35,6 +29,8 @@ __all__ = [
     "gumbel_threshold",
     "laplace_threshold",
 ]
+
+ALPHA = 1 - MOSTLY
 
 
 @dataclass(frozen=True)

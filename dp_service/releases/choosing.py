@@ -3,34 +3,23 @@
 The cheapest that is expected to find all k elements. That follows from the question, the policy, and the counts that
 the policy's author expects: never from the data. So it is fixed before the price, the ids and any noise, and adds
 nothing to what is released. If expectations are wrong, less is found.
-
-An element is expected to be found if it is shown with a probability of at least 95 %; all k are if the one of rank k
-is.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 
-from dp_service.accounting.accuracy import GumbelThreshold, found_of_equals
-from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
-from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.parameters import Cost
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.alternatives import alternatives, as_stated, choice_for, expected_counts
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.table_contributions import Choice, ExpectedCounts
-from dp_service.releases.mechanism import mechanism_of
-from dp_service.terms import Answering, MechanismName
-
-_MOSTLY = Fraction(19, 20)
+from dp_service.queries.table_contributions import Choice
+from dp_service.releases.kinds import kind_of
+from dp_service.terms import Answering
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,7 @@ def chosen(query: HistogramQuery, policy: Policy, *, now: int) -> Chosen:
 def _with_stated(found: tuple[Alternative, ...], stated: Resolution) -> tuple[Alternative, ...]:
     if any(each.resolution.parameters == stated.parameters for each in found):
         return found
-    worst = mechanism_of(stated.parameters).worst_case_cost()
+    worst = kind_of(stated.parameters).mechanism.worst_case_cost()
     return (*found, Alternative(None, stated, worst, None))
 
 
@@ -100,7 +89,7 @@ def _alternatives(query: HistogramQuery, policy: Policy, choice: Choice, now: in
             if (found := resolution.parameters) in seen:
                 continue
             seen.add(found)
-            worst = mechanism_of(found).worst_case_cost()
+            worst = kind_of(found).mechanism.worst_case_cost()
             yield Alternative(answering, resolution, worst, _finds_all(resolution, query, choice))
 
 
@@ -115,38 +104,4 @@ def _finds_all(resolution: Resolution, query: HistogramQuery, choice: Choice) ->
     expected, k = expected_counts(query, choice), parameters.k
     if expected is None or k is None:
         return None
-    return _passes(parameters, k, expected, choice)
-
-
-def _passes(parameters: ReleaseParameters, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
-    """Return whether the element of rank k is expected to pass the threshold of an unknown domain."""
-    mechanism = mechanism_of(parameters)
-    if isinstance(mechanism, TwoLooks):
-        kept = choice.kept if choice.kept_names is None else choice.kept_names
-        return _is_shown(mechanism.names_look, expected.at_least(k), kept)
-    if isinstance(mechanism, BoundGauss):
-        return _is_shown(mechanism, expected.at_least(k), choice.kept)
-    if parameters.mechanism is MechanismName.UNK_GUMB and parameters.d_bar is not None:
-        threshold = GumbelThreshold(
-            parameters.epsilon_per, parameters.delta, parameters.tau, parameters.d_bar
-        )
-        return _is_found(threshold, k, parameters.d_bar, expected)
-    return None
-
-
-def _is_shown(look: BoundGauss, count: int, kept: Fraction) -> bool:
-    """Return whether an element passes the threshold of a look with 95 %, of whose count a part is left."""
-    left = math.floor(count * kept)
-    if look.threshold is None or look.min_count is None:
-        return True
-    if left < look.min_count:
-        return False
-    return log_tail(float(look.variance), look.threshold + 1 - left) >= math.log(_MOSTLY)
-
-
-def _is_found(threshold: GumbelThreshold, k: int, d_bar: int, expected: ExpectedCounts) -> bool:
-    """Return whether UnkGumb finds 95 % of k elements, on average, that are as high as the one of rank k."""
-    below = expected.at_most(d_bar + 1)
-    if below is None:
-        return False
-    return found_of_equals(threshold, k, expected.at_least(k) - below).elements >= _MOSTLY * k
+    return kind_of(parameters).finds(k, expected, choice)

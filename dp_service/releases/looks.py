@@ -21,7 +21,7 @@ from dp_service.queries.resolution import Resolution, rows_of_names, second_look
 from dp_service.queries.structured import fault_of
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import IncompleteParametersError, two_looks_of
+from dp_service.releases.kinds import IncompleteParametersError, kind_of
 from dp_service.releases.plan import LooksPlan, Plan
 from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.releases.releasing import counted
@@ -52,7 +52,7 @@ def names_of(plan: Plan, histogram: TypedHistogram, key: NoiseKey) -> Named:
     Raises:
         HistogramError: The histogram cannot be the answer to the plan's query.
     """
-    mechanism = two_looks_of(plan.parameters)
+    mechanism = kind_of(plan.parameters).first_look
     if mechanism is None:
         raise IncompleteParametersError
     rows = _nameable(counted(plan, histogram))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,3 +49,15 @@ class MechanismOutput:
     sums: tuple[Integers, ...] = ()
     cells: tuple[Integers, ...] = ()
     totals: TotalsOutput | None = None
+
+    def of_rows(self, rows: Sequence[int]) -> MechanismOutput:
+        """Return the release as if these were all of its elements, in this order."""
+        selection, places = self.selection, np.array(rows, dtype=np.int64)
+        counts = selection.noisy_counts
+        kept = Selection(
+            selection.indices[places],
+            None if counts is None else counts[places],
+            selection.ended_in_bottom and len(rows) == selection.indices.size,
+            selection.bottom,
+        )
+        return replace(self, selection=kept, sums=tuple(column[places] for column in self.sums))

@@ -18,7 +18,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
-from dp_service.releases.mechanism import versions
+from dp_service.releases.kinds import kind_of, versions
 from dp_service.terms import ColumnType, Element
 
 PLAN_VERSION = b"\x02"
@@ -103,7 +103,7 @@ class Plan:
     @property
     def counts_cells(self) -> bool:
         """Whether its query is of cells, as `Resolution.counts_cells`."""
-        return self.parameters.quantiles is not None and (self.looks is None or self.looks.names is not None)
+        return kind_of(self.parameters).counts_cells and (self.looks is None or self.looks.names is not None)
 
     @property
     def known_elements(self) -> tuple[Element, ...] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import versions
+from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.plan import LooksPlan, Plan
 from dp_service.releases.release_ids import query_id, release_specification
 from dp_service.terms import Consistency
@@ -72,7 +72,6 @@ def plan_for(
 
 
 def _looks(resolution: Resolution, dialects: Sequence[str]) -> LooksPlan | None:
-    stated = resolution.parameters.contributions
-    if stated is None or stated.names is None:
+    if kind_of(resolution.parameters).first_look is None:
         return None
     return LooksPlan(resolution.query, resolution.member_type, tuple(dialects))

@@ -18,7 +18,7 @@ from grpc_status import rpc_status
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.releases.histogram import HistogramError
-from dp_service.releases.mechanism import UnusableParametersError
+from dp_service.releases.kinds import UnusableParametersError
 from dp_service.releases.plan import PlanError
 from dp_service.server.admission import RETRY_SECONDS, OverloadedError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dp_service.mechanisms.aggregates import BoundMoments
-from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
+from dp_service.mechanisms.bounded import BoundGauss, CombinedLaw, Shift, TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.contributions import LooksBefore
 from dp_service.parameters.release import ReleaseParameters
@@ -15,8 +15,7 @@ from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.releases.choosing import Chosen
-from dp_service.releases.mechanism import drill_down_of, look_of, moments_of, shift_of, two_looks_of
-from dp_service.releases.sharpening import law_of
+from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.server.quantile_explanations import quantile_sentences
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 
@@ -28,26 +27,26 @@ _COUNT_NOISES = {
 }
 
 
-def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cost) -> list[str]:
+def explanation(resolution: Resolution, worst: Cost) -> list[str]:
     """Return one sentence for each thing that the policy resolved, and the price.
 
     Args:
         resolution: The question as the policy resolves it.
-        noise_scale: The scale of the noise in the counts; None: no counts are shown.
         worst: The most that the question can cost.
     """
-    parameters = resolution.parameters
-    if parameters.quantiles is not None:
-        lines = list(quantile_sentences(resolution))
+    parameters, kind = resolution.parameters, kind_of(resolution.parameters)
+    noise_scale = kind.count_scale
+    if kind.counts_cells:
+        lines = list(quantile_sentences(resolution, kind))
     else:
         lines = [
             _question(_column_names(resolution), parameters),
             *_listing(parameters),
             *_copy(resolution),
             *_clipping(parameters),
-            *_contributions(parameters),
-            *_sums(parameters),
-            *_totals(resolution),
+            *_contributions(kind),
+            *_sums(kind),
+            *_totals(resolution, kind),
             _mechanism(parameters),
         ]
     lines.extend(_lookups(resolution))
@@ -187,9 +186,9 @@ def _clipping(parameters: ReleaseParameters) -> Iterator[str]:
         yield f"At most {rows} of a member count in each element; counts and intervals are without the others."
 
 
-def _contributions(parameters: ReleaseParameters) -> Iterator[str]:
+def _contributions(kind: AnyKind) -> Iterator[str]:
     """Yield what bounding means for counts and intervals, if contributions are bounded."""
-    stated, look = parameters.contributions, look_of(parameters)
+    stated, look = kind.parameters.contributions, kind.look
     if stated is None:
         return
     of = "" if stated.names is None else " of those that a first look names"
@@ -209,20 +208,18 @@ def _contributions(parameters: ReleaseParameters) -> Iterator[str]:
             f"All elements that count at least {stated.min_count} are fetched; those whose noisy count exceeds "
             f"{look.threshold} are shown."
         )
-    looks = two_looks_of(parameters)
-    if looks is not None:
-        yield from _two_looks(looks, parameters.consistency)
-    shift = shift_of(parameters)
-    if shift is not None:
-        yield _shift(shift)
-    if stated.before is not None and look is not None:
-        yield from _sharpening(parameters, stated.before, look)
+    if kind.first_look is not None:
+        yield from _two_looks(kind.first_look, kind.parameters.consistency)
+    if kind.shift is not None:
+        yield _shift(kind.shift)
+    if stated.before is not None and look is not None and kind.law is not None:
+        yield from _sharpening(kind.law, stated.before, look)
 
 
-def _sharpening(parameters: ReleaseParameters, before: LooksBefore, look: BoundGauss) -> Iterator[str]:
+def _sharpening(law: CombinedLaw, before: LooksBefore, look: BoundGauss) -> Iterator[str]:
     looks = "the look before it" if len(before.units) == 1 else f"the {len(before.units)} looks before it"
     units = ", ".join(map(_written, before.units))
-    deviation = math.sqrt(law_of(parameters).variance)
+    deviation = math.sqrt(law.variance)
     yield (
         f"A look more, for {_units(look)}, counts them again with noise of its own. It is combined with {looks}, for "
         f"{units} units: combined counts carry noise of standard deviation {deviation:.6f}."
@@ -248,9 +245,10 @@ def _shift(shift: Shift) -> str:
     )
 
 
-def _sums(parameters: ReleaseParameters) -> Iterator[str]:
+def _sums(kind: AnyKind) -> Iterator[str]:
     """Yield what is summed, how sensitive it is, and what noise it carries."""
-    stated, mechanism = parameters.sums, moments_of(parameters)
+    parameters = kind.parameters
+    stated, mechanism = parameters.sums, kind.moments
     if stated is None or mechanism is None:
         return
     of = (
@@ -286,10 +284,10 @@ def _sums(parameters: ReleaseParameters) -> Iterator[str]:
         yield f"At most {parameters.k} elements are shown."
 
 
-def _totals(resolution: Resolution) -> Iterator[str]:
+def _totals(resolution: Resolution, kind: AnyKind) -> Iterator[str]:
     """Yield what totals there are, how noisy, and what they mean."""
     parameters = resolution.parameters
-    stated, mechanism = parameters.totals, drill_down_of(parameters)
+    stated, mechanism = parameters.totals, kind.drill_down
     if stated is None or mechanism is None:
         return
     of, over = (resolution.columns[place][0] for place in (stated.place, 1 - stated.place))

@@ -6,12 +6,10 @@ from fractions import Fraction
 
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.mechanisms.bounded import Shift
+from dp_service.mechanisms.bounded import CombinedLaw, Shift
 from dp_service.parameters.aggregates import SummedValue
 from dp_service.parameters.contributions import LooksBefore
-from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.mechanism import look_of, moments_of, shift_of, two_looks_of
-from dp_service.releases.sharpening import law_of
+from dp_service.releases.kinds import AnyKind
 from dp_service.server.listing_messages import name_of_conditions
 from dp_service.server.messages import (
     AGGREGATE_FUNCTIONS,
@@ -23,15 +21,9 @@ from dp_service.server.messages import (
 from dp_service.server.quantile_messages import quantiles_message
 
 
-def parameters_message(
-    parameters: ReleaseParameters, noise_scale: Fraction | None
-) -> dp_pb2.MechanismParameters:
-    """Return the parameters in the form in which people read them.
-
-    Args:
-        parameters: The parameters of the release.
-        noise_scale: The scale of the noise in the counts; None: the release has no counts.
-    """
+def parameters_message(kind: AnyKind) -> dp_pb2.MechanismParameters:
+    """Return the parameters of a release in the form in which people read them."""
+    parameters, noise_scale = kind.parameters, kind.count_scale
     known = parameters.domain is not None
     return dp_pb2.MechanismParameters(
         mechanism=MECHANISMS[parameters.mechanism],
@@ -45,17 +37,17 @@ def parameters_message(
         count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else COUNT_NOISES[parameters.count_noise],
         noise_scale="" if noise_scale is None else str(noise_scale),
         consistency=CONSISTENCIES[parameters.consistency],
-        contributions=_contributions(parameters),
+        contributions=_contributions(kind),
         clipped=parameters.clips,
-        sums=_sums(parameters),
-        quantiles=quantiles_message(parameters),
+        sums=_sums(kind),
+        quantiles=quantiles_message(kind),
         in_element_order=parameters.listing is not None and parameters.listing.in_element_order,
         having="" if parameters.listing is None else name_of_conditions(parameters.listing.having),
     )
 
 
-def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
-    stated, mechanism = parameters.sums, moments_of(parameters)
+def _sums(kind: AnyKind) -> dp_pb2.Sums | None:
+    stated, mechanism = kind.parameters.sums, kind.moments
     if stated is None or mechanism is None:
         return None
     return dp_pb2.Sums(
@@ -73,7 +65,7 @@ def _sums(parameters: ReleaseParameters) -> dp_pb2.Sums | None:
             for each in stated.asked
         ],
         ordered_by=stated.ordered_by,
-        over_rows=parameters.sums_rows,
+        over_rows=kind.parameters.sums_rows,
     )
 
 
@@ -93,8 +85,8 @@ def _summed_column(
     )
 
 
-def _contributions(parameters: ReleaseParameters) -> dp_pb2.Contributions | None:
-    stated, look, shift = parameters.contributions, look_of(parameters), shift_of(parameters)
+def _contributions(kind: AnyKind) -> dp_pb2.Contributions | None:
+    stated, look, shift = kind.parameters.contributions, kind.look, kind.shift
     if stated is None:
         return None
     variance = shift.error_variance if shift is not None else look.variance if look is not None else None
@@ -106,14 +98,13 @@ def _contributions(parameters: ReleaseParameters) -> dp_pb2.Contributions | None
         min_count=stated.min_count or 0,
         threshold=None if look is None else look.threshold,
         noise_variance="" if variance is None else str(variance),
-        names=_names_look(parameters),
+        names=_names_look(kind),
         shift=None if shift is None else _shift(shift),
-        sharpened=None if stated.before is None else _sharpened(parameters, stated.before),
+        sharpened=None if stated.before is None or kind.law is None else _sharpened(kind.law, stated.before),
     )
 
 
-def _sharpened(parameters: ReleaseParameters, before: LooksBefore) -> dp_pb2.Sharpened:
-    law = law_of(parameters)
+def _sharpened(law: CombinedLaw, before: LooksBefore) -> dp_pb2.Sharpened:
     return dp_pb2.Sharpened(
         units_before=map(str, before.units),
         denominator=law.denominator,
@@ -132,8 +123,8 @@ def _shift(shift: Shift) -> dp_pb2.Shift:
     )
 
 
-def _names_look(parameters: ReleaseParameters) -> dp_pb2.NamesLook | None:
-    mechanism = two_looks_of(parameters)
+def _names_look(kind: AnyKind) -> dp_pb2.NamesLook | None:
+    mechanism = kind.first_look
     if mechanism is None:
         return None
     look = mechanism.names_look

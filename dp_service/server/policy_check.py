@@ -9,7 +9,7 @@ from gris_api.dp.v1 import dp_pb2
 from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy import Currency, PolicyFile, read_policy
 from dp_service.queries.policy_review import review
-from dp_service.releases.mechanism import UnusableParametersError, require_usable
+from dp_service.releases.kinds import UnusableParametersError, require_usable
 from dp_service.server.errors import RequestError
 
 LARGEST_TEXT_BYTES = 512 * 1024

@@ -22,7 +22,7 @@ from grpc_reflection.v1alpha import reflection
 
 from dp_service.queries.errors import PolicyError
 from dp_service.releases.keys import KeySet
-from dp_service.releases.mechanism import UnusableParametersError
+from dp_service.releases.kinds import UnusableParametersError
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import KeyFileError, read_key_files

@@ -9,7 +9,7 @@ from dp_service.mechanisms.aggregates import RankedValues
 from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.queries.resolution import Resolution
-from dp_service.releases.mechanism import ranked_of, two_looks_of
+from dp_service.releases.kinds import AnyKind
 from dp_service.server.quantile_messages import quantiles_message
 from dp_service.terms import BoundedBy, Consistency, GridScale, MemberValue, RankFunction
 
@@ -31,15 +31,15 @@ _BOUNDED_BY = {
 }
 
 
-def quantile_sentences(resolution: Resolution) -> Iterator[str]:
+def quantile_sentences(resolution: Resolution, kind: AnyKind) -> Iterator[str]:
     """Yield one sentence for each thing that the policy resolved, but for windows and the price."""
     parameters = resolution.parameters
-    stated, mechanism = parameters.quantiles, ranked_of(parameters)
-    message = quantiles_message(parameters)
+    stated, mechanism = parameters.quantiles, kind.ranked
+    message = quantiles_message(kind)
     if stated is None or mechanism is None or message is None:
         return
     names = [name for name, _ in resolution.columns]
-    looks = two_looks_of(parameters)
+    looks = kind.first_look
     over = f"a known domain of {mechanism.among.groups} elements" if looks is None else "an unknown domain"
     by = f" by {', '.join(names)} over {over}" if names else ""
     yield f"Chooses {_listed(stated)} of {stated.column}{by}, and counts nothing."

@@ -11,11 +11,10 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from numpy.typing import NDArray
 
 from dp_service.parameters.aggregates import ShownQuantile
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.columns import QuantileColumn
 from dp_service.queries.elements import date_of
-from dp_service.releases.mechanism import ranked_of
-from dp_service.releases.quantiles import ShownCells, shown_cells
+from dp_service.releases.kinds import AnyKind
+from dp_service.releases.kinds.views import ShownCells
 from dp_service.terms import GridScale, GridSpec, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
@@ -44,15 +43,13 @@ def quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
     return _column(column.name, column.bounds.quantum.size, column.grid, column.rule)
 
 
-def quantiles_message(parameters: ReleaseParameters) -> dp_pb2.Quantiles | None:
+def quantiles_message(kind: AnyKind) -> dp_pb2.Quantiles | None:
     """Return of what quantiles are released; None: of nothing."""
-    stated, mechanism = parameters.quantiles, ranked_of(parameters)
+    stated, mechanism = kind.parameters.quantiles, kind.ranked
     if stated is None or mechanism is None:
         return None
-    nothing = np.zeros(mechanism.among.groups, dtype=np.int64)
     # The errors are the same whatever cells were chosen.
-    cells = (nothing,) * mechanism.size
-    errors = shown_cells(parameters, cells, elements=mechanism.among.groups, alpha=STATED_ALPHA)
+    errors = kind.shown_cells((np.zeros(0, dtype=np.int64),) * mechanism.size, alpha=STATED_ALPHA)
     has_extremes = mechanism.smallest or mechanism.largest
     return dp_pb2.Quantiles(
         column=_column(stated.column, stated.quantum, stated.grid, stated.rule),

@@ -14,13 +14,12 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.choosing import Chosen
-from dp_service.releases.expected_accuracy import expected_accuracy
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import count_noise_scale, two_looks_of
+from dp_service.releases.kinds import AnyKind, kind_of
+from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView, Total
 from dp_service.releases.plan import Plan
 from dp_service.releases.release_ids import keyed_data_version, names_tag
-from dp_service.releases.releasing import IntervalKind, Released, ReleaseView, Total
-from dp_service.releases.sums import AnsweredAggregate
+from dp_service.releases.releasing import Released
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns
 from dp_service.server.parameter_messages import parameters_message
@@ -49,10 +48,10 @@ class Counts:
     denominator: int
 
 
-def accuracy(parameters: ReleaseParameters) -> dp_pb2.ExpectedAccuracy:
-    """Return how exact an answer with these parameters can be expected to be."""
+def accuracy(kind: AnyKind) -> dp_pb2.ExpectedAccuracy:
+    """Return how exact an answer of this kind can be expected to be."""
     # What is None stays unset.
-    return dp_pb2.ExpectedAccuracy(**asdict(expected_accuracy(parameters)))
+    return dp_pb2.ExpectedAccuracy(**asdict(kind.accuracy()))
 
 
 @dataclass(frozen=True)
@@ -176,15 +175,16 @@ def resolved_parameters(resolution: Resolution) -> dp_pb2.MechanismParameters:
 
 
 def _parameters(parameters: ReleaseParameters, columns: Sequence[str]) -> dp_pb2.MechanismParameters:
-    message = parameters_message(parameters, count_noise_scale(parameters))
-    if (totals := totals_parameters(parameters, columns)) is not None:
+    kind = kind_of(parameters)
+    message = parameters_message(kind)
+    if (totals := totals_parameters(kind, columns)) is not None:
         message.totals.CopyFrom(totals)
     return message
 
 
 def _names_tag(plan: Plan, released: Released, key: NoiseKey) -> bytes:
     """Return what lets a look more be taken at the elements of two looks; empty where they are no names."""
-    if plan.looks is None or not released.whole or plan.parameters.quantiles is not None:
+    if plan.looks is None or not released.whole or kind_of(plan.parameters).counts_cells:
         return b""
     return names_tag(key, released.release_id, released.elements)
 
@@ -196,8 +196,8 @@ def _total(total: Total) -> dp_pb2.NoisyTotal:
 
 def bill_of_names(plan: Plan, key: NoiseKey) -> dp_pb2.Bill | None:
     """Return what to charge if the question ends between its two looks; None: it has one look."""
-    mechanism = two_looks_of(plan.parameters)
-    return None if mechanism is None else bill_of(plan, "", mechanism.cost_of_names(), key)
+    looks = kind_of(plan.parameters).first_look
+    return None if looks is None else bill_of(plan, "", looks.cost_of_names(), key)
 
 
 def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.releases.keys import KeyUse, NoiseKey
-from dp_service.releases.mechanism import UnusableParametersError, require_usable
+from dp_service.releases.kinds import UnusableParametersError, require_usable
 
 _POLICY_ID_CHARACTERS = 16
 _log = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from dp_service.queries.read_columns import quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
 from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import (
     is_first_look,
     names_of,
@@ -24,7 +25,6 @@ from dp_service.releases.looks import (
     second_question,
     without_rows,
 )
-from dp_service.releases.mechanism import count_noise_scale, information_per_element, mechanism_of
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
@@ -206,7 +206,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             policy_statement=asked.policy_statement,
             dialects=dialects,
         )
-        worst = mechanism_of(plan.parameters).worst_case_cost()
+        kind = kind_of(plan.parameters)
+        worst = kind.mechanism.worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=sign_plan(plan, self._keys.current),
             engine_queries=engine_queries,
@@ -225,7 +226,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             own_counts=len(resolution.query.own_counts),
             quantiles=next(map(read_value, quantiles_read(resolution.query)), None),
             requested_k=resolution.requested_k or 0,
-            information_per_element=information_per_element(plan.parameters),
+            information_per_element=kind.information_per_element,
             version_is_fixed=resolution.fixed_data_version is not None,
             bounded_copy=bounded_copy(resolution.copy),
             pairs_copy=pairs_copy(resolution.pairs),
@@ -239,19 +240,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         asked = self._asked(request.question)
         sharpening = asked.sharpening(request.question)
         resolution = asked.resolution if sharpening is None else sharpening.estimate()
-        parameters = resolution.parameters
-        worst = mechanism_of(parameters).worst_case_cost()
-        noise_scale = count_noise_scale(parameters)
+        kind = kind_of(resolution.parameters)
+        worst = kind.mechanism.worst_case_cost()
         estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=responses.resolved_parameters(resolution),
             explanation=[
-                *explanation(resolution, noise_scale, worst),
+                *explanation(resolution, worst),
                 *(choice(asked.chosen) if sharpening is None else ()),
             ],
             requested_k=resolution.requested_k or 0,
             alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
-            accuracy=responses.accuracy(parameters),
+            accuracy=responses.accuracy(kind),
         )
         return dp_pb2.EstimateCostResponse(estimate=estimate, engine_queries=_all_queries(resolution))
 
@@ -259,7 +259,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         key = signing_key(request.plan, self._keys)
         plan = verify_plan(request.plan, key, now=self._environment.now())
         try:
-            cost = mechanism_of(plan.parameters).cost(request.released, request.ended_in_bottom)
+            cost = kind_of(plan.parameters).mechanism.cost(request.released, request.ended_in_bottom)
         except ValueError as error:
             raise RequestError("released", str(error)) from error
         return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.unit_id))

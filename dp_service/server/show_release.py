@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
 from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.kinds import kind_of
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
-from dp_service.releases.sharpening import law_of, shown_sharpened
 from dp_service.releases.ticket import is_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
 from dp_service.server.responses import Counts, ReleaseMessages
@@ -48,9 +48,9 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
         if (before := _looks_before(plan, request)) is None:
             view, combined = shown(plan.parameters, drawn, confidence=confidence), None
         else:
-            together = shown_sharpened(plan.parameters, *_counts(drawn), before=before, confidence=confidence)
-            numerators = np.array(together.numerators, dtype=np.int64)
-            view, combined = together.view, Counts(numerators, law_of(plan.parameters).denominator)
+            _require_counts(drawn)
+            together = kind_of(plan.parameters).together(drawn, before, confidence=confidence)
+            view, combined = together.view, Counts(together.numerators, together.denominator)
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
         raise RequestError("kept", "expected the counts and sums as the release has them") from None
@@ -70,11 +70,10 @@ def _looks_before(plan: Plan, request: dp_pb2.ShowReleaseRequest) -> list[NDArra
     return [np.array(each.noisy_counts, dtype=np.int64) for each in request.before] or None
 
 
-def _counts(drawn: MechanismOutput) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    ranks, counts = drawn.selection.indices, drawn.selection.noisy_counts
-    if counts is None or counts.shape != ranks.shape:
+def _require_counts(drawn: MechanismOutput) -> None:
+    counts = drawn.selection.noisy_counts
+    if counts is None or counts.shape != drawn.selection.indices.shape:
         raise RequestError("kept.elements.noisy_counts", "expected one for each element")
-    return ranks, counts
 
 
 def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:

@@ -12,16 +12,15 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.parameters.aggregates import SummedValue
 from dp_service.queries.policy_schema import CELL_COLUMN
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.kinds import AnyKind, kind_of
+from dp_service.releases.kinds.quantiles import CELL_TYPE
 from dp_service.releases.plan import Plan, signing_key, verify_plan
-from dp_service.releases.quantiles import CELL_TYPE
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
 from dp_service.terms import ColumnType, Scalar
-from dp_service.values.bounds import Clamp
 
 DEFAULT_CONFIDENCE = 0.95
 # The most that fits into a message of AddNoiseUnary; clients send chunks of a third of it.
@@ -44,7 +43,7 @@ class StreamAssembler:
 
     def __post_init__(self) -> None:
         self.columns = [[] for _ in self._columns]
-        self.sums = [[] for _ in (*self._summed, *self._own_counts)]
+        self.sums = [[] for _ in (*self._kind.clamps, *self._kind.own_counts)]
 
     @property
     def _columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -53,14 +52,8 @@ class StreamAssembler:
         return (*self.plan.columns, *cell)
 
     @property
-    def _summed(self) -> tuple[SummedValue, ...]:
-        stated = self.plan.parameters.sums
-        return () if stated is None else stated.columns
-
-    @property
-    def _own_counts(self) -> tuple[int, ...]:
-        stated = self.plan.parameters.sums
-        return () if stated is None else stated.own_counts
+    def _kind(self) -> AnyKind:
+        return kind_of(self.plan.parameters)
 
     def add(self, chunk: histogram_pb2.Histogram) -> None:
         """Add rows, at most as many as the plan's query can return; surplus rows are refused before they are stored.
@@ -78,7 +71,7 @@ class StreamAssembler:
         columns = [column_values(column) for column in chunk.columns]
         if any(len(column) != len(chunk.counts) for column in columns):
             raise HistogramError("expected as many values in every column as there are counts")
-        if len(chunk.first_counts) != (len(chunk.counts) if self._has_first_counts else 0):
+        if len(chunk.first_counts) != (len(chunk.counts) if self._kind.counts_first_elements else 0):
             raise HistogramError("expected first_counts exactly where the plan's query answers them")
         if len(chunk.sums) != len(self.sums) or any(
             len(each.values) != len(chunk.counts) for each in chunk.sums
@@ -106,15 +99,10 @@ class StreamAssembler:
             self.counts,
             self.sums,
             row_limit=self.plan.row_limit,
-            first_counts=self.first_counts if self._has_first_counts else None,
-            clamps=[Clamp(column.low, column.high) for column in self._summed],
-            own_counts=self._own_counts,
+            first_counts=self.first_counts if self._kind.counts_first_elements else None,
+            clamps=self._kind.clamps,
+            own_counts=self._kind.own_counts,
         )
-
-    @property
-    def _has_first_counts(self) -> bool:
-        stated = self.plan.parameters.contributions
-        return stated is not None and stated.shifted
 
 
 def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAssembler:

@@ -12,26 +12,23 @@ from gris_api.dp.v1 import dp_pb2
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError
-from dp_service.releases.mechanism import drill_down_of
+from dp_service.releases.kinds import AnyKind
+from dp_service.releases.kinds.views import Answer, ShownTotals
 from dp_service.releases.mechanism_output import TotalsOutput
 from dp_service.releases.plan import Plan
-from dp_service.releases.sums import Answer
-from dp_service.releases.totals import ShownTotals
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import column_values, element_columns
 from dp_service.terms import Scalar
 
 
-def totals_parameters(
-    parameters: ReleaseParameters, columns: Sequence[str]
-) -> dp_pb2.TotalsParameters | None:
+def totals_parameters(kind: AnyKind, columns: Sequence[str]) -> dp_pb2.TotalsParameters | None:
     """Return what totals are and how noisy; None: there are none.
 
     Args:
-        parameters: Those of the release.
+        kind: That of the release.
         columns: The names of the question's columns.
     """
-    stated, mechanism = parameters.totals, drill_down_of(parameters)
+    stated, mechanism = kind.parameters.totals, kind.drill_down
     if stated is None or mechanism is None:
         return None
     totals = mechanism.totals
@@ -41,7 +38,7 @@ def totals_parameters(
     return dp_pb2.TotalsParameters(
         column=columns[stated.place],
         share=str(stated.share),
-        counted=_counted(parameters),
+        counted=_counted(kind.parameters),
         noise_variance=str(mechanism.total_variance),
         sum_variances=map(str, variances),
     )

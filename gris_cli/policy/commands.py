@@ -116,7 +116,7 @@ def check(  # noqa: PLR0917 - typer calls it by name
     """
     from dp_service.queries.errors import PolicyError  # noqa: PLC0415 - `gris --help` should be quick
     from dp_service.queries.policy import read_policy  # noqa: PLC0415
-    from dp_service.releases.mechanism import UnusableParametersError, require_usable  # noqa: PLC0415
+    from dp_service.releases.kinds import UnusableParametersError, require_usable  # noqa: PLC0415
     from gris_cli.failures import EXIT_UNEXPECTED, EXIT_USAGE  # noqa: PLC0415
     from gris_cli.policy.report import print_faults, print_report  # noqa: PLC0415
 

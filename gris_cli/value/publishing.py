@@ -26,7 +26,7 @@ from dp_service.queries.structured import AskedQuantile, HistogramQuery, Measure
 from dp_service.queries.versions import is_plain_hash
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.quantiles import CELL_TYPE
+from dp_service.releases.kinds.quantiles import CELL_TYPE
 from dp_service.releases.releasing import release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.terms import GridScale, MemberValue, RankFunction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from dp_service.releases.mechanism import versions
+from dp_service.releases.kinds import versions
 from dp_service.releases.plan import (
     Plan,
 )

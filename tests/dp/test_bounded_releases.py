@@ -18,10 +18,11 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
-from dp_service.releases.mechanism import UnusableParametersError, mechanism_of, versions
+from dp_service.releases.kinds import UnusableParametersError, kind_of, versions
+from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import release_seed
-from dp_service.releases.releasing import IntervalKind, release
+from dp_service.releases.releasing import release
 from dp_service.terms import BoundedBy, ColumnType, CountNoise, MechanismName
 from tests.dp.identities import GUMBEL, KEY
 from tests.dp.plans import PLAN
@@ -66,7 +67,7 @@ def histogram() -> TypedHistogram:
 def test_a_release_is_what_the_mechanism_draws_from_the_elements_with_enough_count() -> None:
     """Bound, tau, units and smallest count of the plan are those of the draw."""
     plan, look = plan_of(), BoundGauss(CURRENCY, Fraction(5), ContributionBound(3, 2, 1, Counted.EVENTS), 4)
-    assert look == mechanism_of(plan.parameters)
+    assert look == kind_of(plan.parameters).mechanism
     whole = histogram().with_count(4)
     assert len(whole.elements) == 6
     seed = release_seed(KEY, plan.specification, plan.data_version, whole.digest(), plan.fresh)
@@ -135,7 +136,7 @@ def test_a_million_elements_are_released_as_ten_are() -> None:
     counts = [500_000 - i // 2 for i in range(1_000_000)]
     many = checked_histogram((ColumnType.STRING,), [names], counts, row_limit=100_000_000)
     found = release(plan_of(), many, KEY, confidence=0.95, whole=True)
-    threshold = mechanism_of(plan_of().parameters)
+    threshold = kind_of(plan_of().parameters).mechanism
     assert isinstance(threshold, BoundGauss)
     assert threshold.threshold is not None
     # All but those whose count is close to the threshold or below it.

@@ -23,7 +23,7 @@ from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolic
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure
 from dp_service.releases.choosing import Alternative, chosen
-from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.kinds import kind_of
 from dp_service.terms import Answering, MechanismName
 from gris_cli.alternatives import alternatives_table
 from gris_cli.catalog_tables import print_catalog
@@ -69,7 +69,7 @@ def asked(k: int | None = 10, by: str = "page", *filters: Filter, **more: Any) -
 def answered(query: HistogramQuery, policy: str = POLICY) -> tuple[str, int, bool | None]:
     """Return the mechanism, its price, and whether it is expected to find all."""
     found = chosen(query, parse_policy(policy), now=0)
-    mechanism = mechanism_of(found.resolution.parameters)
+    mechanism = kind_of(found.resolution.parameters).mechanism
     finds = next(
         each.finds_all for each in found.among if each.resolution.parameters == found.resolution.parameters
     )
@@ -82,7 +82,7 @@ def test_an_element_is_expected_that_is_shown_with_95_in_100(sigmas_above: float
     among = "[one_look, unbounded]"
     policy = POLICY.replace("[unbounded, one_look, two_looks]", among).replace("kept_names: 1/2", "")
     looks = [
-        mechanism_of(each.resolution.parameters)
+        kind_of(each.resolution.parameters).mechanism
         for each in chosen(asked(50), parse_policy(policy), now=0).among
     ]
     (look,) = [each for each in looks if isinstance(each, BoundGauss) and each.units == 5]
@@ -125,7 +125,7 @@ def test_what_is_chosen_finds_nearly_all_where_expectations_are_true() -> None:
 def _found(alternative: Alternative, k: int, runs: int = 30) -> float:
     """Return how many of k elements with the expected count of rank k are found on average; 900 others are lower."""
     height = {1: 2000, 3: 2000, 10: 900, 50: 130}[k]
-    mechanism = mechanism_of(alternative.resolution.parameters)
+    mechanism = kind_of(alternative.resolution.parameters).mechanism
     kept = {"UnkGumb": 1.0, "BoundGauss": 0.8, "TwoLooks": 0.5}[type(mechanism).__name__]
     counts = np.array([math.floor(height * kept)] * k + [math.floor(20 * kept)] * 900, dtype=np.int64)
     found = 0

@@ -13,11 +13,13 @@ from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.quantiles import CELL_TYPE
+from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.looks import Named, names_of, second_plan, second_question, without_rows
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
-from dp_service.releases.quantiles import CELL_TYPE, cells_only
-from dp_service.releases.releasing import IntervalKind, release, shown
+from dp_service.releases.releasing import release, shown
 from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
@@ -74,8 +76,8 @@ def test_what_cannot_be_an_answer_is_refused() -> None:
         with pytest.raises(HistogramError, match="at most 2\\^38 members"):
             released(many)
     with pytest.raises(HistogramError, match="only elements of the domain"):
-        cells_only(
-            QUESTION.parameters, QUESTION.parameters.domain, histogram([("elsewhere", 3, 5)]), row_limit=1
+        kind_of(QUESTION.parameters).histogram(
+            histogram([("elsewhere", 3, 5)]), QUESTION.parameters.domain, row_limit=1
         )
 
 

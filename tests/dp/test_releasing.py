@@ -28,15 +28,11 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
-from dp_service.releases.mechanism import (
-    UnusableParametersError,
-    mechanism_of,
-    require_usable,
-    versions,
-)
+from dp_service.releases.kinds import UnusableParametersError, kind_of, require_usable, versions
+from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.plan import Plan
 from dp_service.releases.release_ids import release_seed
-from dp_service.releases.releasing import IntervalKind, Released, release
+from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, CountNoise, MechanismName
 from tests.dp.identities import GUMBEL, KEY
@@ -96,7 +92,7 @@ LaplaceOrGumbel = KnownLap | KnownGumb | UnkLap | UnkGumb
 
 def scale_of(plan: Plan) -> Fraction:
     """Return one over the scale of the noise in the counts of a plan."""
-    mechanism = mechanism_of(plan.parameters)
+    mechanism = kind_of(plan.parameters).mechanism
     assert isinstance(mechanism, LaplaceOrGumbel)
     return mechanism.count_inverse_scale
 
@@ -128,7 +124,7 @@ def test_a_release_is_what_the_mechanism_draws_with_every_parameter(
 ) -> None:
     """Mechanism, epsilon, delta, tau, Delta, d_bar and k of the plan are those of the draw."""
     plan = plan_of(kind, **changes)
-    assert mechanism == mechanism_of(plan.parameters)
+    assert mechanism == kind_of(plan.parameters).mechanism
     names, selection = drawn(plan, mechanism)
     found = release(plan, histogram(), KEY, confidence=CONFIDENCE)
     assert [(names[i],) for i in selection.indices] == found.elements

@@ -14,21 +14,19 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound
+from dp_service.mechanisms.selection import Selection
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import checked_histogram
-from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.sharpened import LookMore
+from dp_service.releases.kinds.views import IntervalKind
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
-from dp_service.releases.releasing import IntervalKind, release
-from dp_service.releases.sharpening import (
-    AskedSharpening,
-    law_of,
-    looks_of,
-    sharpened_question,
-    shown_sharpened,
-)
+from dp_service.releases.releasing import release
+from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element
 from tests.dp.identities import KEY
@@ -75,17 +73,16 @@ def plan_of(
 def test_a_look_more_is_the_second_look_over_a_known_domain() -> None:
     """Delta_2 within the names, its own units, no threshold and no call; its plan says so to any replica."""
     plan = plan_of(10)
-    assert mechanism_of(plan.parameters) == BoundGauss(CURRENCY, Fraction(10), ContributionBound(3), None)
-    cost = mechanism_of(plan.parameters).worst_case_cost()
+    assert kind_of(plan.parameters).mechanism == BoundGauss(
+        CURRENCY, Fraction(10), ContributionBound(3), None
+    )
+    cost = kind_of(plan.parameters).mechanism.worst_case_cost()
     assert (cost.information, cost.calls) == (10, 0)
     assert (plan.parameters.domain, plan.looks, plan.row_limit) == (NAMES, None, 3)
     assert verify_plan(sign_plan(plan, KEY), KEY, now=1001) == plan
     # The look of the base had 6 of 8 units.
-    assert [look.units for look in looks_of(plan_of(10, 20, before=(BASE, "2" * 64)).parameters)] == [
-        6,
-        10,
-        20,
-    ]
+    three = look_more(plan_of(10, 20, before=(BASE, "2" * 64)))
+    assert [look.units for look in three.looks] == [6, 10, 20]
 
 
 def test_every_chain_of_looks_has_noise_of_its_own() -> None:
@@ -111,23 +108,31 @@ def test_every_chain_of_looks_has_noise_of_its_own() -> None:
     assert len({query for query, _ in found}) == len({one for _, one in found}) == 1 + len(others)
 
 
+def look_more(plan: Plan) -> LookMore:
+    """Return the kind of a sharpening."""
+    kind = kind_of(plan.parameters)
+    assert isinstance(kind, LookMore)
+    return kind
+
+
 def shown(
     plan: Plan, counts: Sequence[int], *before: Sequence[int], confidence: float = 0.9
 ) -> tuple[list[int], list[tuple[int, int]], list[Fraction], IntervalKind]:
     """Return which names are shown, their intervals and all combined counts, for counts in ascending order of names."""
     order = sorted(range(len(counts)), key=lambda name: (-counts[name], name))
-    found = shown_sharpened(
-        plan.parameters,
+    drawn = Selection(
         np.array(order, dtype=np.int64),
         np.array([counts[name] for name in order], dtype=np.int64),
-        [np.array(each, dtype=np.int64) for each in before],
-        confidence=confidence,
+        ended_in_bottom=False,
+    )
+    found = look_more(plan).together(
+        MechanismOutput(drawn), [np.array(each, dtype=np.int64) for each in before], confidence=confidence
     )
     assert found.view.rows is not None
     assert found.view.intervals is not None
     ends = zip(found.view.intervals.lower.tolist(), found.view.intervals.upper.tolist(), strict=True)
-    denominator = law_of(plan.parameters).denominator
-    combined = dict(zip(order, (Fraction(each, denominator) for each in found.numerators), strict=True))
+    values = (Fraction(each, found.denominator) for each in found.numerators.tolist())
+    combined = dict(zip(order, values, strict=True))
     return (
         [order[row] for row in found.view.rows],
         list(ends),
@@ -156,7 +161,7 @@ def covered(plan: Plan, cut_off: int | None, led: range) -> float:
     `led` is the noise with which somebody sharpens; `cut_off` is the other name's count in both looks, None: there is
     no other name.
     """
-    first, last = (look.variance for look in looks_of(plan.parameters))
+    first, last = (look.variance for look in look_more(plan).looks)
     others = [] if cut_off is None else [cut_off]
     laws = [dict(zip(range(-reach(v), reach(v) + 1), masses(v), strict=True)) for v in (first, last)]
     hit = all_of = 0.0

@@ -23,10 +23,11 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram, over_domain
-from dp_service.releases.mechanism import mechanism_of, versions
+from dp_service.releases.kinds import kind_of, versions
+from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import release_seed
-from dp_service.releases.releasing import IntervalKind, release
+from dp_service.releases.releasing import release
 from dp_service.terms import ColumnType
 from tests.dp.identities import KEY
 from tests.dp.test_bounded_releases import STATED, plan_of
@@ -81,7 +82,7 @@ def test_a_release_is_what_the_shift_draws(events: bool) -> None:
     counted = Counted.EVENTS if events else Counted.MEMBERS
     bound = ContributionBound(9, 2 if events else 1, 1, counted)
     mechanism = Shift(Currency(Fraction(1, 4), Fraction(1, 100)), Fraction(5), bound, 9)
-    assert mechanism == mechanism_of(plan.parameters)
+    assert mechanism == kind_of(plan.parameters).mechanism
     whole = over_domain(answered(), plan.parameters.domain or (), row_limit=100)
     seed = release_seed(KEY, plan.specification, plan.data_version, whole.digest(), plan.fresh)
     drawn = mechanism.run(Histogram.from_element_order([*COUNTS, 0]), TOTAL, KeyedNoise(KeyedStream(seed)))
@@ -172,9 +173,9 @@ def test_the_shift_is_used_where_domain_and_bound_say_that_it_helps(
     without = parse_policy(POLICY.replace(", shift: true", ""))
     plain = resolve(HistogramQuery("t", dimensions, measure), without, now=0)
     if shifted:
-        found, other = mechanism_of(resolution.parameters), mechanism_of(plain.parameters)
+        found, other = kind_of(resolution.parameters).mechanism, kind_of(plain.parameters).mechanism
         assert isinstance(found, Shift)
-        assert found.error_variance < other.variance  # type: ignore[union-attr]
+        assert found.error_variance < other.variance
     else:
         assert plain.parameters == resolution.parameters
 

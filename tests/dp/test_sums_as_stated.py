@@ -18,9 +18,10 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.releases.choosing import chosen
-from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.releasing import IntervalKind, shown
+from dp_service.releases.releasing import shown
 from dp_service.terms import AggregateFunction
 
 POLICY = parse_policy("""
@@ -56,9 +57,9 @@ def test_a_policy_that_chooses_for_counts_answers_sums_as_stated() -> None:
     """What is expected of counts says nothing of sums, and members without a bound cannot be summed at all."""
     of_counts = chosen(COUNTS, POLICY, now=0)
     assert of_counts.among
-    assert mechanism_of(of_counts.resolution.parameters).worst_case_cost().information == 5
+    assert kind_of(of_counts.resolution.parameters).mechanism.worst_case_cost().information == 5
     of_sums = chosen(SUMS, POLICY, now=0)
-    mechanism = mechanism_of(of_sums.resolution.parameters)
+    mechanism = kind_of(of_sums.resolution.parameters).mechanism
     assert (of_sums.among, type(mechanism)) == ((), BoundMoments)
     assert mechanism.worst_case_cost().information == 20
 
@@ -66,8 +67,8 @@ def test_a_policy_that_chooses_for_counts_answers_sums_as_stated() -> None:
 def test_counts_beside_sums_are_not_relative_to_their_total() -> None:
     """The shift is for counts alone: a question that sums neither asks who is first nor releases a total."""
     counts, sums = (resolve(each, POLICY, now=0) for each in (COUNTS, SUMS))
-    assert isinstance(mechanism_of(counts.parameters), Shift)
-    assert isinstance(mechanism_of(sums.parameters), BoundMoments)
+    assert isinstance(kind_of(counts.parameters).mechanism, Shift)
+    assert isinstance(kind_of(sums.parameters).mechanism, BoundMoments)
     for dialect in DIALECTS:
         assert Feature.FIRST_COUNTS in required_features(counts, dialect)
         assert Feature.FIRST_COUNTS not in required_features(sums, dialect)

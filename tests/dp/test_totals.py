@@ -12,7 +12,7 @@ from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased, TotalsReleased
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
-from dp_service.releases.mechanism import drill_down_of, versions
+from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import release_specification
 from dp_service.releases.releasing import Released, release
@@ -123,7 +123,7 @@ def test_intervals_of_totals_and_of_what_is_left_cover(known: bool, k: int | Non
 def test_totals_have_noise_of_their_own_of_the_variance_that_is_stated() -> None:
     """It is not that of the rows, whose labels it has: with one product in each country the two would be equal."""
     found = [drawn(number, known=True, k=None, summed=False) for number in range(200)]
-    mechanism = drill_down_of(plan_of(known=True, summed=False).parameters)
+    mechanism = kind_of(plan_of(known=True, summed=False).parameters).drill_down
     assert mechanism is not None
     of_totals, of_rows = [], []
     for each in found:
@@ -180,7 +180,7 @@ def test_a_plan_carries_totals_and_each_part_of_them_is_another_release() -> Non
 
 def test_units_are_divided_and_rounded_up_together() -> None:
     """List and totals cost what the list costs alone."""
-    mechanism = drill_down_of(plan_of().parameters)
+    mechanism = kind_of(plan_of().parameters).drill_down
     assert mechanism is not None
     assert isinstance(mechanism.rows, BoundMoments)
     assert (mechanism.rows.units, mechanism.totals.units) == (Fraction(9, 2), Fraction(3, 2))

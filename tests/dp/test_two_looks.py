@@ -31,11 +31,12 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, HistogramQuery, Measure
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.looks import Named, is_first_look, names_of, second_plan, second_question
-from dp_service.releases.mechanism import mechanism_of
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import look_specification, release_id, release_seed
-from dp_service.releases.releasing import IntervalKind, Released, release
+from dp_service.releases.releasing import Released, release
 from dp_service.releases.ticket import is_ticket
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element
@@ -107,7 +108,7 @@ def both_looks(plan: Plan) -> tuple[Named, Plan, Released]:
 def test_a_release_is_what_the_mechanism_draws_in_two_looks() -> None:
     """Names by noisy rank with noise of the first seed, counts with noise of the second; intervals given both."""
     plan = plan_of(k=2)
-    assert mechanism_of(plan.parameters) == LOOKS
+    assert kind_of(plan.parameters).mechanism == LOOKS
     found, second, released = both_looks(plan)
     seen = first_answer().with_count(2)
     first_seed = release_seed(KEY, look_specification(plan.specification, 1), "v1", seen.digest())
@@ -217,7 +218,7 @@ def test_a_known_domain_is_only_counted() -> None:
     assert plan.looks is None
     assert plan.parameters.contributions is not None
     assert plan.parameters.contributions.names is None
-    cost = mechanism_of(plan.parameters).worst_case_cost()
+    cost = kind_of(plan.parameters).mechanism.worst_case_cost()
     assert (cost.information, cost.calls) == (5, 0)
 
 

@@ -17,7 +17,7 @@ from dp_service.queries.policy_review import review
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
-from dp_service.releases.mechanism import count_noise_scale, mechanism_of
+from dp_service.releases.kinds import kind_of
 from dp_service.terms import BoundedBy, CountNoise, MechanismName
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
@@ -275,14 +275,14 @@ def test_every_question_of_the_table_is_answered_by_bound_gauss() -> None:
         MAXIMUM_ROWS,
     )
     # Twenty units, one call; the variance of 32 elements, and the threshold of the page's doctest for m = 5.
-    look = mechanism_of(unknown.parameters)
+    look = kind_of(unknown.parameters).mechanism
     assert (look.worst_case_cost().information, look.worst_case_cost().calls) == (20, 1)
     known = resolved(policy_of(IN_QUERY), "kind")
     assert known.parameters.contributions is not None
     assert known.parameters.contributions.min_count is None
     # A member can be in no more elements than there are.
     assert (known.parameters.delta_l0, known.parameters.contributions.delta_0, known.row_limit) == (3, 3, 3)
-    assert mechanism_of(known.parameters).worst_case_cost().calls == 0
+    assert kind_of(known.parameters).mechanism.worst_case_cost().calls == 0
 
 
 @pytest.mark.parametrize("k", [None, 1, 100_000])
@@ -296,7 +296,7 @@ def test_k_neither_changes_the_release_nor_is_it_lowered(k: int | None) -> None:
 
 def test_the_scale_of_the_noise_is_rounded_up() -> None:
     """Sigma is irrational: 16.8654801... of a variance of 2560 / 9."""
-    scale = count_noise_scale(resolved(policy_of(IN_QUERY)).parameters)
+    scale = kind_of(resolved(policy_of(IN_QUERY)).parameters).count_scale
     assert scale == Fraction(16_865_481, 10**6)
     assert (scale - Fraction(1, 10**6)) ** 2 < Fraction(2560, 9) <= scale**2
 
@@ -330,9 +330,9 @@ def test_the_calendar_and_the_range_say_how_many_periods_a_question_sees(
     parameters = found.parameters
     assert parameters.contributions is not None
     assert (parameters.contributions.periods, parameters.delta_l0) == (periods, 32 * periods)
-    assert mechanism_of(parameters).worst_case_cost().information == 20
+    assert kind_of(parameters).mechanism.worst_case_cost().information == 20
     events = resolve(replace(asked, measure=Measure.EVENTS), policy, now=0).parameters
-    ratio = count_noise_scale(events) / count_noise_scale(parameters)  # type: ignore[operator]
+    ratio = kind_of(events).count_scale / kind_of(parameters).count_scale  # type: ignore[operator]
     # Of members the variance grows with P, of events with P^2 tau^2.
     assert float(ratio) ** 2 == pytest.approx(9 * periods, rel=1e-5)
 

@@ -224,9 +224,7 @@ def test_explain_says_what_is_looked_up_and_what_becomes_of_other_keys() -> None
         (policy(nulls="keep", null_value="other"), "count as other"),
     ):
         (line,) = [
-            each
-            for each in explanation(resolve(question, under, now=0), None, Cost(1, 0))
-            if "looked up" in each
+            each for each in explanation(resolve(question, under, now=0), Cost(1, 0)) if "looked up" in each
         ]
         assert line.startswith("topic is looked up by article in a public file, before anything is counted")
         assert line.endswith(f"rows whose article it does not have {rest}.")

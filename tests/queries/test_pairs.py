@@ -94,7 +94,7 @@ def test_a_question_of_whole_periods_counts_the_rows_of_the_copy(
         assert "day" not in sql
         assert required_features(resolution, dialect) == (Feature.PAIRS_COPY,)
     assert {read.name for read in resolution.reads} >= {"what", "gris_period", "gris_previous"}
-    lines = explanation(resolution, None, Cost(1, 1))
+    lines = explanation(resolution, Cost(1, 1))
     assert any("The prepared copy visits_pairs answers for visits" in line for line in lines)
 
 

@@ -81,7 +81,7 @@ def test_a_promise_is_said_in_the_explanation(stated: str, promised: list[str]) 
     """An account sees what is only promised."""
     text = policy(time(f", refresh: day, delay_minutes: 60, complete_by: {stated}"), "t")
     question = HistogramQuery("t", ("c",), Measure.DISTINCT_MEMBERS, k=1)
-    lines = explanation(resolve(question, parse_policy(text), now=100 * DAY), None, Cost(1, 0))
+    lines = explanation(resolve(question, parse_policy(text), now=100 * DAY), Cost(1, 0))
     assert all(any(each in line for line in lines) for each in promised)
     assert len(promised) == sum("stream" in line or "replace" in line for line in lines)
 

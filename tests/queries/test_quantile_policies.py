@@ -16,7 +16,7 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import AskedQuantile, HistogramQuery
-from dp_service.releases.mechanism import count_noise_scale, mechanism_of, ranked_of, versions
+from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
 from dp_service.values.cells import Grid
@@ -167,12 +167,12 @@ def test_the_price_follows_from_the_question_and_the_bound(
 ) -> None:
     """Levels times the elements that a member can be in; `units` of the policy's counts have no part in it."""
     parameters = resolve(asked("number", by=by, m=m), policy(delta_0=delta_0), now=NOW).parameters
-    cost = mechanism_of(parameters).worst_case_cost()
+    cost = kind_of(parameters).mechanism.worst_case_cost()
     assert (cost.information, cost.calls) == (units, 0)
     assert parameters.contributions is not None
     assert (parameters.contributions.units, parameters.contributions.shifted) == (units, False)
     assert (parameters.mechanism, parameters.with_counts) == (MechanismName.QUANTILE_GUMB, False)
-    assert count_noise_scale(parameters) is None
+    assert kind_of(parameters).count_scale is None
     assert ReleaseParameters.from_json(parameters.to_json()) == parameters
 
 
@@ -186,7 +186,7 @@ def test_over_an_unknown_domain_two_looks_have_one_price(
     """3.5 units of the first look are paid as 4; of 999 values no more than two elements can have theirs."""
     resolution = resolve(asked("number", m=m), policy(delta_0=delta_0, names=NAMES), now=NOW)
     parameters = resolution.parameters
-    mechanism, bounded = mechanism_of(parameters), parameters.contributions
+    mechanism, bounded = kind_of(parameters).mechanism, parameters.contributions
     assert (mechanism.worst_case_cost().information, mechanism.worst_case_cost().calls) == (units, 1)
     assert bounded is not None
     assert bounded.names is not None
@@ -210,7 +210,7 @@ def test_quantiles_without_groups_need_neither_a_bound_nor_gaussian_counts() -> 
     assert under.count_noise is CountNoise.LAPLACE
     parameters = resolve(asked("number", by=(), m=3), under, now=NOW).parameters
     assert parameters.contributions is None
-    assert mechanism_of(parameters).worst_case_cost().information == 2
+    assert kind_of(parameters).mechanism.worst_case_cost().information == 2
 
 
 OTHERS: list[Policy] = [
@@ -290,7 +290,7 @@ def test_the_spare_members_of_extremes_follow_from_the_grid() -> None:
     spares = []
     for number in (NUMBERS[0], NUMBERS[0].replace("cells: 40", "cells: 400")):
         under = policy(number=number)
-        mechanism = ranked_of(resolve(query, under, now=NOW).parameters)
+        mechanism = kind_of(resolve(query, under, now=NOW).parameters).ranked
         assert mechanism is not None
         assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").grid))
         spares.append(mechanism.spare)

@@ -19,7 +19,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import HistogramError, checked_histogram, over_domain
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.kinds import kind_of
 from dp_service.releases.plan import sign_plan, verify_plan
 from dp_service.releases.releasing import release
 from dp_service.releases.translation import IssueContext, plan_for
@@ -37,7 +37,7 @@ def test_a_total_is_the_one_element_of_a_known_domain(sql: str, tau: int) -> Non
     parameters = resolved(sql).parameters
     assert (MechanismName.KNOWN_LAP, 1, tau) == (parameters.mechanism, parameters.delta_l0, parameters.tau)
     assert ((),) == parameters.domain
-    assert Cost(information=1, calls=0) == mechanism_of(parameters).worst_case_cost()
+    assert Cost(information=1, calls=0) == kind_of(parameters).mechanism.worst_case_cost()
     assert resolved(sql).row_limit == 1
 
 

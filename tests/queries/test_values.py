@@ -12,7 +12,7 @@ from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.releases.mechanism import moments_of, versions
+from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
 from dp_service.terms import AggregateFunction, MechanismName
 from tests.support.queries.sums import NOW, asked, policy
@@ -127,7 +127,7 @@ def test_shares_add_up_to_the_units() -> None:
     """Counts take half, and columns the rest by their weights."""
     weighted = "{type: int64, lower: 0, upper: 10, weight: 3}"
     resolution = resolve(asked("number", "whole"), policy(whole=weighted), now=NOW)
-    mechanism, sums = moments_of(resolution.parameters), resolution.parameters.sums
+    mechanism, sums = kind_of(resolution.parameters).moments, resolution.parameters.sums
     assert resolution.parameters.mechanism is MechanismName.BOUND_MOMENTS
     assert mechanism is not None
     assert sums is not None

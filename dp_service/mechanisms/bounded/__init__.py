@@ -22,12 +22,13 @@ Papers, as the modules name them: Bun and Steinke 2016 (arXiv:1605.02065); Canon
 
 from dp_service.mechanisms.bounded.bound_gauss import BoundGauss
 from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
-from dp_service.mechanisms.bounded.sharpening import Sharpened, sharpened
+from dp_service.mechanisms.bounded.sharpening import CombinedLaw, Sharpened, sharpened
 from dp_service.mechanisms.bounded.shift import Shift, ShiftedCounts
 from dp_service.mechanisms.bounded.two_looks import TwoLooks
 
 __all__ = [
     "BoundGauss",
+    "CombinedLaw",
     "ContributionBound",
     "Counted",
     "Sharpened",

@@ -31,6 +31,34 @@ from dp_service.mechanisms.bounded.sum_intervals import (
 
 
 @dataclass(frozen=True)
+class CombinedLaw:
+    """How counts of several looks are combined: their weights, and the variance parameters of their noise."""
+
+    weights: tuple[int, ...]
+    variances: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, looks: Sequence[BoundGauss]) -> CombinedLaw:
+        """Return the law with the least variance: each look weighs the inverse of its own."""
+        variances = tuple(look.variance for look in looks)
+        return cls(common_weights([1 / variance for variance in variances]), variances)
+
+    @property
+    def denominator(self) -> int:
+        """What divides the weighted sum of counts."""
+        return sum(self.weights)
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance parameter of the combined noise: the inverse of the sum of inverses."""
+        return 1 / sum((1 / variance for variance in self.variances), Fraction(0))
+
+    def noise(self) -> WeightedNoise:
+        """Return the combined noise; ValueError if it has too many values."""
+        return WeightedNoise(self.weights, self.variances)
+
+
+@dataclass(frozen=True)
 class Sharpened:
     """Estimates `values[i] / denominator` of the counts of names, by name, and the law of the noise in the values."""
 
@@ -87,11 +115,10 @@ def sharpened(looks: Sequence[BoundGauss], noisy_counts: Sequence[NDArray[np.int
         raise ValueError("looks must be over a known domain: what a threshold selected is not combined")
     if len({counts.shape for counts in noisy_counts}) > 1:
         raise ValueError("noisy_counts must have one count for each name")
-    variances = tuple(look.variance for look in looks)
-    weights = common_weights([1 / variance for variance in variances])
+    law = CombinedLaw.of(looks)
     # Python's integers: a count of 2^53 times a weight may not fit an array's.
     counts = zip(*(each.tolist() for each in noisy_counts), strict=True)
     values = tuple(
-        sum(weight * count for weight, count in zip(weights, of_name, strict=True)) for of_name in counts
+        sum(weight * count for weight, count in zip(law.weights, of_name, strict=True)) for of_name in counts
     )
-    return Sharpened(values, sum(weights), WeightedNoise(weights, variances))
+    return Sharpened(values, law.denominator, law.noise())

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.aggregates import BoundMoments, DrillDown, MomentsOfNames
 from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
@@ -26,8 +25,8 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.choosing import chosen
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
+from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import Named, second_plan
-from dp_service.releases.mechanism import OfCells, mechanism_of, shift_of, two_looks_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
 from dp_service.releases.sharpening import AskedSharpening, sharpened_question
@@ -125,7 +124,7 @@ def faults(
 def _second_looks(resolutions: list[Resolution], found: list[TypedHistogram]) -> Iterator[Resolution]:
     """Return the second look of each question that takes two, at names that the first one could find."""
     for resolution, first in zip(resolutions, found, strict=True):
-        looks = two_looks_of(resolution.parameters)
+        looks = kind_of(resolution.parameters).first_look
         if looks is not None and first.elements:
             yield second_look(resolution, tuple(sorted(first.elements[: looks.most_names])))
 
@@ -133,7 +132,7 @@ def _second_looks(resolutions: list[Resolution], found: list[TypedHistogram]) ->
 def _sharpenings(resolutions: list[Resolution], found: list[TypedHistogram]) -> Iterator[Resolution]:
     """Return a look more at what each question could have shown, if its counts can be sharpened."""
     for resolution, first in zip(resolutions, found, strict=True):
-        looks = two_looks_of(resolution.parameters)
+        looks = kind_of(resolution.parameters).first_look
         names = () if looks is None else tuple(sorted(first.elements[: looks.most_names]))
         if looks is not None and not names:
             continue
@@ -282,7 +281,7 @@ def _change_faults(
     }
     moved = [change for change in changes.values() if change]
     totals.neighbours += 1
-    shift = shift_of(resolution.parameters)
+    shift = kind_of(resolution.parameters).shift
     if shift is not None and (lost := _loss_of_shift(shift, moved, with_member, without)) > shift.rho:
         yield f"a member's change relative to the total is worth {lost}, and {shift.rho} is charged"
     if not moved:
@@ -341,7 +340,7 @@ def _paid(resolution: Resolution) -> Fraction:
 
 def _reach(resolution: Resolution) -> int | None:
     """Return how many elements a member may change in this question or look; None: any number."""
-    looks = two_looks_of(resolution.parameters)
+    looks = kind_of(resolution.parameters).first_look
     if looks is None or resolution.names is not None:
         return resolution.parameters.delta_l0
     return looks.names_bound.delta_0
@@ -351,10 +350,10 @@ def _look_or_mechanism(
     resolution: Resolution,
 ) -> KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | Shift:
     """Return what draws the answer to this question or look; none of these questions sums or asks for quantiles."""
-    mechanism = mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
+    mechanism = kind_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters).mechanism
     if isinstance(mechanism, TwoLooks):
         return mechanism.names_look if resolution.names is None else mechanism.counts_look
-    assert not isinstance(mechanism, BoundMoments | MomentsOfNames | DrillDown | OfCells)
+    assert isinstance(mechanism, KnownLap | KnownGumb | UnkLap | UnkGumb | BoundGauss | Shift)
     return mechanism
 
 
@@ -365,8 +364,10 @@ def _counts(histogram: TypedHistogram) -> dict[Element, int]:
 def _count(totals: Totals, resolution: Resolution, whole: TypedHistogram) -> None:
     totals.questions += 1
     totals.mechanisms[resolution.parameters.mechanism] += 1
-    totals.second_looks += resolution.names is not None and two_looks_of(resolution.parameters) is not None
-    totals.shifts += shift_of(resolution.parameters) is not None
+    totals.second_looks += (
+        resolution.names is not None and kind_of(resolution.parameters).first_look is not None
+    )
+    totals.shifts += kind_of(resolution.parameters).shift is not None
     parameters = resolution.parameters
     bounded = parameters.contributions
     totals.sharpenings += bounded is not None and bounded.before is not None

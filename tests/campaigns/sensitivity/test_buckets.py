@@ -21,7 +21,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Aggregate, HistogramQuery, Measure
 from dp_service.queries.time_buckets import buckets_between
 from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain
-from dp_service.releases.mechanism import mechanism_of, moments_of, shift_of
+from dp_service.releases.kinds import kind_of
 from dp_service.terms import AggregateFunction, BoundedBy, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
@@ -139,7 +139,7 @@ def faults(
 
 
 def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistogram) -> Iterator[str]:
-    parameters, mechanism = resolution.parameters, mechanism_of(resolution.parameters)
+    parameters, mechanism = resolution.parameters, kind_of(resolution.parameters).mechanism
     changes = [int(a - b) for a, b in zip(whole.counts, without.counts, strict=True)]
     moved = [change for change in changes if change]
     assert parameters.delta_l0 is not None
@@ -147,7 +147,7 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
         yield "a member changes more buckets than Delta"
     if any(not 0 <= change <= parameters.tau for change in changes):
         yield "a member changes a bucket by more than tau"
-    shift, moments = shift_of(parameters), moments_of(parameters)
+    shift, moments = kind_of(parameters).shift, kind_of(parameters).moments
     if shift is not None:
         assert whole.total is not None
         assert without.total is not None

@@ -21,7 +21,8 @@ from dp_service.queries.render.dialects import DIALECTS, Dialect
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
-from dp_service.releases.quantiles import CELL_TYPE, cells_only
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.quantiles import CELL_TYPE
 from dp_service.terms import BoundedBy, Element, MemberValue
 from tests.support.examples import examples
 from tests.support.queries.quantiles import NAMES, NUMBERS, WHOLES, asked, days_policy, policy
@@ -55,7 +56,9 @@ class Asked:
         histogram = checked_histogram(types, elements, numbers, row_limit=resolution.row_limit)
         if of_cells:
             known = resolution.parameters.domain or resolution.names
-            histogram = cells_only(resolution.parameters, known, histogram, row_limit=resolution.row_limit)
+            histogram = kind_of(resolution.parameters).histogram(
+                histogram, known, row_limit=resolution.row_limit
+            )
         return dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
 
 

@@ -22,7 +22,7 @@ from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
-from dp_service.releases.mechanism import moments_of
+from dp_service.releases.kinds import kind_of
 from dp_service.terms import BoundedBy
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
@@ -125,7 +125,7 @@ def faults(
 
 
 def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistogram) -> Iterator[str]:
-    mechanism, contributions = moments_of(resolution.parameters), resolution.parameters.contributions
+    mechanism, contributions = kind_of(resolution.parameters).moments, resolution.parameters.contributions
     assert mechanism is not None
     assert contributions is not None
     after, before = _numbers(whole), _numbers(without)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from dp_service.releases.totals import drawn_totals
 
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.mechanism import drill_down_of
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.moments import with_own_counts
 from dp_service.releases.releasing import counted
-from dp_service.releases.sums import with_own_counts
-from dp_service.releases.totals import drawn_totals
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Scalar
 from tests.dp.identities import KEY
@@ -24,7 +24,7 @@ Numbers = dict[Scalar, tuple[int, ...]]
 def true_totals(resolution: Resolution, answer: TypedHistogram) -> Numbers:
     """Return count, sums and own counts of every total, as they are before noise is added."""
     plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
-    mechanism = drill_down_of(plan.parameters)
+    mechanism = kind_of(plan.parameters).drill_down
     assert mechanism is not None
     rows = counted(plan, answer)
     stated = plan.parameters.sums
@@ -43,7 +43,7 @@ def true_totals(resolution: Resolution, answer: TypedHistogram) -> Numbers:
 
 def relative_loss(resolution: Resolution, whole: Numbers, without: Numbers) -> Fraction:
     """Return the zCDP of what changed, relative to what is charged for totals."""
-    mechanism = drill_down_of(resolution.parameters)
+    mechanism = kind_of(resolution.parameters).drill_down
     assert mechanism is not None
     totals, variances = mechanism.totals, [mechanism.total_variance]
     if isinstance(totals, BoundMoments):

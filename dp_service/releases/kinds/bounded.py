@@ -1,0 +1,244 @@
+"""Counts of bounded contributions, in one look or in two: of a known domain all of them, else those above a threshold.
+
+Gaussian noise, whose price does not depend on k. Intervals are of the bounded counts. Their lower ends, at alpha / 2,
+hold for the counts before bounding too.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.accounting.accuracy import mean_gaussian_error
+from dp_service.mechanisms import Currency
+from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, TwoLooks
+from dp_service.mechanisms.bounded.gaussian_tails import log_tail
+from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
+from dp_service.mechanisms.intervals import CountIntervals, gaussian_half_width, gaussian_noise_interval
+from dp_service.mechanisms.selection import selection_thresholds
+from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.table_contributions import Choice, ExpectedCounts
+from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds.kind import (
+    MOSTLY,
+    IncompleteParametersError,
+    Kind,
+    Priced,
+    counts_of,
+    made,
+    needed,
+    plain_counts,
+)
+from dp_service.releases.kinds.views import AnsweredAggregate, ExpectedAccuracy, IntervalKind, ReleaseView
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.terms import Element
+
+_MICRO = 10**6
+# What floats do to the logarithm of a tail.
+_ROUNDING = 1e-9
+_Mechanism = TypeVar("_Mechanism", bound=Priced)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded(Kind[_Mechanism]):
+    """What is the same for all kinds whose counts are of bounded contributions."""
+
+    @property
+    def stated(self) -> BoundedContributions:
+        """How contributions are bounded."""
+        return contributions_of(self.parameters)
+
+    @property
+    def least_count(self) -> int:
+        """The smallest count that is considered, of two looks by the first one."""
+        return self.stated.min_count or 1
+
+    @property
+    def count_variance(self) -> Fraction:
+        """The exact variance parameter of the noise in a count, as it is shown."""
+        if self.look is None:
+            raise IncompleteParametersError
+        return self.look.variance
+
+    def by_count(
+        self,
+        drawn: MechanismOutput,
+        look: BoundGauss,
+        alpha: Fraction,
+        aggregates: tuple[AnsweredAggregate, ...] = (),
+    ) -> ReleaseView:
+        """Return a list in the order of its counts, with intervals that hold given that its elements are shown."""
+        count = self.shown_count(drawn)
+        if not self.parameters.with_counts:
+            return ReleaseView(count, None, IntervalKind.NONE, aggregates=aggregates)
+        thresholds = selection_thresholds(drawn.selection, count)
+        found = look_intervals(look, counts_of(drawn)[:count], thresholds, alpha)
+        kind = IntervalKind.PLAIN if thresholds is None else IntervalKind.GIVEN_SHOWN
+        return ReleaseView(count, found, kind, aggregates=aggregates)
+
+    def _count_scale(self) -> Fraction:
+        """Return the sigma, rounded up to six decimal places; the variance is exact."""
+        scaled = self.count_variance * _MICRO**2
+        root = math.isqrt(math.ceil(scaled))
+        return Fraction(root + (root**2 < scaled), _MICRO)
+
+    def accuracy(self) -> ExpectedAccuracy:
+        """Return how exact counts will be, and how large they have to be."""
+        scale, threshold = self.count_scale, self._threshold()
+        return ExpectedAccuracy(
+            half_width=None if scale is None else gaussian_half_width(self._error_variance, 1 - MOSTLY),
+            mean_error=None if scale is None else round(mean_gaussian_error(float(scale)), 3),
+            found_mostly=None if threshold is None else threshold.needed(MOSTLY),
+            is_fixed=threshold is not None,
+        )
+
+    @property
+    def _error_variance(self) -> Fraction:
+        """The variance of what is shown."""
+        return self.count_variance
+
+    def _threshold(self) -> GaussianThreshold | None:
+        # Of two looks the first decides: an element has to be named.
+        look = self.look if self.first_look is None else self.first_look.names_look
+        return None if look is None else GaussianThreshold.of(look)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Bounded[BoundGauss | TwoLooks]):
+    """Bounded counts with noise of their own."""
+
+    @classmethod
+    def of(cls, parameters: ReleaseParameters, currency: Currency) -> Counts:
+        """Return the kind with its mechanism."""
+        stated = contributions_of(parameters)
+        bound = bound_of(stated, parameters.tau)
+        if stated.names is not None:
+            return cls(parameters, looks_of(currency, stated, stated.names, bound))
+        return cls(parameters, made(BoundGauss, currency, Fraction(stated.units), bound, stated.min_count))
+
+    @property
+    def first_look(self) -> TwoLooks | None:
+        """The two looks, if there are two."""
+        return self.mechanism if isinstance(self.mechanism, TwoLooks) else None
+
+    @property
+    def look(self) -> BoundGauss:
+        """The look whose counts are shown."""
+        return self.mechanism.counts_look if isinstance(self.mechanism, TwoLooks) else self.mechanism
+
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Draw noise for all counts, of two looks for those of the names."""
+        draw = self.mechanism.draw_counts if isinstance(self.mechanism, TwoLooks) else self.mechanism.run
+        return MechanismOutput(draw(plain_counts(rows), noise))
+
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return the first elements, with intervals that hold given that they are shown."""
+        return self.by_count(drawn, self.look, alpha)
+
+    def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
+        """Return whether the element of rank k passes the threshold, with the part of its count that is left."""
+        if isinstance(self.mechanism, TwoLooks):
+            kept = choice.kept if choice.kept_names is None else choice.kept_names
+            return _is_shown(self.mechanism.names_look, expected.at_least(k), kept)
+        return _is_shown(self.mechanism, expected.at_least(k), choice.kept)
+
+    @property
+    def sharpenable(self) -> BoundGauss | None:
+        """The look at what is known: the domain, or the names of a first look."""
+        is_known = self.first_look is not None or self.parameters.domain is not None
+        return self.look if is_known else None
+
+
+@dataclass(frozen=True)
+class GaussianThreshold:
+    """The threshold of BoundGauss, and the variance parameter of the noise."""
+
+    threshold: int
+    variance: Fraction
+
+    @classmethod
+    def of(cls, look: BoundGauss) -> GaussianThreshold | None:
+        """Return that of a look; None: nothing hides its elements."""
+        return None if look.threshold is None else cls(look.threshold, look.variance)
+
+    def needed(self, probability: Fraction) -> int:
+        """Return the smallest bounded count whose element is shown with this probability."""
+        level = math.log(probability)
+        # Noise beyond ten standard deviations decides nothing here.
+        highest = self.threshold + 10 * math.isqrt(math.ceil(self.variance)) + 10
+        return bisect.bisect_left(
+            range(highest), True, key=lambda count: self.log_shown(count) >= level - _ROUNDING
+        )
+
+    def log_shown(self, count: int) -> float:
+        """Return the logarithm of the probability with which an element of this count is shown."""
+        return log_tail(float(self.variance), self.threshold + 1 - count)
+
+
+def _is_shown(look: BoundGauss, count: int, kept: Fraction) -> bool:
+    """Return whether an element passes the threshold of a look with 95 %, of whose count a part is left."""
+    left, threshold = math.floor(count * kept), GaussianThreshold.of(look)
+    if threshold is None:
+        return True
+    return left >= (look.min_count or 0) and threshold.log_shown(left) >= math.log(MOSTLY)
+
+
+def look_intervals(
+    look: BoundGauss,
+    noisy: NDArray[np.int64],
+    thresholds: NDArray[np.int64] | None,
+    alpha: Fraction,
+) -> CountIntervals:
+    """Return the intervals of counts of a look.
+
+    Args:
+        look: The look.
+        noisy: Some of its noisy counts, shape (n,).
+        thresholds: What each had to reach to be shown, shape (n,); None: nothing was selected.
+        alpha: The probability with which an interval may miss.
+    """
+    # Over an unknown domain nothing below the smallest count is shown.
+    minimum = look.min_count or 0
+    if thresholds is None:
+        return gaussian_noise_interval(noisy, look.variance, alpha=alpha, minimum=minimum)
+    return selected_gaussian_interval(noisy, thresholds, look.variance, alpha=alpha, minimum=minimum)
+
+
+def contributions_of(parameters: ReleaseParameters) -> BoundedContributions:
+    """Return how contributions are bounded."""
+    if parameters.contributions is None:
+        raise IncompleteParametersError
+    return parameters.contributions
+
+
+def bound_of(stated: BoundedContributions, tau: int) -> ContributionBound:
+    """Return what a member can change."""
+    counted = Counted.EVENTS if stated.of_events else Counted.MEMBERS
+    return ContributionBound(stated.delta_0, tau, stated.periods, counted)
+
+
+def looks_of(
+    currency: Currency, stated: BoundedContributions, names: NamesLook, bound: ContributionBound
+) -> TwoLooks:
+    """Return two looks, of which the second one has this bound."""
+    of_names = ContributionBound(names.delta_1, bound.tau, bound.periods, bound.counted)
+    return made(
+        TwoLooks,
+        currency,
+        stated.units,
+        names.units,
+        of_names,
+        bound,
+        needed(stated.min_count),
+        names.most_names,
+    )

@@ -1,0 +1,129 @@
+"""The k largest, each chosen and paid for: of a known domain, or of an unknown one above a chosen threshold.
+
+Elements are selected by Gumbel noise, and their counts then get noise of their own: so intervals are plain, whatever
+was selected. k and whether counts are wanted change what is drawn and paid.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.accounting.accuracy import (
+    GumbelThreshold,
+    found_of_equals,
+    mean_gaussian_error,
+    mean_laplace_error,
+)
+from dp_service.mechanisms import Currency, KnownGumb, UnkGumb
+from dp_service.mechanisms.count_noise import gaussian_variance
+from dp_service.mechanisms.intervals import (
+    CountIntervals,
+    fresh_noise_interval,
+    gaussian_half_width,
+    gaussian_noise_interval,
+    noise_half_width,
+)
+from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.table_contributions import Choice, ExpectedCounts
+from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds.kind import MOSTLY, Kind, counts_of, made, needed, plain_counts
+from dp_service.releases.kinds.laplace import least_shown
+from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.terms import CountNoise, Element
+
+
+@dataclass(frozen=True, eq=False)
+class Gumbel(Kind[KnownGumb | UnkGumb]):
+    """At most k elements by the exponential mechanism, for members who change any number of elements."""
+
+    @classmethod
+    def of(cls, parameters: ReleaseParameters, currency: Currency) -> Gumbel:
+        """Return the kind with its mechanism."""
+        k, tau, with_counts = needed(parameters.k), parameters.tau, parameters.with_counts
+        noise = parameters.count_noise
+        if parameters.domain is not None:
+            return cls(parameters, made(KnownGumb, currency, k, tau, with_counts, noise))
+        d_bar = needed(parameters.d_bar)
+        return cls(parameters, made(UnkGumb, currency, k, d_bar, tau, with_counts, noise))
+
+    @property
+    def information_per_element(self) -> int:
+        """One choice, and one count if there are counts."""
+        return 2 if self.parameters.with_counts else 1
+
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Choose elements, and draw noise for their counts."""
+        return MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
+
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return what was chosen, with plain intervals."""
+        count = self.shown_count(drawn)
+        ended = drawn.selection.ended_in_bottom and count == drawn.selection.indices.size
+        if not self.parameters.with_counts:
+            return ReleaseView(count, None, IntervalKind.NONE, ended)
+        return ReleaseView(count, self._intervals(drawn, count, alpha), IntervalKind.PLAIN, ended)
+
+    def _intervals(self, drawn: MechanismOutput, count: int, alpha: Fraction) -> CountIntervals:
+        noisy, minimum = counts_of(drawn)[:count], least_shown(self.parameters)
+        if self._is_gaussian:
+            return gaussian_noise_interval(noisy, self._variance, alpha=alpha, minimum=minimum)
+        return fresh_noise_interval(noisy, self.mechanism.count_inverse_scale, alpha=alpha, minimum=minimum)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return self.parameters.count_noise is CountNoise.GAUSSIAN
+
+    @property
+    def _variance(self) -> Fraction:
+        return gaussian_variance(self.mechanism.count_inverse_scale)
+
+    def _count_scale(self) -> Fraction:
+        return 1 / self.mechanism.count_inverse_scale
+
+    def accuracy(self) -> ExpectedAccuracy:
+        """Return how exact counts will be, how large they have to be, and how far apart to be ranked rightly."""
+        scale = self.count_scale
+        threshold = gumbel_threshold(self.mechanism) if isinstance(self.mechanism, UnkGumb) else None
+        return ExpectedAccuracy(
+            half_width=None if scale is None else self._half_width(scale),
+            mean_error=None if scale is None else self._mean_error(scale),
+            found_mostly=None if threshold is None else threshold.needed(MOSTLY),
+            ordered_mostly=gumbel_gap(self.mechanism.currency.epsilon_per, self.mechanism.tau),
+        )
+
+    def _half_width(self, scale: Fraction) -> int:
+        if self._is_gaussian:
+            return gaussian_half_width(self._variance, 1 - MOSTLY)
+        return noise_half_width(1 / scale, 1 - MOSTLY)
+
+    def _mean_error(self, scale: Fraction) -> float:
+        mean = mean_gaussian_error if self._is_gaussian else mean_laplace_error
+        return round(mean(float(scale)), 3)
+
+    def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
+        """Return whether 95 % of k elements are found, on average, that are as high as the one of rank k."""
+        if not isinstance(self.mechanism, UnkGumb):
+            return None
+        below = expected.at_most(self.mechanism.d_bar + 1)
+        if below is None:
+            return False
+        found = found_of_equals(gumbel_threshold(self.mechanism), k, expected.at_least(k) - below)
+        return found.elements >= MOSTLY * k
+
+
+def gumbel_gap(epsilon_per: Fraction, tau: int) -> int:
+    """Return how far two counts must lie apart to be ranked as before noise with 95 %: the law is logistic."""
+    odds = math.log(MOSTLY / (1 - MOSTLY))
+    return math.ceil(odds * tau / float(epsilon_per))
+
+
+def gumbel_threshold(mechanism: UnkGumb) -> GumbelThreshold:
+    """Return the threshold of UnkGumb at its last rank."""
+    currency = mechanism.currency
+    return GumbelThreshold(currency.epsilon_per, currency.delta, mechanism.tau, mechanism.d_bar)

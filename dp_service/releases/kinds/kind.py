@@ -1,0 +1,366 @@
+"""What every kind of answer says of itself, and what is the same for all of them.
+
+A kind is made from the parameters of a release (`kinds.kind_of`). All that is true of it alone stands in a module of
+its own: its mechanism, what its histogram is, how it is drawn, what a question shows of it and how exact that will be.
+Nobody outside this package asks which kind a release is of.
+
+Why a release is private is the argument of its mechanism. Everything that is shown is a function of what was drawn.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.aggregates import BoundMoments, DrillDown, RankedValues
+from dp_service.mechanisms.bounded import BoundGauss, CombinedLaw, Shift, TwoLooks
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.mechanisms.parameters import Cost
+from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.table_contributions import Choice, ExpectedCounts
+from dp_service.releases.histogram import HistogramError, TypedHistogram, over_domain, within
+from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells, ShownSharpened
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.terms import Element
+from dp_service.values.bounds import Clamp
+
+HALF = Fraction(1, 2)
+MOSTLY = Fraction(19, 20)
+"""With which probability an element is expected to be found, and a count to lie in its interval."""
+
+# Their variances and thresholds are found once for as long as they are kept.
+_MAX_KEPT = 256
+
+
+class IncompleteParametersError(Exception):
+    """Parameters without a number that their mechanism needs: a bug in this program, never a fault of a question."""
+
+
+class Threshold(Protocol):
+    """What hides elements of an unknown domain: how large a count has to be to pass it."""
+
+    def needed(self, probability: Fraction) -> int:
+        """Return the smallest count, or distance of a count, that passes with this probability."""
+        ...
+
+
+class Priced(Protocol):
+    """What is the same for the mechanisms of all kinds."""
+
+    version: ClassVar[int]
+
+    def worst_case_cost(self) -> Cost:
+        """Return the most that a run can cost."""
+        ...
+
+    def cost(self, released: int, ended_in_bottom: bool) -> Cost:
+        """Return what a run cost; ValueError if it cannot have this outcome."""
+        ...
+
+
+_Mechanism = TypeVar("_Mechanism", bound=Priced)
+_Made = TypeVar("_Made")
+Value: TypeAlias = Callable[[int], Fraction | None]
+"""A number of a row of a release; None: it is not shown."""
+
+
+def made(mechanism: Callable[..., _Made], *parameters: Hashable) -> _Made:
+    """Return the mechanism with these parameters; one of the last 256 is not made again."""
+    found: _Made = _kept(mechanism, *parameters)
+    return found
+
+
+@lru_cache(_MAX_KEPT)
+def _kept(mechanism: Callable[..., Any], *parameters: Hashable) -> Any:
+    return mechanism(*parameters)
+
+
+def needed(number: int | None) -> int:
+    """Return a number that the parameters of a kind have."""
+    if number is None:
+        raise IncompleteParametersError
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class Kind(ABC, Generic[_Mechanism]):
+    """One kind of answer, with the parameters and the mechanism of one release of it.
+
+    Attributes:
+        parameters: What policy and question fixed.
+        mechanism: What is drawn and paid for.
+    """
+
+    parameters: ReleaseParameters
+    mechanism: _Mechanism
+
+    # What of a kind other kinds have not: what it is written into messages and sentences with.
+
+    @property
+    def first_look(self) -> TwoLooks | None:
+        """The two looks that it takes; None: it takes one.
+
+        Of quantiles the second look draws no counts: of its looks, only names, units and prices mean something.
+        """
+        return None
+
+    @property
+    def look(self) -> BoundGauss | None:
+        """The look whose counts are shown, with its exact variance and threshold; None: there is none."""
+        return None
+
+    @property
+    def moments(self) -> BoundMoments | None:
+        """What releases its sums, of two looks the second one; beside totals, that of the rows."""
+        return None
+
+    @property
+    def shift(self) -> Shift | None:
+        """What releases counts relative to their total."""
+        return None
+
+    @property
+    def drill_down(self) -> DrillDown | None:
+        """What releases totals beside the rows."""
+        return None
+
+    @property
+    def ranked(self) -> RankedValues | None:
+        """What releases quantiles, of two looks the second one."""
+        return None
+
+    @property
+    def law(self) -> CombinedLaw | None:
+        """How its counts are combined with those of looks before it."""
+        return None
+
+    # What the engine is asked for.
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """The ends of a member's total in each column that is summed."""
+        return ()
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """The places of the columns that have a count of their own."""
+        return ()
+
+    @property
+    def counts_first_elements(self) -> bool:
+        """Whether its histogram says of how many members each element is the first."""
+        return False
+
+    @property
+    def counts_cells(self) -> bool:
+        """Whether its histogram is of cells of a grid, behind each element."""
+        return False
+
+    @property
+    def least_count(self) -> int:
+        """The smallest count that is considered over an unknown domain."""
+        return 1
+
+    def histogram(
+        self, answer: TypedHistogram, known: tuple[Element, ...] | None, *, row_limit: int
+    ) -> TypedHistogram:
+        """Return the histogram that the mechanism runs on: the answer, restricted to the domains that Delta rests on.
+
+        Args:
+            answer: The engine's answer.
+            known: The elements that the query is about: the domain, or what a first look named; None: unknown ones.
+            row_limit: The most rows that a whole answer has.
+
+        Raises:
+            HistogramError: The histogram cannot be the answer to the plan's query.
+        """
+        if known is not None:
+            return over_domain(answer, known, row_limit=row_limit)
+        # Whether an engine leaves out what is below the smallest count that is considered makes no difference.
+        return within(answer, self.parameters.within, row_limit=row_limit).with_count(self.least_count)
+
+    def elements(self, rows: TypedHistogram, known: tuple[Element, ...] | None) -> list[Element]:
+        """Return the elements that a selection's places are of."""
+        return rows.elements
+
+    def require_answerable(self) -> None:
+        """Refuse a question whose numbers this kind cannot answer with.
+
+        Raises:
+            QuestionError: They are such; `field` names them.
+        """
+
+    # Prices and drawing.
+
+    @property
+    def information_per_element(self) -> int:
+        """What one element more adds to the information of the worst case; 0: its price does not depend on k."""
+        return 0
+
+    @abstractmethod
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Draw a release.
+
+        Args:
+            rows: What `histogram` returned.
+            known: As for `histogram`.
+            noise: Where all randomness comes from.
+
+        Raises:
+            HistogramError: It is no histogram of this kind.
+        """
+
+    @property
+    def denominator(self) -> int:
+        """What divides its noisy counts."""
+        return 1
+
+    # What a question shows.
+
+    def require(self, drawn: MechanismOutput) -> None:
+        """Check that this is a release of this kind.
+
+        Raises:
+            ValueError: It is not.
+        """
+        rows, sums = drawn.selection.indices.shape, len(self.clamps) + len(self.own_counts)
+        if (drawn.total is not None) is not self.counts_first_elements:
+            raise ValueError("a total must be there exactly where counts are released relative to it")
+        if len(drawn.sums) != sums or any(each.shape != rows for each in drawn.sums):
+            raise ValueError("expected the sums of every column for each element")
+        if (drawn.totals is not None) is not (self.drill_down is not None):
+            raise ValueError("totals must be there exactly where the question asks for them")
+        if drawn.cells and not self.counts_cells:
+            raise ValueError("expected cells of quantiles alone")
+
+    @abstractmethod
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return what a question shows of a list in the order of the release, or of a sum of it.
+
+        Args:
+            drawn: The release. Of the selection's `indices`, only the order counts: it is that of the elements.
+            alpha: The probability with which an interval may miss.
+        """
+
+    def together(
+        self, drawn: MechanismOutput, before: Sequence[NDArray[np.int64]], *, confidence: float
+    ) -> ShownSharpened:
+        """Return what a question shows of a look and those before it. It draws nothing and needs no data.
+
+        Args:
+            drawn: The last look. Of its `indices`, only the order counts: how many of the other elements come before
+                each in ascending order.
+            before: The counts of each look before, in ascending order of the elements.
+            confidence: Of each interval, strictly between 0 and 1.
+
+        Raises:
+            ValueError: They do not belong together.
+        """
+        raise IncompleteParametersError
+
+    def shown_cells(self, cells: tuple[NDArray[np.int64], ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
+        """Return the quantiles that a question shows, in its order.
+
+        Args:
+            cells: The chosen cells, as they were drawn: for each quantile those of all elements.
+            alpha: The probability with which the rank of any value of an element may be further off.
+        """
+        return ()
+
+    def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
+        """Return what is shown of some rows, as if they were the whole list and in this order."""
+        return self.shown(drawn.of_rows(rows), alpha)
+
+    def as_it_is(self) -> Kind[_Mechanism]:
+        """Return the same kind, of a question that shows the list whole and in the order of the release."""
+        asked = self.parameters
+        of_sums = None if asked.sums is None else replace(asked.sums, ordered_by=None)
+        k = asked.k if asked.k_changes_the_release else None
+        return replace(self, parameters=replace(asked, k=k, sums=of_sums, listing=None))
+
+    def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
+        """Return all rows of a release in the order in which the question lists them."""
+        return tuple(range(drawn.selection.indices.size))
+
+    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
+        """Return what gives each sum and average of a row that a question asks for, in the units of its column.
+
+        It gives None where no average is shown at this alpha in a list that shows everything.
+        """
+        return ()
+
+    def shown_count(self, drawn: MechanismOutput) -> int:
+        """Return how many elements the question shows of a list from its beginning."""
+        found, most = drawn.selection.indices.size, self.parameters.shown_at_most
+        return found if most is None else min(most, found)
+
+    # How exact it will be: from the parameters alone. Nothing here bounds privacy loss, and no data are read.
+
+    @property
+    def count_scale(self) -> Fraction | None:
+        """The scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown."""
+        return self._count_scale() if self.parameters.with_counts else None
+
+    def _count_scale(self) -> Fraction:
+        raise IncompleteParametersError
+
+    @abstractmethod
+    def accuracy(self) -> ExpectedAccuracy:
+        """Return how exact an answer can be expected to be."""
+
+    def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
+        """Return whether k elements are expected to pass the threshold of an unknown domain; None: nothing is known.
+
+        An element is expected to be found if it is shown with a probability of at least 95 %; all k are if the one of
+        rank k is.
+
+        Args:
+            k: How many elements are asked for.
+            expected: The counts that the policy's author expects.
+            choice: What the policy says of the parts of counts that bounding leaves.
+        """
+        return None
+
+    @property
+    def sharpenable(self) -> BoundGauss | None:
+        """The look whose counts can be sharpened; None: there is none."""
+        return None
+
+
+AnyKind: TypeAlias = Kind[Any]
+
+
+def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:
+    """Return the noisy counts of a release that has some."""
+    counts = drawn.selection.noisy_counts
+    if counts is None:
+        raise IncompleteParametersError
+    return counts
+
+
+def plain_counts(rows: TypedHistogram) -> Histogram:
+    """Return counts alone.
+
+    Raises:
+        HistogramError: The engine answered how many members there are, which nobody asked.
+    """
+    if rows.total is not None:
+        raise HistogramError("expected no total beside these counts")
+    return Histogram.from_element_order(rows.counts)
+
+
+def some_intervals(intervals: Sequence[tuple[int, int]]) -> CountIntervals:
+    """Return pairs of ends as intervals."""
+    ends = np.array(intervals, dtype=np.int64).reshape(-1, 2)
+    return CountIntervals(ends[:, 0], ends[:, 1])

@@ -1,0 +1,92 @@
+"""Counts with Laplace noise in each: of a known domain all of them, of an unknown one those above a noisy threshold.
+
+Elements are selected by their own noisy counts, so the intervals of a list that is cut or has a threshold hold given
+that its elements are shown. Any k is the same release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.accounting.accuracy import LaplaceThreshold, mean_laplace_error
+from dp_service.mechanisms import Currency, KnownLap, UnkLap
+from dp_service.mechanisms.intervals import (
+    CountIntervals,
+    fresh_noise_interval,
+    noise_half_width,
+    thresholded_interval,
+)
+from dp_service.mechanisms.selection import selection_thresholds
+from dp_service.mechanisms.unk_lap import threshold_shift
+from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds.kind import MOSTLY, Kind, counts_of, made, needed, plain_counts
+from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.terms import Element
+
+
+@dataclass(frozen=True, eq=False)
+class Laplace(Kind[KnownLap | UnkLap]):
+    """Counts with Laplace noise of scale 2 tau / epsilon_per, for members who change at most Delta elements."""
+
+    @classmethod
+    def of(cls, parameters: ReleaseParameters, currency: Currency) -> Laplace:
+        """Return the kind with its mechanism."""
+        delta_l0, tau = needed(parameters.delta_l0), parameters.tau
+        if parameters.domain is not None:
+            return cls(parameters, made(KnownLap, currency, delta_l0, tau))
+        return cls(parameters, made(UnkLap, currency, delta_l0, needed(parameters.d_bar), tau))
+
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Draw noise for all counts."""
+        return MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
+
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return the first elements, with intervals that hold given that they are shown."""
+        count = self.shown_count(drawn)
+        ended = drawn.selection.ended_in_bottom and count == drawn.selection.indices.size
+        if not self.parameters.with_counts:
+            return ReleaseView(count, None, IntervalKind.NONE, ended)
+        intervals, kind = self._intervals(drawn, count, alpha)
+        return ReleaseView(count, intervals, kind, ended)
+
+    def _intervals(
+        self, drawn: MechanismOutput, count: int, alpha: Fraction
+    ) -> tuple[CountIntervals, IntervalKind]:
+        noisy, scale = counts_of(drawn)[:count], self.mechanism.count_inverse_scale
+        minimum = least_shown(self.parameters)
+        thresholds = selection_thresholds(drawn.selection, count)
+        if thresholds is None:
+            plain = fresh_noise_interval(noisy, scale, alpha=alpha, minimum=minimum)
+            return plain, IntervalKind.PLAIN
+        given_shown = thresholded_interval(noisy, thresholds, scale, alpha=alpha, minimum=minimum)
+        return given_shown, IntervalKind.GIVEN_SHOWN
+
+    def _count_scale(self) -> Fraction:
+        return 1 / self.mechanism.count_inverse_scale
+
+    def accuracy(self) -> ExpectedAccuracy:
+        """Return how exact counts will be, and how large they have to be."""
+        scale = self.count_scale
+        return ExpectedAccuracy(
+            half_width=None if scale is None else noise_half_width(1 / scale, 1 - MOSTLY),
+            mean_error=None if scale is None else round(mean_laplace_error(float(scale)), 3),
+            found_mostly=laplace_threshold(self.mechanism).needed(MOSTLY)
+            if isinstance(self.mechanism, UnkLap)
+            else None,
+        )
+
+
+def least_shown(parameters: ReleaseParameters) -> int:
+    """Return the least that a count can be: an element of an unknown domain is shown only if a member has it."""
+    return 0 if parameters.domain is not None else 1
+
+
+def laplace_threshold(mechanism: UnkLap) -> LaplaceThreshold:
+    """Return the threshold of UnkLap."""
+    return LaplaceThreshold(mechanism.count_inverse_scale, threshold_shift(mechanism))

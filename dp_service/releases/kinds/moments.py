@@ -1,0 +1,233 @@
+"""Sums and averages beside bounded counts, in one look or in two, with their intervals.
+
+Noise is in the counts and the centred sums alone; every sum and average follows from them exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms import Currency
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames, SumShare
+from dp_service.mechanisms.aggregates.intervals import (
+    AverageInterval,
+    ShownRows,
+    SumInterval,
+    average_intervals,
+    count_intervals,
+    least_certain_count,
+    shown_by_average,
+    shown_by_count,
+    shown_by_sum,
+    sum_intervals,
+)
+from dp_service.mechanisms.aggregates.released import ReleasedMoments
+from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
+from dp_service.mechanisms.selection import Selection
+from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.aggregates import AskedAggregate, SumsReleased
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
+from dp_service.releases.kinds.kind import (
+    IncompleteParametersError,
+    Value,
+    counts_of,
+    made,
+    plain_counts,
+    some_intervals,
+)
+from dp_service.releases.kinds.views import Answer, AnsweredAggregate, IntervalKind, ReleaseView
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.terms import AggregateFunction, Element
+from dp_service.values.bounds import Clamp
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Bounded[BoundMoments | MomentsOfNames]):
+    """Counts, and the sums of some columns."""
+
+    @classmethod
+    def of(cls, parameters: ReleaseParameters, currency: Currency) -> Moments:
+        """Return the kind with its mechanism."""
+        stated, sums = contributions_of(parameters), sums_of(parameters)
+        if stated.shifted:
+            raise IncompleteParametersError
+        bound = bound_of(stated, parameters.tau)
+        columns = tuple(
+            SumShare(Clamp(column.low, column.high), column.share, column.count_share)
+            for column in sums.columns
+        )
+        if stated.names is not None:
+            looks = looks_of(currency, stated, stated.names, bound)
+            return cls(parameters, made(MomentsOfNames, looks, sums.share, columns))
+        units = Fraction(stated.units)
+        return cls(
+            parameters, made(BoundMoments, currency, units, bound, stated.min_count, sums.share, columns)
+        )
+
+    @property
+    def sums(self) -> SumsReleased:
+        """What is summed, and what the question shows of it."""
+        return sums_of(self.parameters)
+
+    @property
+    def first_look(self) -> TwoLooks | None:
+        """The two looks, if there are two."""
+        return self.mechanism.looks if isinstance(self.mechanism, MomentsOfNames) else None
+
+    @property
+    def moments(self) -> BoundMoments:
+        """What releases counts and sums, of two looks the second one."""
+        return self.mechanism.moments if isinstance(self.mechanism, MomentsOfNames) else self.mechanism
+
+    @property
+    def look(self) -> BoundGauss:
+        """The part of the release that is the counts."""
+        return self.moments.counts
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """The ends of a member's total in each column that is summed."""
+        return tuple(Clamp(column.low, column.high) for column in self.sums.columns)
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """The places of the columns that have a count of their own."""
+        return self.sums.own_counts
+
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Draw noise for all counts and sums."""
+        draw = (
+            self.mechanism.draw_moments if isinstance(self.mechanism, MomentsOfNames) else self.mechanism.run
+        )
+        release = draw(plain_counts(rows), column_sums(self.sums, rows), noise)
+        selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
+        own = (column.counts for column in release.columns if column.has_own_count)
+        return MechanismOutput(selection, sums=(*(column.centred for column in release.columns), *own))
+
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return the first elements, by their counts or by a sum or an average."""
+        release, count = self.released(drawn), self.shown_count(drawn)
+        rows = self._rows(release, count, alpha)
+        aggregates = tuple(
+            AnsweredAggregate(tuple(self._answers(release, each, rows, alpha))) for each in self.sums.asked
+        )
+        if self.sums.ordered_by is None:
+            return self.by_count(drawn, self.look, alpha, aggregates)
+        return self._in_order(release, rows, aggregates, alpha)
+
+    def _in_order(
+        self,
+        release: ReleasedMoments,
+        shown: ShownRows,
+        aggregates: tuple[AnsweredAggregate, ...],
+        alpha: Fraction,
+    ) -> ReleaseView:
+        """Return a list in the order of a sum or an average; a public threshold ends no list in bottom."""
+        intervals = some_intervals(count_intervals(release, shown, alpha=alpha))
+        if len(shown.rows) < release.groups.size:
+            # Some elements of the release are left out: all intervals cover together.
+            kind = IntervalKind.SIMULTANEOUS
+        else:
+            kind = IntervalKind.PLAIN if self.look.threshold is None else IntervalKind.GIVEN_SHOWN
+        return ReleaseView(len(shown.rows), intervals, kind, aggregates=aggregates, rows=shown.rows)
+
+    def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
+        """Return all rows in the order of what the question lists them by."""
+        if self.sums.ordered_by is None:
+            return super().order(drawn, alpha)
+        release = self.released(drawn)
+        return self._rows(release, release.groups.size, alpha).rows
+
+    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
+        """Return what gives each sum and average of a row."""
+        release = self.released(drawn)
+        return tuple(self._value(release, each, alpha) for each in self.sums.asked)
+
+    def _value(self, release: ReleasedMoments, asked: AskedAggregate, alpha: Fraction) -> Value:
+        column, quantum = release.columns[asked.place], self._quantum(asked)
+        if asked.function is AggregateFunction.SUM:
+            return lambda row: column.sum_of(row) * quantum
+        least = least_certain_count(release, asked.place, alpha=alpha)
+
+        def average(row: int) -> Fraction | None:
+            value = column.average_of(row) if int(column.counts[row]) >= least else None
+            return None if value is None else value * quantum
+
+        return average
+
+    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
+        """Return what was released of counts and sums together."""
+        columns = with_own_counts(self.sums, drawn.sums)
+        return self.moments.released(drawn.selection.indices, counts_of(drawn), columns)
+
+    def _rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
+        if self.sums.ordered_by is None:
+            return shown_by_count(release, most=most)
+        first = self.sums.asked[self.sums.ordered_by]
+        match first.function:
+            case AggregateFunction.SUM:
+                return shown_by_sum(release, first.place, most=most)
+            case AggregateFunction.AVERAGE:
+                return shown_by_average(release, first.place, most=most, alpha=alpha)
+
+    def _answers(
+        self, release: ReleasedMoments, asked: AskedAggregate, shown: ShownRows, alpha: Fraction
+    ) -> list[Answer | None]:
+        column = release.columns[asked.place]
+        values: Iterable[Fraction | None]
+        intervals: Sequence[SumInterval | AverageInterval | None]
+        match asked.function:
+            case AggregateFunction.SUM:
+                values = map(column.sum_of, shown.rows)
+                intervals = sum_intervals(release, asked.place, shown, alpha=alpha)
+            case AggregateFunction.AVERAGE:
+                values = map(column.average_of, shown.rows)
+                intervals = average_intervals(release, asked.place, shown, alpha=alpha)
+        return [_in_units(*each, self._quantum(asked)) for each in zip(values, intervals, strict=True)]
+
+    def _quantum(self, asked: AskedAggregate) -> Fraction:
+        return self.sums.columns[asked.place].quantum
+
+
+def _in_units(
+    value: Fraction | None, interval: SumInterval | AverageInterval | None, quantum: Fraction
+) -> Answer | None:
+    if value is None or interval is None:
+        return None
+    return Answer(value * quantum, interval.lower * quantum, interval.upper * quantum)
+
+
+def sums_of(parameters: ReleaseParameters) -> SumsReleased:
+    """Return what is summed."""
+    if parameters.sums is None:
+        raise IncompleteParametersError
+    return parameters.sums
+
+
+def column_sums(stated: SumsReleased, rows: TypedHistogram) -> tuple[ColumnSums, ...]:
+    """Return the sums of each column, with its own counts if it has any."""
+    return tuple(ColumnSums(*each) for each in with_own_counts(stated, rows.sums))
+
+
+def with_own_counts(
+    stated: SumsReleased, numbers: tuple[Integers, ...]
+) -> tuple[tuple[Integers, Integers | None], ...]:
+    """Return the sums of each column beside its own counts, None where it has none.
+
+    Args:
+        stated: What is summed.
+        numbers: The sums of each column, and then the own counts of those that have some.
+    """
+    owned = dict(zip(stated.own_counts, numbers[len(stated.columns) :], strict=True))
+    return tuple((numbers[place], owned.get(place)) for place in range(len(stated.columns)))

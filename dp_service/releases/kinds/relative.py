@@ -1,0 +1,89 @@
+"""Counts of a small known domain relative to their total, which is released with them: counts are multiples of 1 / b.
+
+The interval of the total is plain, since nothing selects it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dp_service.mechanisms import Currency
+from dp_service.mechanisms.bounded import Shift, ShiftedCounts
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.releases.histogram import HistogramError, TypedHistogram
+from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of
+from dp_service.releases.kinds.kind import made, some_intervals
+from dp_service.releases.kinds.views import IntervalKind, ReleaseView, Total
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.terms import Element
+
+
+@dataclass(frozen=True, eq=False)
+class Relative(Bounded[Shift]):
+    """Counts b x_i - a n and the number n of members, each with noise of their own."""
+
+    @classmethod
+    def of(cls, parameters: ReleaseParameters, currency: Currency) -> Relative:
+        """Return the kind with its mechanism."""
+        stated, size = contributions_of(parameters), len(parameters.domain or ())
+        bound = bound_of(stated, parameters.tau)
+        return cls(parameters, made(Shift, currency, Fraction(stated.units), bound, size))
+
+    @property
+    def shift(self) -> Shift:
+        """What is released."""
+        return self.mechanism
+
+    @property
+    def counts_first_elements(self) -> bool:
+        """n is the sum of the members whose first element each element is."""
+        return True
+
+    @property
+    def count_variance(self) -> Fraction:
+        """The variance of the error of a count: the sum of two draws."""
+        return self.mechanism.error_variance
+
+    @property
+    def denominator(self) -> int:
+        """b."""
+        return self.mechanism.factors[1]
+
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Draw noise for all counts and for the total."""
+        if rows.total is None:
+            raise HistogramError("expected of how many members each element is the first")
+        found = self.mechanism.run(Histogram.from_element_order(rows.counts), rows.total, noise)
+        return MechanismOutput(found.selection(), total=found.total)
+
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return the first counts, and the total."""
+        count, released = self.shown_count(drawn), self._released(drawn)
+        total = Total(released.total, released.total_interval(alpha=alpha))
+        if not self.parameters.with_counts:
+            return ReleaseView(count, None, IntervalKind.NONE, total=total)
+        found = some_intervals(released.intervals(count, alpha=alpha))
+        kind = IntervalKind.PLAIN if count == released.moved.size else IntervalKind.GIVEN_SHOWN
+        return ReleaseView(count, found, kind, total=total)
+
+    def _released(self, drawn: MechanismOutput) -> ShiftedCounts:
+        if drawn.total is None:
+            raise ValueError("counts relative to a total have one")
+        return ShiftedCounts.from_selection(self.mechanism, drawn.selection, drawn.total)
+
+    def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
+        """Return some rows of the list of counts that shows everything."""
+        view = self.shown(drawn, alpha)
+        if view.intervals is None:
+            return view
+        places = np.array(rows, dtype=np.int64)
+        some = CountIntervals(view.intervals.lower[places], view.intervals.upper[places])
+        return ReleaseView(len(rows), some, view.interval_kind, total=view.total)

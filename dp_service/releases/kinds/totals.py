@@ -1,0 +1,361 @@
+"""Totals beside the elements of a release, and what the elements that a question shows leave of them.
+
+Why it is private: `mechanisms.aggregates.drill_down`. Totals are drawn with noise of their own, over all rows of the
+engine's answer, and their part of the units is in the price. Over an unknown domain those are kept that an element of
+the release names. Everything else here follows from what was released.
+
+Intervals of a total are plain: nothing selects it, and its noise is independent of what selects the elements. *Other*
+is the total less the counts of the j elements that are shown of it. Its interval has the total at alpha / 2 and each of
+the elements, given that it is shown, at alpha / (2 j): all of them cover together with probability 1 - alpha, and then
+so does the difference of their ends. Where none is shown, what is left is the total, with its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.aggregates import (
+    BoundMoments,
+    ColumnSums,
+    DrillDown,
+    named_totals,
+    other,
+    total_bound,
+)
+from dp_service.mechanisms.aggregates.intervals import (
+    ShownRows,
+    SumInterval,
+    shown_by_count,
+    sum_intervals,
+    within_signs,
+)
+from dp_service.mechanisms.aggregates.released import ReleasedMoments
+from dp_service.mechanisms.bounded import BoundGauss
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
+from dp_service.mechanisms.selection import selection_thresholds
+from dp_service.noise.source import KeyedNoise, NoiseSource
+from dp_service.parameters.aggregates import TotalsReleased
+from dp_service.releases.histogram import HistogramError, TypedHistogram
+from dp_service.releases.kinds.bounded import Counts, look_intervals
+from dp_service.releases.kinds.kind import IncompleteParametersError, Kind, Value, counts_of, made
+from dp_service.releases.kinds.moments import Moments, column_sums, with_own_counts
+from dp_service.releases.kinds.views import Answer, ExpectedAccuracy, ReleaseView, ShownCount, ShownTotals
+from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
+from dp_service.terms import Element
+from dp_service.values.bounds import Clamp
+
+Integers = NDArray[np.int64]
+# For a level and places in a list: the interval of each.
+_Intervals: TypeAlias = Callable[[Fraction, Sequence[int]], Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class WithTotals(Kind[DrillDown]):
+    """Counts or sums by two columns, and the totals by one of them.
+
+    Attributes:
+        rows: What is released but for the totals, with its part of the units.
+    """
+
+    rows: Counts | Moments
+
+    @classmethod
+    def of(cls, of_rows: Counts | Moments, stated: TotalsReleased) -> WithTotals:
+        """Return the kind with its mechanism: rows and totals have each their part of the units of `of_rows`."""
+        whole = of_rows.mechanism
+        if not isinstance(whole, BoundGauss | BoundMoments):
+            raise IncompleteParametersError
+        of_totals = replace(
+            whole,
+            units=whole.units * stated.share,
+            bound=total_bound(whole.bound, has_one_value=stated.one_value),
+            min_count=None,
+        )
+        part = replace(whole, units=whole.units * (1 - stated.share))
+        mechanism = made(DrillDown, part, of_totals, stated.one_value)
+        # Of the one that is kept, variances are known already.
+        of_part: Counts | Moments = (
+            Moments(of_rows.parameters, mechanism.rows)
+            if isinstance(mechanism.rows, BoundMoments)
+            else Counts(of_rows.parameters, mechanism.rows)
+        )
+        return cls(of_rows.parameters, mechanism, of_part)
+
+    @property
+    def totals(self) -> TotalsReleased:
+        """What totals are of."""
+        if self.parameters.totals is None:
+            raise IncompleteParametersError
+        return self.parameters.totals
+
+    @property
+    def look(self) -> BoundGauss:
+        """The look whose counts are shown."""
+        return self.rows.look
+
+    @property
+    def moments(self) -> BoundMoments | None:
+        """What releases the sums of the rows."""
+        return self.rows.moments
+
+    @property
+    def drill_down(self) -> DrillDown:
+        """What releases totals beside the rows."""
+        return self.mechanism
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """Those of the rows."""
+        return self.rows.clamps
+
+    @property
+    def own_counts(self) -> tuple[int, ...]:
+        """Those of the rows."""
+        return self.rows.own_counts
+
+    def histogram(
+        self, answer: TypedHistogram, known: tuple[Element, ...] | None, *, row_limit: int
+    ) -> TypedHistogram:
+        """Return the rows. Totals are of all of them: those of some would not be bounded.
+
+        Rows below the smallest count that is considered are hidden from the list alone.
+
+        Raises:
+            HistogramError: There are as many rows as there may be at most, so some may be missing.
+        """
+        if known is None and len(answer.elements) >= row_limit:
+            raise HistogramError("expected fewer rows than the plan's limit: totals are of all of them")
+        return super().histogram(answer, known, row_limit=row_limit)
+
+    def draw(
+        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
+    ) -> MechanismOutput:
+        """Draw elements and totals, each with noise of their own."""
+        drawn = self.rows.draw(rows, known, noise)
+        totals = self.draw_totals(rows, drawn.selection.indices, noise.apart("totals"))
+        return replace(drawn, totals=totals)
+
+    def draw_totals(self, rows: TypedHistogram, released: Integers, noise: NoiseSource) -> TotalsOutput:
+        """Draw all totals, and return those that may be shown.
+
+        Args:
+            rows: All rows of the engine's answer, or the whole known domain.
+            released: The rows that are released, in the order of the release.
+            noise: Noise that no row has.
+        """
+        of_rows = [element[self.totals.place] for element in rows.elements]
+        values = sorted(set(of_rows))
+        places = {value: place for place, value in enumerate(values)}
+        row_places = [places[value] for value in of_rows]
+        counts = Histogram.from_element_order(rows.counts)
+        drawn = self.mechanism.draw_totals(counts, self._sums(rows), row_places, len(values), noise)
+        of_elements = [row_places[row] for row in released.tolist()]
+        is_known = self.parameters.domain is not None
+        kept = list(range(len(values))) if is_known else named_totals(of_elements)
+        at = np.array(kept, dtype=np.int64)
+        moved = {place: new for new, place in enumerate(kept)}
+        centred = [column[0] for column in drawn.sums]
+        own = [column[1] for column in drawn.sums if column[1] is not None]
+        return TotalsOutput(
+            tuple(values[place] for place in kept),
+            drawn.counts[at],
+            tuple(column[at] for column in (*centred, *own)),
+            np.array([moved[place] for place in of_elements], dtype=np.int64),
+        )
+
+    def _sums(self, rows: TypedHistogram) -> tuple[ColumnSums, ...]:
+        return () if self.parameters.sums is None else column_sums(self.parameters.sums, rows)
+
+    def require(self, drawn: MechanismOutput) -> None:
+        """Check that this is a release of this kind, and that its totals are some of it."""
+        super().require(drawn)
+        if drawn.totals is not None:
+            _require_totals(drawn.totals, drawn.selection.indices.shape, sums=len(drawn.sums))
+
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return the first elements, the totals of a known domain or of these, and what they leave of each."""
+        view = self.rows.shown(drawn, alpha)
+        return replace(view, totals=self._shown_totals(drawn, view.count, alpha))
+
+    def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
+        """Return some rows without totals."""
+        return self.rows.as_it_is().shown_rows(drawn, rows, alpha)
+
+    def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
+        """Return all rows in the order in which the question lists them."""
+        return self.rows.order(drawn, alpha)
+
+    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
+        """Return what gives each sum and average of a row."""
+        return self.rows.values(drawn, alpha)
+
+    def _count_scale(self) -> Fraction:
+        return self.rows._count_scale()
+
+    def accuracy(self) -> ExpectedAccuracy:
+        """Return how exact the counts of rows will be."""
+        return self.rows.accuracy()
+
+    def _shown_totals(self, drawn: MechanismOutput, count: int, alpha: Fraction) -> ShownTotals:
+        totals = totals_of(drawn)
+        listed: list[list[int]] = [[] for _ in totals.values]
+        for row, place in enumerate(totals.of_elements[:count].tolist()):
+            listed[place].append(row)
+        all_show = self.parameters.domain is not None
+        places = [place for place, rows in enumerate(listed) if rows or all_show]
+        parts = _Parts(places, [listed[place] for place in places], count, alpha)
+        counts, others = _shown_counts(self, drawn, totals, parts)
+        sums = list(_shown_sums(self, drawn, totals, parts))
+        return ShownTotals(
+            tuple(totals.values[place] for place in places),
+            counts,
+            others,
+            tuple(of_total for of_total, _ in sums),
+            tuple(of_other for _, of_other in sums),
+        )
+
+
+def totals_of(drawn: MechanismOutput) -> TotalsOutput:
+    """Return the totals of a release that has some."""
+    if drawn.totals is None:
+        raise IncompleteParametersError
+    return drawn.totals
+
+
+def _require_totals(totals: TotalsOutput, rows: tuple[int, ...], *, sums: int) -> None:
+    """Check that totals are some of a release with so many rows and sums.
+
+    Raises:
+        ValueError: They are not.
+    """
+    shape = (len(totals.values),)
+    if len(set(totals.values)) != len(totals.values) or totals.counts.shape != shape:
+        raise ValueError("expected each total once, with a count")
+    if len(totals.sums) != sums or any(each.shape != shape for each in totals.sums):
+        raise ValueError("expected the sums of every column for each total")
+    places = totals.of_elements
+    if places.shape != rows or (places.size and not 0 <= places.min() <= places.max() < shape[0]):
+        raise ValueError("expected a total of each element")
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What is shown.
+
+    Attributes:
+        places: The places of the totals.
+        rows: The elements of each that are shown.
+        count: How many elements are shown, from the first.
+        alpha: The probability with which an interval may miss.
+    """
+
+    places: list[int]
+    rows: list[list[int]]
+    count: int
+    alpha: Fraction
+
+    def other_ends(self, of_totals: _Intervals, of_rows: _Intervals) -> Iterator[tuple[int, int]]:
+        """Yield the ends of what is left of each total."""
+        halves, wholes = of_totals(self.alpha / 2, self.places), of_totals(self.alpha, self.places)
+        # If nothing of it is shown, a total is left as it is.
+        totals = [
+            half if rows else whole for half, whole, rows in zip(halves, wholes, self.rows, strict=True)
+        ]
+        found: dict[int, tuple[int, int]] = {}
+        for size in {len(rows) for rows in self.rows if rows}:
+            asked = [row for rows in self.rows if len(rows) == size for row in rows]
+            found.update(zip(asked, of_rows(self.alpha / (2 * size), asked), strict=True))
+        for (lower, upper), rows in zip(totals, self.rows, strict=True):
+            least = sum(found[row][0] for row in rows)
+            most = sum(found[row][1] for row in rows)
+            yield lower - most, upper - least
+
+
+def _shown_counts(
+    kind: WithTotals, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
+) -> tuple[tuple[ShownCount, ...], tuple[ShownCount, ...]]:
+    look, noisy, variance = kind.look, counts_of(drawn), kind.mechanism.total_variance
+    thresholds = selection_thresholds(drawn.selection, parts.count)
+
+    def of_totals(level: Fraction, places: Sequence[int]) -> list[tuple[int, int]]:
+        return _pairs(gaussian_noise_interval(totals.counts[list(places)], variance, alpha=level, minimum=0))
+
+    def of_rows(level: Fraction, rows: Sequence[int]) -> list[tuple[int, int]]:
+        at = list(rows)
+        given = None if thresholds is None else thresholds[at]
+        return _pairs(look_intervals(look, noisy[at], given, level))
+
+    counts = [
+        ShownCount(int(totals.counts[place]), lower, upper)
+        for place, (lower, upper) in zip(parts.places, of_totals(parts.alpha, parts.places), strict=True)
+    ]
+    ends = parts.other_ends(of_totals, of_rows)
+    others = [
+        # No count is below 0.
+        ShownCount(total.noisy - sum(int(noisy[row]) for row in rows), max(lower, 0), max(upper, 0))
+        for total, rows, (lower, upper) in zip(counts, parts.rows, ends, strict=True)
+    ]
+    return tuple(counts), tuple(others)
+
+
+def _shown_sums(
+    kind: WithTotals, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
+) -> Iterator[tuple[tuple[Answer, ...], tuple[Answer, ...]]]:
+    """Yield each sum of the question: of every total, and of what is left of it."""
+    of_rows, of_totals = kind.rows, kind.mechanism.totals
+    if not isinstance(of_rows, Moments) or not isinstance(of_totals, BoundMoments):
+        return
+    rows = of_rows.released(drawn)
+    numbers = with_own_counts(of_rows.sums, totals.sums)
+    every = of_totals.released(np.arange(len(totals.values)), totals.counts, numbers)
+    both = _Moments(rows, every, shown_by_count(rows, most=parts.count))
+    for asked in of_rows.sums.asked:
+        yield both.answers(asked.place, of_rows.sums.columns[asked.place].quantum, parts)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """What was released of elements and of totals, and which elements are shown."""
+
+    rows: ReleasedMoments
+    totals: ReleasedMoments
+    shown: ShownRows
+
+    def answers(
+        self, place: int, quantum: Fraction, parts: _Parts
+    ) -> tuple[tuple[Answer, ...], tuple[Answer, ...]]:
+        """Return the sum of one column: of every total that is shown, and of what is left of it."""
+        rows, totals = self.rows.columns[place], self.totals.columns[place]
+
+        def total_ends(level: Fraction, places: Sequence[int]) -> list[SumInterval]:
+            every = ShownRows(tuple(places), (None,) * len(places))
+            # `sum_intervals` are at half of what they are given, for an average could be shown beside them.
+            return sum_intervals(self.totals, place, every, alpha=2 * level)
+
+        def row_ends(level: Fraction, listed: Sequence[int]) -> list[SumInterval]:
+            some = ShownRows(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
+            return sum_intervals(self.rows, place, some, alpha=2 * level)
+
+        found = [
+            Answer(totals.sum_of(each) * quantum, lower * quantum, upper * quantum)
+            for each, (lower, upper) in zip(parts.places, total_ends(parts.alpha, parts.places), strict=True)
+        ]
+        others = []
+        ends = parts.other_ends(total_ends, row_ends)
+        for each, listed, (lower, upper) in zip(parts.places, parts.rows, ends, strict=True):
+            left = other(totals.sum_of(each), [rows.sum_of(row) for row in listed])
+            # What is left are sums of other contributions, with a sign of their own.
+            least, most = within_signs(totals, lower, upper)
+            others.append(Answer(left * quantum, least * quantum, most * quantum))
+        return tuple(found), tuple(others)
+
+
+def _pairs(intervals: CountIntervals) -> list[tuple[int, int]]:
+    return list(zip(intervals.lower.tolist(), intervals.upper.tolist(), strict=True))

@@ -1,0 +1,164 @@
+"""What a question shows of a release, and how exact it can be expected to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.bounded.sum_intervals import CountInterval
+from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.terms import GridScale, Scalar
+
+
+class IntervalKind(Enum):
+    """Under which condition the intervals of a release hold."""
+
+    NONE = "none"
+    PLAIN = "plain"
+    GIVEN_SHOWN = "given shown"
+    SIMULTANEOUS = "simultaneous"
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many members count in any element: the noisy number, and its interval."""
+
+    noisy: int
+    interval: CountInterval
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A sum or an average with its interval, both ends inclusive, in the units of its column; all are exact."""
+
+    value: Fraction
+    lower: Fraction
+    upper: Fraction
+
+
+@dataclass(frozen=True)
+class AnsweredAggregate:
+    """One sum or average for each element that is shown.
+
+    It is None where there is no average to show: where the interval of the count that it is of reaches down to 0.
+    """
+
+    answers: tuple[Answer | None, ...]
+
+
+@dataclass(frozen=True)
+class ShownCells:
+    """One value of each element: the first and the last value of its cell, and how far its rank may be off.
+
+    Attributes:
+        lower: The first value of each element's cell, in the units of the column.
+        upper: The last value.
+        rank_error: Within how many members the wanted rank is of those that the cell holds.
+        scale: How the cells of the grid are made; of dates, values are days since 1970-01-01.
+        cuts: For other values, by their place, which part of the members in their cell comes on top.
+    """
+
+    lower: tuple[Fraction, ...]
+    upper: tuple[Fraction, ...]
+    rank_error: Fraction
+    scale: GridScale
+    cuts: tuple[tuple[int, Fraction], ...]
+
+    @property
+    def values(self) -> tuple[Fraction, ...]:
+        """The middle of each cell."""
+        return tuple((low + high) / 2 for low, high in zip(self.lower, self.upper, strict=True))
+
+
+@dataclass(frozen=True)
+class ShownCount:
+    """A noisy count and its interval, both ends inclusive."""
+
+    noisy: int
+    lower: int
+    upper: int
+
+
+@dataclass(frozen=True)
+class ShownTotals:
+    """The totals that a question shows, in ascending order of their values.
+
+    Attributes:
+        values: What each is the total of.
+        counts: The count of each.
+        others: What is left of it when the elements that are shown of it are taken away.
+        sums: For each sum of the question, that of each total.
+        other_sums: The same of what is left.
+    """
+
+    values: tuple[Scalar, ...]
+    counts: tuple[ShownCount, ...]
+    others: tuple[ShownCount, ...]
+    sums: tuple[tuple[Answer, ...], ...]
+    other_sums: tuple[tuple[Answer, ...], ...]
+
+
+@dataclass(frozen=True)
+class ReleaseView:
+    """What a question shows of a release: a function of the release, k, and the confidence.
+
+    Attributes:
+        count: How many elements, from the first unless `rows` says which.
+        intervals: One for each of them; None: counts were not asked for.
+        interval_kind: Under which condition the intervals hold.
+        ended_in_bottom: Whether the list that is shown ends at the noisy threshold.
+        total: The noisy number of members, with its interval; None: it is not released.
+        aggregates: The sums and averages that the question asks for, in its order.
+        rows: The places in the release of the elements that are shown, in the order of a sum, an average or the
+            elements themselves, or where HAVING leaves some out; None: the first ones are shown, in the order of the
+            release.
+        quantiles: The quantiles that the question asks for, in its order.
+        totals: The totals that it shows, and what its elements leave of them; None: it asks for none.
+    """
+
+    count: int
+    intervals: CountIntervals | None
+    interval_kind: IntervalKind
+    ended_in_bottom: bool = False
+    total: Total | None = None
+    aggregates: tuple[AnsweredAggregate, ...] = ()
+    rows: tuple[int, ...] | None = None
+    quantiles: tuple[ShownCells, ...] = ()
+    totals: ShownTotals | None = None
+
+
+@dataclass(frozen=True)
+class ShownSharpened:
+    """What a question shows of looks together.
+
+    Attributes:
+        view: Which elements, and their intervals; `rows` are their places in the release of the last look.
+        numerators: The combined counts of all elements, int64 of shape (n,), in the order of that release.
+        denominator: What divides them.
+    """
+
+    view: ReleaseView
+    numerators: NDArray[np.int64]
+    denominator: int
+
+
+@dataclass(frozen=True)
+class ExpectedAccuracy:
+    """How exact the counts of an answer will be, and how large a count has to be.
+
+    `half_width` is that of a 95 % interval of plain noise, and `mean_error` how far a count is off on average; None
+    without counts. `found_mostly` is how far a count must lie above the count at rank d_bar + 1 for its element to pass
+    the threshold with 95 %, or if `is_fixed` the count itself; None where there is no threshold. `ordered_mostly` is
+    how far two counts must lie apart to be ranked in their order before noise with 95 %; None where the counts' noise
+    decides.
+    """
+
+    half_width: int | None = None
+    mean_error: float | None = None
+    found_mostly: int | None = None
+    is_fixed: bool = False
+    ordered_mostly: int | None = None
