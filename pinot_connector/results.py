@@ -18,6 +18,7 @@ from pinot_connector.notebooks import ExplanationViews, ResultViews
 from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue, Parameters
 from pinot_connector.releases import column_values, require_shown
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownScalar, ShownValue, shown_values
+from pinot_connector.statements import Statement
 from pinot_connector.totals import TotalRow, totals_of
 from pinot_connector.views import day, exact, read_by, view
 
@@ -69,7 +70,7 @@ class PrivateResult(ResultViews):
     quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an element
     together are within so many members of the ranks that the shown cells hold, besides what `ShownQuantile.cuts` add.
     `totals` are those that the question asks for, in ascending order, each with what `rows` leave of it; None: it asks
-    for none.
+    for none. `statements` say what the numbers are of, what their intervals cover, and how they were made.
     """
 
     columns: tuple[ExpectedColumn, ...]
@@ -91,6 +92,7 @@ class PrivateResult(ResultViews):
     total: Total | None = field(default=None, metadata=read_by(_total_of))
     rank_errors: tuple[Fraction, ...] = ()
     totals: tuple[TotalRow, ...] | None = None
+    statements: tuple[Statement, ...] = ()
     _messages: tuple[dp_pb2.Shown, dp_pb2.ShownElements] = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -148,10 +150,6 @@ class Accuracy:
     ordered_mostly: int | None
 
 
-def _sentences_of(estimate: dp_pb2.Estimate) -> tuple[str, ...]:
-    return tuple(estimate.explanation)
-
-
 @dataclass(frozen=True)
 class Explanation(ExplanationViews):
     """What a question would cost at most and what would be done, before anything is asked or paid.
@@ -165,13 +163,18 @@ class Explanation(ExplanationViews):
 
     worst_case_cost: Cost
     parameters: Parameters
-    sentences: tuple[str, ...] = field(metadata=read_by(_sentences_of))
+    statements: tuple[Statement, ...]
     queries: tuple[RenderedQuery, ...]
     shares: tuple[Share, ...] = ()
     requested_k: int | None = None
     alternatives: tuple[Alternative, ...] = ()
     accuracy: Accuracy | None = None
     _estimate: dp_pb2.Estimate = field(repr=False, compare=False, kw_only=True)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The statements as texts."""
+        return tuple(each.text for each in self.statements)
 
     @property
     def narrowest(self) -> Share | None:

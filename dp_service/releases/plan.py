@@ -83,6 +83,7 @@ class Plan:
         fresh: Empty, or 32 random bytes that make this question's noise its own.
         policy_statement: What the policy of the question had published; it changes neither noise nor ids.
         looks: What is needed besides for two looks; None: there is one look.
+        requested_k: How many elements the question asks for, where fewer are shown; None: as many are.
     """
 
     table: str
@@ -99,6 +100,7 @@ class Plan:
     fresh: bytes
     policy_statement: str = ""
     looks: LooksPlan | None = None
+    requested_k: int | None = None
 
     @property
     def counts_cells(self) -> bool:
@@ -175,6 +177,7 @@ def _to_json(plan: Plan) -> dict[str, Any]:
         "fresh": plan.fresh.hex(),
         **({"policy_statement": plan.policy_statement} if plan.policy_statement else {}),
         **({} if plan.looks is None else {"looks": _looks_to_json(plan.looks)}),
+        **({} if plan.requested_k is None else {"requested_k": plan.requested_k}),
     }
 
 
@@ -216,4 +219,5 @@ def _from_json(body: dict[str, Any]) -> Plan:
         # A replica of an older version makes plans without it.
         policy_statement=body.get("policy_statement", ""),
         looks=_looks_from_json(body["looks"]) if "looks" in body else None,
+        requested_k=body.get("requested_k"),
     )

@@ -68,6 +68,7 @@ def plan_for(
         fresh=fresh,
         policy_statement=policy_statement,
         looks=_looks(resolution, dialects),
+        requested_k=resolution.requested_k,
     )
 
 

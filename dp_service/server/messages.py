@@ -20,6 +20,7 @@ from dp_service.queries.render import Feature
 from dp_service.queries.resolution import ClosedStream
 from dp_service.queries.times import CompleteBy, TimeUnit
 from dp_service.releases.histogram import HistogramError
+from dp_service.releases.statements import Statement
 from dp_service.terms import (
     AggregateFunction,
     Answering,
@@ -97,6 +98,13 @@ _COMPLETE_BY = {
     CompleteBy.OFFSETS: dp_pb2.COMPLETE_BY_OFFSETS,
     CompleteBy.DELAY: dp_pb2.COMPLETE_BY_DELAY,
 }
+
+
+def statement_message(statement: Statement) -> dp_pb2.Statement:
+    """Return what is said of a question or an answer."""
+    return dp_pb2.Statement(
+        code=statement.code, text=statement.text, column=statement.column, values=statement.values
+    )
 
 
 def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:

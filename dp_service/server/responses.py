@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
-from numpy.typing import NDArray
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
@@ -16,12 +15,13 @@ from dp_service.queries.resolution import Resolution
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import AnyKind, kind_of
-from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView, Total
+from dp_service.releases.kinds.views import AnsweredAggregate, Counts, IntervalKind, ReleaseView, Total
 from dp_service.releases.plan import Plan
 from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.releasing import Released
+from dp_service.releases.saying import of_answer
 from dp_service.releases.ticket import charge_ticket
-from dp_service.server.messages import cost_message, element_columns
+from dp_service.server.messages import cost_message, element_columns, statement_message
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.quantile_messages import chosen_cells, quantile_values
 from dp_service.server.totals_messages import kept_totals_message, shown_totals_message, totals_parameters
@@ -38,14 +38,6 @@ _INTERVAL_KINDS = {
     IntervalKind.GIVEN_SHOWN: dp_pb2.INTERVAL_KIND_GIVEN_SHOWN,
     IntervalKind.SIMULTANEOUS: dp_pb2.INTERVAL_KIND_SIMULTANEOUS,
 }
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Noisy counts, shape (n,), in the order of the release, as multiples of 1 / `denominator`."""
-
-    noisy: NDArray[np.int64]
-    denominator: int
 
 
 def accuracy(kind: AnyKind) -> dp_pb2.ExpectedAccuracy:
@@ -99,10 +91,10 @@ class ReleaseMessages:
         bill = bill_of(self.plan, kept.bill.release_id, cost, self.key)
         elements = _shown_elements(view, slice(0, view.count))
         if combined is not None and view.intervals is not None:
-            places = range(view.count) if view.rows is None else view.rows
-            _write_counts(elements, combined, np.array(places, dtype=np.int64))
+            _write_counts(elements, combined.at(view.places), slice(None))
+        shown = None if view.intervals is None else (combined or _kept_counts(kept)).at(view.places)
         return dp_pb2.Release(
-            shown=self._shown(view, kept.bottom if kept.HasField("bottom") else None, bill),
+            shown=self._shown(view, shown, kept.bottom if kept.HasField("bottom") else None, bill),
             elements=elements,
             rows=view.rows or (),
             bill=bill,
@@ -111,7 +103,7 @@ class ReleaseMessages:
     def _release(self, released: Released) -> dp_pb2.Release:
         """Return everything of a release except its elements."""
         bill = bill_of(self.plan, released.release_id, released.cost, self.key)
-        shown = self._shown(released.shown, released.bottom, bill)
+        shown = self._shown(released.shown, _shown_counts(released), released.bottom, bill)
         if not released.whole:
             return dp_pb2.Release(shown=shown, bill=bill)
         total = released.shown.total
@@ -127,7 +119,9 @@ class ReleaseMessages:
         )
         return dp_pb2.Release(shown=shown, rows=released.shown.rows or (), bill=bill, kept=kept)
 
-    def _shown(self, view: ReleaseView, bottom: int | None, bill: dp_pb2.Bill) -> dp_pb2.Shown:
+    def _shown(
+        self, view: ReleaseView, counts: Counts | None, bottom: int | None, bill: dp_pb2.Bill
+    ) -> dp_pb2.Shown:
         return dp_pb2.Shown(
             element_count=view.count,
             ended_in_bottom=view.ended_in_bottom,
@@ -142,6 +136,7 @@ class ReleaseMessages:
             key_id=self.key.key_id,
             total=None if view.total is None else _total(view.total),
             totals=shown_totals_message(self.plan, view.totals),
+            statements=map(statement_message, of_answer(self.plan, counts, view, self.confidence)),
         )
 
 
@@ -250,9 +245,20 @@ def _counts(released: Released) -> Counts | None:
     return None if released.noisy_counts is None else Counts(released.noisy_counts, released.denominator)
 
 
-def _write_counts(
-    message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: Counts, rows: slice | NDArray[np.int64]
-) -> None:
+def _shown_counts(released: Released) -> Counts | None:
+    counts = _counts(released)
+    if counts is None or released.intervals is None:
+        return None
+    return counts.at(released.shown.places) if released.whole else counts
+
+
+def _kept_counts(kept: dp_pb2.Kept) -> Counts:
+    elements = kept.elements
+    noisy = np.array(elements.noisy_counts or elements.noisy_numerators, dtype=np.int64)
+    return Counts(noisy, elements.noisy_denominator or 1)
+
+
+def _write_counts(message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: Counts, rows: slice) -> None:
     noisy = counts.noisy[rows].tolist()
     if counts.denominator == 1:
         message.noisy_counts.extend(noisy)

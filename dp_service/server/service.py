@@ -27,13 +27,13 @@ from dp_service.releases.looks import (
 )
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
+from dp_service.releases.saying import of_question
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
-from dp_service.server.explanations import choice, explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
@@ -44,6 +44,7 @@ from dp_service.server.messages import (
     pairs_copy,
     read_column,
     read_value,
+    statement_message,
 )
 from dp_service.server.policy_check import check_policy
 from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of
@@ -245,10 +246,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=responses.resolved_parameters(resolution),
-            explanation=[
-                *explanation(resolution, worst),
-                *(choice(asked.chosen) if sharpening is None else ()),
-            ],
+            statements=map(
+                statement_message,
+                of_question(resolution, worst, asked.chosen if sharpening is None else None),
+            ),
             requested_k=resolution.requested_k or 0,
             alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
             accuracy=responses.accuracy(kind),

@@ -21,7 +21,7 @@ from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.releasing import shown
 from dp_service.releases.ticket import is_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
-from dp_service.server.responses import Counts, ReleaseMessages
+from dp_service.server.responses import ReleaseMessages
 from dp_service.server.stream_assembler import checked_confidence
 from dp_service.server.totals_messages import kept_totals
 
@@ -50,7 +50,7 @@ def show_release(request: dp_pb2.ShowReleaseRequest, keys: KeySet, *, now: int) 
         else:
             _require_counts(drawn)
             together = kind_of(plan.parameters).together(drawn, before, confidence=confidence)
-            view, combined = together.view, Counts(together.numerators, together.denominator)
+            view, combined = together.view, together.counts
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
         raise RequestError("kept", "expected the counts and sums as the release has them") from None

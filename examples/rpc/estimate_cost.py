@@ -11,4 +11,4 @@ question = question_pb2.Question(
 )
 estimate = service.EstimateCost(dp_pb2.EstimateCostRequest(question=question)).estimate
 print(estimate.worst_case_cost.information, "information units at most")
-print("\n".join(estimate.explanation))
+print("\n".join(each.text for each in estimate.statements))

@@ -251,7 +251,7 @@ async def test_an_explanation_has_all_ways_and_the_one_that_is_reserved(dp: Any)
         20,
         101,
     ]
-    assert found.explanation[-1].startswith("This is the cheapest, of 7 ways")
+    assert found.statements[-1].text.startswith("This is the cheapest, of 7 ways")
     explanation = explanation_of(found)
     assert [each.chosen for each in explanation.alternatives] == [each.chosen for each in found.alternatives]
     assert len(json.loads(json.dumps(explanation.to_dict()))["alternatives"]) == 7

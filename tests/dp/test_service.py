@@ -25,6 +25,7 @@ from tests.support.dp_questions import (
     translated,
 )
 from tests.support.dp_server import servicer_of, serving
+from tests.support.statements import texts
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ async def test_a_policy_with_gaussian_counts_says_so_everywhere(
         shown = (await released(dp, question(by), by)).release.shown
     assert (law, "2") == (plan.parameters.count_noise, plan.parameters.noise_scale)
     assert (law, "2") == (shown.parameters.count_noise, shown.parameters.noise_scale)
-    assert any(words in line for line in estimate.estimate.explanation)
+    assert any(words in line for line in texts(estimate.estimate.statements))
 
 
 IMPOSSIBLE: list[tuple[str, int, bool]] = [
@@ -255,7 +256,9 @@ async def test_a_closed_period_has_one_version_whatever_the_engine_says(clock: C
         ]
     assert first.query_id == second.query_id == third.query_id != tomorrow.query_id
     assert first.engine_queries == third.engine_queries != tomorrow.engine_queries
-    assert "Only closed periods count: rows with day before 1970-01-13." in estimate.estimate.explanation
+    assert "Only closed periods count: rows with day before 1970-01-13." in texts(
+        estimate.estimate.statements
+    )
     assert releases[0].release_id != releases[1].release_id
     assert releases[0].data_version != releases[1].data_version
 

@@ -131,7 +131,7 @@ def shown(
     assert found.view.rows is not None
     assert found.view.intervals is not None
     ends = zip(found.view.intervals.lower.tolist(), found.view.intervals.upper.tolist(), strict=True)
-    values = (Fraction(each, found.denominator) for each in found.numerators.tolist())
+    values = (Fraction(each, found.counts.denominator) for each in found.counts.noisy.tolist())
     combined = dict(zip(order, values, strict=True))
     return (
         [order[row] for row in found.view.rows],

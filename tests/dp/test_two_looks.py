@@ -46,6 +46,7 @@ from tests.support.dp_questions import Clock, header, parts, question, streamed,
 from tests.support.dp_server import servicer_of, serving
 from tests.support.examples import examples
 from tests.support.queries.strategies import NOW, policies, questions
+from tests.support.statements import texts
 
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
 BLOCK = "bound: in_query, delta_0: 3, units: 5, min_count: 2, names: {delta_1: 2, share: 3/7, max_names: 4}"
@@ -304,7 +305,7 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question("article")))
         assert [query.look for query in estimate.engine_queries] == [1, 1, 1, 2, 2, 2]
         assert any(":names" in query.sql for query in estimate.engine_queries)
-        assert any("3 information and 1 call" in line for line in estimate.estimate.explanation)
+        assert any("3 information and 1 call" in line for line in texts(estimate.estimate.statements))
 
 
 async def _both_ways(

@@ -73,6 +73,7 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.ShownQuantile",
     "gris.dp.v1.ShownTotals",
     "gris.dp.v1.SummedColumn",
+    "gris.dp.v1.Statement",
     "gris.dp.v1.Sums",
     "gris.dp.v1.TimeBucket",
     "gris.dp.v1.TimeRange",

@@ -30,6 +30,7 @@ from pinot_connector.parameters import (
 from pinot_connector.questions import AggregateFunction
 from pinot_connector.results import Explanation
 from pinot_connector.shown_values import AggregateValue
+from pinot_connector.statements import Statement
 
 mpl.use("agg")
 from matplotlib import pyplot as plt
@@ -146,9 +147,8 @@ def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
 def test_an_explanation_is_a_table_with_the_price() -> None:
     """Before asking."""
     sentence = "a sentence that is not cut " * 40
-    explanation = Explanation(
-        Cost(21, 1, "unit"), PARAMETERS, ("<b>text</b>", sentence), (), _estimate=dp_pb2.Estimate()
-    )
+    said = tuple(Statement("method.cost", text) for text in ("<b>text</b>", sentence))
+    explanation = Explanation(Cost(21, 1, "unit"), PARAMETERS, said, (), _estimate=dp_pb2.Estimate())
     cells = Page(explanation._repr_html_()).cells
     assert ["information units, at most", "21", "calls, at most", "1"] == cells[3:7]
     assert {"<b>text</b>", sentence} <= set(cells)

@@ -28,13 +28,14 @@ from dp_service.queries.render.statement import bounded_statement, statement
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn
-from dp_service.server.explanations import explanation
+from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import FILE, asked, content, policies, policy_of, said
 from tests.support.queries.reference import Row, answer, bounded_answer
 from tests.support.queries.strategies import NOW, rows
+from tests.support.statements import texts
 
 # The form that engines without a join of lists are given, in a dialect that can be run here.
 CASE = replace(DIALECTS["duckdb"], joins_lookups=False)
@@ -224,7 +225,9 @@ def test_explain_says_what_is_looked_up_and_what_becomes_of_other_keys() -> None
         (policy(nulls="keep", null_value="other"), "count as other"),
     ):
         (line,) = [
-            each for each in explanation(resolve(question, under, now=0), Cost(1, 0)) if "looked up" in each
+            each
+            for each in texts(of_question(resolve(question, under, now=0), Cost(1, 0)))
+            if "looked up" in each
         ]
         assert line.startswith("topic is looked up by article in a public file, before anything is counted")
         assert line.endswith(f"rows whose article it does not have {rest}.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -32,6 +33,7 @@ from dp_service.releases.kinds.kind import (
     IncompleteParametersError,
     Kind,
     Priced,
+    clipped,
     counts_of,
     made,
     needed,
@@ -39,7 +41,8 @@ from dp_service.releases.kinds.kind import (
 )
 from dp_service.releases.kinds.views import AnsweredAggregate, ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.terms import Element
+from dp_service.releases.statements import Statement, calls, elements, units
+from dp_service.terms import BoundedBy, Consistency, Element
 
 _MICRO = 10**6
 # What floats do to the logarithm of a tail.
@@ -110,13 +113,95 @@ class Bounded(Kind[_Mechanism]):
         look = self.look if self.first_look is None else self.first_look.names_look
         return None if look is None else GaussianThreshold.of(look)
 
+    @property
+    def gloss(self) -> str:
+        """What its mechanism does, in a few words."""
+        return "Gaussian noise on every count of bounded contributions"
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what bounding means for counts and intervals."""
+        yield from clipped(self.parameters)
+        yield Statement("counts.bounded", self._bounded(), values=(str(self.stated.delta_0),))
+        if self.parameters.with_counts:
+            yield Statement("intervals.bounded", _OF_BOUNDED)
+
+    def _bounded(self) -> str:
+        stated = self.stated
+        of = "" if stated.names is None else " of those that a first look names"
+        if stated.before is not None:
+            of = " of these"
+        each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
+        return (
+            f"Counts are of bounded contributions: a member counts in at most {elements(stated.delta_0)}{each}{of}; "
+            f"{BOUNDED_BY[stated.bounded_by]}."
+        )
+
+    def method(self) -> Iterator[Statement]:
+        """Yield what is fetched and shown, and which looks are taken."""
+        look = self.look
+        if look is not None and look.threshold is not None:
+            yield Statement(
+                "method.threshold",
+                f"All elements that count at least {self.stated.min_count} are fetched; those whose noisy count "
+                f"exceeds {look.threshold} are shown.",
+                values=(str(self.stated.min_count), str(look.threshold)),
+            )
+        if self.first_look is not None:
+            yield named(self.first_look)
+            yield counted(self.first_look)
+            yield unfinished(self.first_look, self.parameters.consistency)
+
+
+_OF_BOUNDED = (
+    "Intervals are of the bounded counts; their lower ends, at half of the error, also hold for the counts before "
+    "bounding, their upper ends do not."
+)
+BOUNDED_BY = {
+    BoundedBy.IN_QUERY: "the query counts no more of them",
+    BoundedBy.PREPARED: "the table is a copy that was bounded so",
+    BoundedBy.ASSUMED: "the author of the policy promises it, and nothing checks it",
+}
+
+
+def named(looks: TwoLooks) -> Statement:
+    """Return what the first of two looks does."""
+    first = looks.names_look
+    return Statement(
+        "method.first_look",
+        f"A first look, for {units(first.units)}, counts each member in at most {elements(first.bound.delta_0)}. "
+        f"All elements that count at least {looks.min_count} in it are fetched; of those whose noisy count exceeds "
+        f"{first.threshold}, it names the largest, at most {looks.most_names}. Its counts are thrown away.",
+    )
+
+
+def counted(looks: TwoLooks) -> Statement:
+    """Return what the second of two looks counts."""
+    second = looks.counts_look
+    return Statement(
+        "method.second_look",
+        f"A second look, for {units(second.units)}, counts what was named, and each member in at most "
+        f"{elements(second.bound.delta_0)} of that.",
+    )
+
+
+def unfinished(looks: TwoLooks, consistency: Consistency) -> Statement:
+    """Return what is charged where a question ends between its looks."""
+    ended = looks.cost_of_names()
+    repeats = consistency is Consistency.KEYED
+    unless = ", unless a service or the engine is gone or the data have changed" if repeats else ""
+    return Statement(
+        "method.unfinished",
+        f"If the question ends after the first look, {ended.information} information and {calls(ended.calls)} are "
+        f"charged{unless}.",
+    )
+
 
 @dataclass(frozen=True, eq=False)
-class Counts(Bounded[BoundGauss | TwoLooks]):
+class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
     """Bounded counts with noise of their own."""
 
     @classmethod
-    def of(cls, parameters: ReleaseParameters, currency: Currency) -> Counts:
+    def of(cls, parameters: ReleaseParameters, currency: Currency) -> BoundedCounts:
         """Return the kind with its mechanism."""
         stated = contributions_of(parameters)
         bound = bound_of(stated, parameters.tau)

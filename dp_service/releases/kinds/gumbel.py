@@ -7,6 +7,7 @@ was selected. k and whether counts are wanted change what is drawn and paid.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -33,6 +34,7 @@ from dp_service.releases.kinds.kind import MOSTLY, Kind, counts_of, made, needed
 from dp_service.releases.kinds.laplace import least_shown
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.statements import Statement
 from dp_service.terms import CountNoise, Element
 
 
@@ -83,6 +85,13 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
     def _variance(self) -> Fraction:
         return gaussian_variance(self.mechanism.count_inverse_scale)
 
+    @property
+    def gloss(self) -> str:
+        """What its mechanism does, in a few words."""
+        if self.parameters.domain is not None:
+            return "the exponential mechanism over a known domain, once for each place"
+        return "the exponential mechanism with a private threshold; the domain is not known"
+
     def _count_scale(self) -> Fraction:
         return 1 / self.mechanism.count_inverse_scale
 
@@ -105,6 +114,14 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
     def _mean_error(self, scale: Fraction) -> float:
         mean = mean_gaussian_error if self._is_gaussian else mean_laplace_error
         return round(mean(float(scale)), 3)
+
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield what the intervals of a list cover, and that its order has noise of its own."""
+        yield from super().of_intervals(view, confidence)
+        if view.intervals is not None:
+            yield Statement(
+                "order.apart", "Order and counts carry noise apart, so counts may disagree with the order."
+            )
 
     def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
         """Return whether 95 % of k elements are found, on average, that are as high as the one of rank k."""

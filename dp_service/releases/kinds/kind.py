@@ -10,7 +10,7 @@ Why a release is private is the argument of its mechanism. Everything that is sh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -28,8 +28,15 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import HistogramError, TypedHistogram, over_domain, within
-from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells, ShownSharpened
+from dp_service.releases.kinds.views import (
+    ExpectedAccuracy,
+    IntervalKind,
+    ReleaseView,
+    ShownCells,
+    ShownSharpened,
+)
 from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.statements import Statement
 from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
@@ -337,8 +344,98 @@ class Kind(ABC, Generic[_Mechanism]):
         """The look whose counts can be sharpened; None: there is none."""
         return None
 
+    # What is said of it.
+
+    def question(self, names: Sequence[str]) -> Statement:
+        """Return what is asked.
+
+        Args:
+            names: What is counted by, in words.
+        """
+        asked = self.parameters
+        if not names:
+            text = f"Counts everything in one total; a member changes it by at most {asked.tau}."
+            return Statement("question", text)
+        reach = f"at most {asked.delta_l0}" if asked.delta_l0 else "any number of"
+        return Statement(
+            "question",
+            f"Counts by {', '.join(names)} over {self._domain}; a member changes {reach} elements, each by at most "
+            f"{asked.tau}.",
+        )
+
+    @property
+    def _domain(self) -> str:
+        size = len(self.parameters.domain or ())
+        return f"a known domain of {size} elements" if size else "an unknown domain"
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what its numbers are of, and what their intervals cover besides what those of every kind do.
+
+        Args:
+            columns: The names of the question's columns.
+            confidence: Of each interval.
+        """
+        yield from clipped(self.parameters)
+
+    @property
+    @abstractmethod
+    def gloss(self) -> str:
+        """What its mechanism does, in a few words."""
+
+    def method(self) -> Iterator[Statement]:
+        """Yield how its numbers are made, but for the mechanism and its noise."""
+        if self.parameters.d_bar:
+            yield Statement(
+                "method.fetched",
+                f"The {self.parameters.d_bar} largest counts and the one after them are fetched.",
+                values=(str(self.parameters.d_bar),),
+            )
+
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield what the intervals of a list cover."""
+        yield covering(view.interval_kind, confidence)
+
 
 AnyKind: TypeAlias = Kind[Any]
+
+
+def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
+    """Yield how many rows of a member count in an element."""
+    rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
+    if parameters.sums_rows:
+        text = (
+            f"A member counts with at most {rows} in each element: one that has more counts with so many of their "
+            "mean."
+        )
+    elif parameters.clips:
+        text = (
+            f"At most {rows} of a member count in each element; counts and intervals are without the others."
+        )
+    else:
+        return
+    yield Statement("counts.clipped", text, values=(str(parameters.tau),))
+
+
+def covering(kind: IntervalKind, confidence: float) -> Statement:
+    """Return what intervals of counts cover, by the condition under which they hold."""
+    percent = f"{100 * confidence:g} %"
+    match kind:
+        case IntervalKind.NONE:
+            text = "No counts were asked for, so there are no intervals."
+        case IntervalKind.PLAIN:
+            text = f"Each interval covers the number before noise with {percent}."
+        case IntervalKind.GIVEN_SHOWN:
+            text = (
+                f"Each interval covers the number before noise with {percent}, given that its element is shown; counts "
+                "close to the threshold say little, so their intervals reach down to the smallest possible count."
+            )
+        case IntervalKind.SIMULTANEOUS:
+            text = (
+                f"The intervals of all counts cover the numbers before noise together with {percent}, and so do those "
+                "of each column's values, also of what is not shown: the list was cut in another order than that of "
+                "its counts, or filtered by what was released."
+            )
+    return Statement(f"intervals.{kind.name.lower()}", text, values=(percent,))
 
 
 def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:

@@ -67,6 +67,13 @@ class Laplace(Kind[KnownLap | UnkLap]):
         given_shown = thresholded_interval(noisy, thresholds, scale, alpha=alpha, minimum=minimum)
         return given_shown, IntervalKind.GIVEN_SHOWN
 
+    @property
+    def gloss(self) -> str:
+        """What its mechanism does, in a few words."""
+        if self.parameters.domain is not None:
+            return "Laplace noise on every element of a known domain"
+        return "Laplace noise and a noisy threshold; the domain is not known"
+
     def _count_scale(self) -> Fraction:
         return 1 / self.mechanism.count_inverse_scale
 

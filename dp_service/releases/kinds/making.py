@@ -10,7 +10,7 @@ from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.policy import Policy
 from dp_service.queries.time_buckets import MAX_BUCKETS
-from dp_service.releases.kinds.bounded import Counts, contributions_of
+from dp_service.releases.kinds.bounded import BoundedCounts, contributions_of
 from dp_service.releases.kinds.gumbel import Gumbel
 from dp_service.releases.kinds.kind import AnyKind, IncompleteParametersError
 from dp_service.releases.kinds.laplace import Laplace
@@ -62,14 +62,14 @@ def _bounded(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
         return Relative.of(parameters, currency)
     if stated.before is not None:
         return LookMore.of(parameters, currency)
-    return _with_totals(Counts.of(parameters, currency))
+    return _with_totals(BoundedCounts.of(parameters, currency))
 
 
 def _moments(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     return _with_totals(Moments.of(parameters, currency))
 
 
-def _with_totals(rows: Counts | Moments) -> AnyKind:
+def _with_totals(rows: BoundedCounts | Moments) -> AnyKind:
     stated = rows.parameters.totals
     return rows if stated is None else WithTotals.of(rows, stated)
 

@@ -5,7 +5,8 @@ Noise is in the counts and the centred sums alone; every sum and average follows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,8 +31,9 @@ from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
-from dp_service.parameters.aggregates import AskedAggregate, SumsReleased
+from dp_service.parameters.aggregates import AskedAggregate, SummedValue, SumsReleased
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.kind import (
@@ -44,6 +46,7 @@ from dp_service.releases.kinds.kind import (
 )
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.statements import Statement, elements, short
 from dp_service.terms import AggregateFunction, Element
 from dp_service.values.bounds import Clamp
 
@@ -114,6 +117,81 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
         own = (column.counts for column in release.columns if column.has_own_count)
         return MechanismOutput(selection, sums=(*(column.centred for column in release.columns), *own))
+
+    @property
+    def gloss(self) -> str:
+        """What its mechanism does, in a few words."""
+        return "Gaussian noise on every count and sum of bounded contributions, in one release"
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what bounding means, what is summed, how sensitive it is, and what noise it carries."""
+        yield from super().meaning(columns, confidence)
+        of = (
+            "rows: averages are per row, and not per member."
+            if self.parameters.sums_rows
+            else "members' totals: of each member one number in each element, the sum of its rows."
+        )
+        share = self.sums.share
+        yield Statement(
+            "sums.of",
+            f"Sums and averages are of {of} The counts take {share} of the units.",
+            values=(str(share),),
+        )
+        for place, column in enumerate(self.sums.columns):
+            yield self._clamped(place, column)
+            if column.count_share is not None:
+                yield Statement(
+                    "sums.own_count",
+                    f"Rows without a value of {column.name} count; its sums and averages are of the others, whose own "
+                    f"count takes {column.count_share} of the units.",
+                    column.name,
+                )
+        yield Statement(
+            "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
+        )
+        if self.sums.ordered_by is not None:
+            first = self.sums.asked[self.sums.ordered_by]
+            name = self.sums.columns[first.place].name
+            yield Statement(
+                "order.of_sum",
+                f"The list is in descending order of the {first.function.value} of {name}. Where it is cut, intervals "
+                "are so wide that those of all counts that were released cover together, and so do those of the sums "
+                "and averages of each column.",
+                name,
+            )
+        if self.parameters.k is not None:
+            yield Statement(
+                "list.at_most",
+                f"At most {elements(self.parameters.k)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
+                "and averages.",
+                values=(str(self.parameters.k),),
+            )
+
+    def _clamped(self, place: int, column: SummedValue) -> Statement:
+        summed = "row's value" if self.parameters.sums_rows else "member's total"
+        low, high = (short(end * column.quantum) for end in (column.low, column.high))
+        own = self.moments.own_count_variance(place)
+        of_counts = (self.moments.count_variance if own is None else own) * (column.low + column.high) ** 2
+        deviation = math.sqrt(self.moments.sum_variance(place) + of_counts) / 2 * float(column.quantum)
+        return Statement(
+            "sums.clamped",
+            f"A {summed} of {column.name} counts with {low} to {high}, in steps of {short(column.quantum)}. "
+            f"It takes {column.share} of the units, and its sums carry noise of standard deviation {deviation:.6g}.",
+            column.name,
+            (low, high),
+        )
+
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield what the intervals of a list cover, and where averages are missing."""
+        yield from super().of_intervals(view, confidence)
+        rows = zip(*(each.answers for each in view.aggregates), strict=True)
+        missing = sum(None in answers for answers in rows)
+        if missing:
+            yield Statement(
+                "sums.missing",
+                f"{elements(missing)} may have no member, as far as the counts say: no average is shown of them.",
+                values=(str(missing),),
+            )
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first elements, by their counts or by a sum or an average."""

@@ -7,6 +7,8 @@ stated beside it, by the explicit law of the choice, and depends on public numbe
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,14 +21,16 @@ from dp_service.mechanisms.aggregates.rank_scores import MAX_MEMBERS
 from dp_service.mechanisms.bounded import ContributionBound, TwoLooks
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
-from dp_service.parameters.aggregates import QuantilesReleased
+from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.elements import date_of
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import GaussianThreshold, looks_of
+from dp_service.releases.kinds.bounded import BOUNDED_BY, GaussianThreshold, looks_of, named, unfinished
 from dp_service.releases.kinds.kind import MOSTLY, IncompleteParametersError, Kind, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.terms import ColumnType, Element
+from dp_service.releases.statements import Statement, brief, elements
+from dp_service.terms import ColumnType, Element, GridScale, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -167,6 +171,117 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             for place in places
         )
 
+    def question(self, names: Sequence[str]) -> Statement:
+        """Return what is asked."""
+        over = (
+            "an unknown domain"
+            if self.first_look
+            else f"a known domain of {self.ranked.among.groups} elements"
+        )
+        by = f" by {', '.join(names)} over {over}" if names else ""
+        wanted = ", ".join(map(_name, self.stated.asked))
+        return Statement("question", f"Chooses {wanted} of {self.stated.column}{by}, and counts nothing.")
+
+    @property
+    def gloss(self) -> str:
+        """What its mechanism does, in a few words."""
+        return "the exponential mechanism over the cells of a public grid, once for each quantile"
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what values and cells are, and how far their ranks may be off."""
+        stated = self.stated
+        is_dates = stated.grid.scale is GridScale.DATES
+        steps = "days" if is_dates else f"steps of {brief(stated.quantum)}"
+        each = " in each element" if columns else ""
+        yield Statement(
+            "quantiles.of",
+            f"Each member has one value{each}: {_RULES[stated.rule]}, in {steps}.",
+            stated.column,
+        )
+        low, high = (self._end(end) for end in (0, -1))
+        yield Statement(
+            "quantiles.cells",
+            f"It is chosen among {len(Grid.of(stated.grid))} public cells from {low} to {high}, "
+            f"{_SCALES[stated.grid.scale]}; what is beyond is in the first cell or in the last one. A result is a "
+            "cell, and no value of the data; it is no confidence interval, and says nothing where no member has a "
+            "value.",
+            stated.column,
+            (low, high),
+        )
+        yield from self._bounded()
+        yield from self._ranks(confidence)
+        if self.parameters.contributions is not None:
+            yield Statement(
+                "quantiles.members",
+                "Members are those that are left in an element once contributions are bounded.",
+            )
+        if stated.smallest or stated.largest:
+            yield Statement(
+                "quantiles.extremes",
+                f"About the smallest and the largest value mean the value at rank {self.ranked.spare} from the end, so "
+                "that no member's own value decides; where there are fewer members, they say nothing.",
+                values=(str(self.ranked.spare),),
+            )
+
+    def _end(self, place: int) -> str:
+        """Return the first or the last value of the grid."""
+        edge = Grid.of(self.stated.grid).edges[place] + min(place, 0)
+        value = edge * self.stated.quantum
+        return (
+            date_of(math.floor(value)).isoformat()
+            if self.stated.grid.scale is GridScale.DATES
+            else brief(value)
+        )
+
+    def _bounded(self) -> Iterator[Statement]:
+        bounded = self.parameters.contributions
+        if bounded is None:
+            return
+        each = f" in each of {bounded.periods} periods" if bounded.periods > 1 else ""
+        of = "" if self.first_look is None else " of those that are named"
+        yield Statement(
+            "quantiles.bounded",
+            f"A member has values in at most {elements(bounded.delta_0)}{each}{of}; {BOUNDED_BY[bounded.bounded_by]}. "
+            f"Each of them costs {self.stated.units} information.",
+            values=(str(bounded.delta_0),),
+        )
+
+    def _ranks(self, confidence: float) -> Iterator[Statement]:
+        # The errors are the same whatever cells were chosen.
+        nothing = (np.zeros(0, dtype=np.int64),) * self.ranked.size
+        found = self.shown_cells(nothing, alpha=1 - Fraction(str(confidence)))
+        for asked, shown in zip(self.stated.asked, found, strict=True):
+            largest = sum((part for _, part in shown.cuts), Fraction(0))
+            cuts = (
+                f", and of a part of the members in the cells of other quantiles, {brief(largest)} at most"
+                if shown.cuts
+                else ""
+            )
+            yield Statement(
+                "quantiles.rank",
+                f"With {100 * confidence:g} % the wanted rank of {_name(asked)} is within {brief(shown.rank_error)} "
+                f"members of the ranks in its cell{cuts}.",
+                self.stated.column,
+                (brief(shown.rank_error),),
+            )
+
+    def method(self) -> Iterator[Statement]:
+        """Yield which looks are taken."""
+        looks = self.first_look
+        if looks is None:
+            return
+        yield named(looks)
+        chosen = self.ranked.worst_case_cost().information
+        yield Statement(
+            "method.second_look",
+            f"A second look, for {chosen} units, chooses the values of what was named, however few names there are.",
+        )
+        yield unfinished(looks, self.parameters.consistency)
+
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield nothing: a cell is no interval."""
+        yield from ()
+
     def accuracy(self) -> ExpectedAccuracy:
         """Return how large a count has to be to be named; ranks are part of the parameters."""
         threshold = None if self.first_look is None else GaussianThreshold.of(self.first_look.names_look)
@@ -174,6 +289,29 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             found_mostly=None if threshold is None else threshold.needed(MOSTLY),
             is_fixed=threshold is not None,
         )
+
+
+_RULES = {
+    MemberValue.TOTAL: "the sum of its rows",
+    MemberValue.MEAN: "the mean of its rows",
+    MemberValue.LARGEST: "the largest of its rows",
+    MemberValue.ONE_ROW: "one of its rows, which a salted hash chooses",
+}
+_SCALES = {
+    GridScale.LINEAR: "equally wide",
+    GridScale.GEOMETRIC: "wider by a common factor each",
+    GridScale.DATES: "of equally many days each",
+}
+
+
+def _name(asked: ShownQuantile) -> str:
+    match asked.function:
+        case RankFunction.SMALLEST:
+            return "about the smallest value"
+        case RankFunction.LARGEST:
+            return "about the largest value"
+        case RankFunction.QUANTILE:
+            return f"the quantile {brief(asked.q or Fraction(0))}"
 
 
 def quantiles_of(parameters: ReleaseParameters) -> QuantilesReleased:

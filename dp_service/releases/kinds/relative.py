@@ -5,6 +5,7 @@ The interval of the total is plain, since nothing selects it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,6 +22,7 @@ from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_o
 from dp_service.releases.kinds.kind import made, some_intervals
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView, Total
 from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.statements import Statement
 from dp_service.terms import Element
 
 
@@ -63,6 +65,18 @@ class Relative(Bounded[Shift]):
             raise HistogramError("expected of how many members each element is the first")
         found = self.mechanism.run(Histogram.from_element_order(rows.counts), rows.total, noise)
         return MechanismOutput(found.selection(), total=found.total)
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what bounding means, and what counts are relative to."""
+        yield from super().meaning(columns, confidence)
+        a, b = self.mechanism.factors
+        yield Statement(
+            "counts.relative",
+            f"Counts are released relative to the number of members who count in any element: {b} times each count "
+            f"less {a} times that number, and the number itself, each with noise of its own. So counts are multiples "
+            f"of 1/{b}, and their noise is the sum of two draws.",
+            values=(str(a), str(b)),
+        )
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first counts, and the total."""

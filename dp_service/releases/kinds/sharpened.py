@@ -19,7 +19,8 @@ Combining is post-processing, by `mechanisms.bounded.sharpening`. Which interval
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -32,10 +33,11 @@ from dp_service.mechanisms.bounded.sum_intervals import CountInterval
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.parameters.contributions import LooksBefore
 from dp_service.queries.errors import QuestionError
-from dp_service.releases.kinds.bounded import Counts, look_intervals
+from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
 from dp_service.releases.kinds.kind import IncompleteParametersError, counts_of, some_intervals
-from dp_service.releases.kinds.views import IntervalKind, ReleaseView, ShownSharpened
+from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView, ShownSharpened
 from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.statements import Statement, units, written
 
 # No count that is real reaches it, whatever the weights; what a message holds does not have to.
 _FARTHEST = 2**62
@@ -44,7 +46,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class LookMore(Counts):
+class LookMore(BoundedCounts):
     """Counts of a look more, that are combined with those of the looks before it."""
 
     @property
@@ -81,6 +83,26 @@ class LookMore(Counts):
     def _error_variance(self) -> Fraction:
         return self.law.variance if self.before.planned else self.count_variance
 
+    @property
+    def _domain(self) -> str:
+        return "the elements of a release that is paid for"
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what bounding means, and what the counts of all looks are together."""
+        yield from super().meaning(columns, confidence)
+        before = self.before.units
+        looks = "the look before it" if len(before) == 1 else f"the {len(before)} looks before it"
+        yield Statement(
+            "counts.combined",
+            f"A look more, for {units(self.look.units)}, counts them again with noise of its own. It is combined with "
+            f"{looks}, for {', '.join(map(written, before))} units: combined counts carry noise of standard deviation "
+            f"{math.sqrt(self.law.variance):.6f}.",
+        )
+        if self.before.planned:
+            yield Statement("intervals.planned", _PLANNED)
+        else:
+            yield Statement("intervals.last_look", _LAST_LOOK)
+
     def together(
         self, drawn: MechanismOutput, before: Sequence[Integers], *, confidence: float
     ) -> ShownSharpened:
@@ -98,7 +120,16 @@ class LookMore(Counts):
         rows = np.argsort(ranks)[found.ranking[:count]]
         view = ReleaseView(count, intervals, kind, rows=tuple(rows.tolist()))
         values = [min(max(found.combined.values[rank], -_FARTHEST), _FARTHEST) for rank in ranks.tolist()]
-        return ShownSharpened(view, np.array(values, dtype=np.int64), self.law.denominator)
+        return ShownSharpened(view, Counts(np.array(values, dtype=np.int64), self.law.denominator))
+
+
+_PLANNED = (
+    "Intervals are of the combined counts: they hold if all units were decided on before any count was seen."
+)
+_LAST_LOOK = (
+    "Intervals are those of this look's own noise, extended to the combined count where that lies outside. Each holds "
+    "whatever led to this look; who may stop after any of j looks asks with a confidence of 1 - alpha / j."
+)
 
 
 def unusable_units() -> QuestionError:

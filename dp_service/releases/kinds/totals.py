@@ -12,6 +12,7 @@ so does the difference of their ends. Where none is shown, what is left is the t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -43,11 +44,12 @@ from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import Counts, look_intervals
+from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
 from dp_service.releases.kinds.kind import IncompleteParametersError, Kind, Value, counts_of, made
 from dp_service.releases.kinds.moments import Moments, column_sums, with_own_counts
 from dp_service.releases.kinds.views import Answer, ExpectedAccuracy, ReleaseView, ShownCount, ShownTotals
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
+from dp_service.releases.statements import Statement
 from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
@@ -64,10 +66,10 @@ class WithTotals(Kind[DrillDown]):
         rows: What is released but for the totals, with its part of the units.
     """
 
-    rows: Counts | Moments
+    rows: BoundedCounts | Moments
 
     @classmethod
-    def of(cls, of_rows: Counts | Moments, stated: TotalsReleased) -> WithTotals:
+    def of(cls, of_rows: BoundedCounts | Moments, stated: TotalsReleased) -> WithTotals:
         """Return the kind with its mechanism: rows and totals have each their part of the units of `of_rows`."""
         whole = of_rows.mechanism
         if not isinstance(whole, BoundGauss | BoundMoments):
@@ -81,10 +83,10 @@ class WithTotals(Kind[DrillDown]):
         part = replace(whole, units=whole.units * (1 - stated.share))
         mechanism = made(DrillDown, part, of_totals, stated.one_value)
         # Of the one that is kept, variances are known already.
-        of_part: Counts | Moments = (
+        of_part: BoundedCounts | Moments = (
             Moments(of_rows.parameters, mechanism.rows)
             if isinstance(mechanism.rows, BoundMoments)
-            else Counts(of_rows.parameters, mechanism.rows)
+            else BoundedCounts(of_rows.parameters, mechanism.rows)
         )
         return cls(of_rows.parameters, mechanism, of_part)
 
@@ -187,6 +189,60 @@ class WithTotals(Kind[DrillDown]):
     def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
         """Return some rows without totals."""
         return self.rows.as_it_is().shown_rows(drawn, rows, alpha)
+
+    @property
+    def gloss(self) -> str:
+        """What the mechanism of the rows does."""
+        return self.rows.gloss
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what the rows mean, what totals there are, and how noisy these are."""
+        yield from self.rows.meaning(columns, confidence)
+        stated = self.totals
+        of, over = (columns[place] for place in (stated.place, 1 - stated.place))
+        is_known = self.parameters.domain is not None
+        which = "of every value" if is_known else "of the values that an element of the list has"
+        yield Statement(
+            "totals.of",
+            f"Beside the list there are totals by {of}, {which}, and what the list leaves of each, which may be "
+            f"negative. They take {stated.share} of all units, with noise of their own: their counts carry noise of "
+            f"standard deviation {math.sqrt(self.mechanism.total_variance):.6f}.",
+            of,
+        )
+        yield from self._of_sums()
+        if stated.one_value:
+            yield Statement(
+                "totals.members",
+                f"Totals count a member once: that a member has one value of {over} is a promise of the policy's "
+                "author, and nothing checks it.",
+                over,
+            )
+        elif not self.rows.stated.of_events:
+            yield Statement(
+                "totals.contributions",
+                f"Totals count contributions: a member that counts for several values of {over} counts as often.",
+                over,
+            )
+
+    def _of_sums(self) -> Iterator[Statement]:
+        stated, totals = self.parameters.sums, self.mechanism.totals
+        if stated is None or not isinstance(totals, BoundMoments):
+            return
+        for place, column in enumerate(stated.columns):
+            deviation = math.sqrt(totals.sum_variance(place)) / 2 * float(column.quantum)
+            yield Statement(
+                "totals.noise",
+                f"The centred sums of {column.name} in totals carry noise of standard deviation {deviation:.6g}.",
+                column.name,
+            )
+
+    def method(self) -> Iterator[Statement]:
+        """Yield how the rows are made."""
+        yield from self.rows.method()
+
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield what the intervals of the rows cover."""
+        yield from self.rows.of_intervals(view, confidence)
 
     def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
         """Return all rows in the order in which the question lists them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -130,6 +131,23 @@ class ReleaseView:
     quantiles: tuple[ShownCells, ...] = ()
     totals: ShownTotals | None = None
 
+    @property
+    def places(self) -> Sequence[int]:
+        """The places in the release of the elements that are shown."""
+        return range(self.count) if self.rows is None else self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Noisy counts, int64 of shape (n,), as multiples of 1 / `denominator`."""
+
+    noisy: NDArray[np.int64]
+    denominator: int
+
+    def at(self, places: Sequence[int]) -> Counts:
+        """Return the counts in these places."""
+        return Counts(self.noisy[np.array(places, dtype=np.int64)], self.denominator)
+
 
 @dataclass(frozen=True)
 class ShownSharpened:
@@ -137,13 +155,11 @@ class ShownSharpened:
 
     Attributes:
         view: Which elements, and their intervals; `rows` are their places in the release of the last look.
-        numerators: The combined counts of all elements, int64 of shape (n,), in the order of that release.
-        denominator: What divides them.
+        counts: The combined counts of all elements, in the order of that release.
     """
 
     view: ReleaseView
-    numerators: NDArray[np.int64]
-    denominator: int
+    counts: Counts
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,6 @@ query = question_pb2.HistogramQuery(
 question = question_pb2.Question(structured=query)
 explained = service.Explain(app_pb2.ExplainRequest(question=question))
 cost = explained.estimate.worst_case_cost
-print(cost.information, cost.calls, *explained.estimate.explanation)
+print(cost.information, cost.calls, *(each.text for each in explained.estimate.statements))
 for share in explained.shares:
     print("/".join(share.path), share.cost, "of", share.limit, share.unit)

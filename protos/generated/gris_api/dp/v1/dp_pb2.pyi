@@ -584,20 +584,20 @@ class EstimateCostResponse(_message.Message):
     def __init__(self, estimate: _Optional[_Union[Estimate, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ...) -> None: ...
 
 class Estimate(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation", "requested_k", "alternatives", "accuracy")
+    __slots__ = ("worst_case_cost", "parameters", "statements", "requested_k", "alternatives", "accuracy")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
-    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     ACCURACY_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: MechanismParameters
-    explanation: _containers.RepeatedScalarFieldContainer[str]
+    statements: _containers.RepeatedCompositeFieldContainer[Statement]
     requested_k: int
     alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
     accuracy: ExpectedAccuracy
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class ExpectedAccuracy(_message.Message):
     __slots__ = ("half_width", "mean_error", "found_mostly", "is_fixed", "ordered_mostly")
@@ -706,7 +706,7 @@ class Release(_message.Message):
     def __init__(self, shown: _Optional[_Union[Shown, _Mapping]] = ..., elements: _Optional[_Union[ShownElements, _Mapping]] = ..., rows: _Optional[_Iterable[int]] = ..., bill: _Optional[_Union[Bill, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ...) -> None: ...
 
 class Shown(_message.Message):
-    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals")
+    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals", "statements")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
@@ -723,6 +723,7 @@ class Shown(_message.Message):
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     TOTALS_FIELD_NUMBER: _ClassVar[int]
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
     count_alias: str
     requested_k: int
@@ -739,7 +740,20 @@ class Shown(_message.Message):
     key_id: str
     total: NoisyTotal
     totals: ShownTotals
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ...) -> None: ...
+    statements: _containers.RepeatedCompositeFieldContainer[Statement]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ...) -> None: ...
+
+class Statement(_message.Message):
+    __slots__ = ("code", "text", "column", "values")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    text: str
+    column: str
+    values: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., column: _Optional[str] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ShownElements(_message.Message):
     __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "aggregates", "quantiles")

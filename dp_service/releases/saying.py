@@ -1,0 +1,230 @@
+"""Everything that is said of a question and of its answer, in the order in which it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.mechanisms.parameters import Cost
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.policy_schema import BUCKET_COLUMN
+from dp_service.queries.resolution import Resolution
+from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
+from dp_service.releases.choosing import Chosen
+from dp_service.releases.kinds import AnyKind, kind_of
+from dp_service.releases.kinds.views import Counts, ReleaseView
+from dp_service.releases.plan import Plan
+from dp_service.releases.statements import Statement, calls, elements, written
+from dp_service.terms import CountNoise
+
+ESTIMATED_CONFIDENCE = 0.95
+"""The confidence of what is said before a question is asked."""
+
+_COUNT_NOISES = {
+    CountNoise.LAPLACE: "discrete Laplace noise of scale",
+    CountNoise.GAUSSIAN: "discrete Gaussian noise of standard deviation",
+}
+
+
+def of_question(resolution: Resolution, worst: Cost, chosen: Chosen | None = None) -> Iterator[Statement]:
+    """Yield what would be done to answer a question, and its price.
+
+    Args:
+        resolution: The question as the policy resolves it.
+        worst: The most that it can cost.
+        chosen: Between which ways of answering the service chose; None: it had no choice.
+    """
+    kind = kind_of(resolution.parameters)
+    columns = [name for name, _ in resolution.columns]
+    yield kind.question(_counted_by(resolution))
+    yield from _listing(resolution.parameters)
+    yield from _copy(resolution)
+    yield from kind.meaning(columns, ESTIMATED_CONFIDENCE)
+    yield from _method(kind)
+    yield from _lookups(resolution)
+    yield from _lowered(resolution.parameters, resolution.requested_k)
+    if resolution.window:
+        yield Statement("rows.closed", f"Only closed periods count: rows with {resolution.window}.")
+    yield from _stream(resolution)
+    yield Statement(
+        "method.cost",
+        f"It costs at most {worst.information} information and {calls(worst.calls)}.",
+        values=(str(worst.information), str(worst.calls)),
+    )
+    if chosen is not None and chosen.among:
+        yield _choice(chosen)
+
+
+def of_answer(plan: Plan, shown: Counts | None, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+    """Yield what is to be known of a list that is shown, and how its numbers were made.
+
+    Args:
+        plan: The plan of the question.
+        shown: The counts that the view shows; None: it shows none.
+        view: What the question shows of the release.
+        confidence: Of each interval.
+    """
+    kind = kind_of(plan.parameters)
+    if view.ended_in_bottom:
+        yield Statement("list.ended", _ENDED)
+    yield from _lowered(plan.parameters, plan.requested_k)
+    yield from _listing(plan.parameters)
+    yield from kind.meaning([name for name, _ in plan.columns], confidence)
+    yield from kind.of_intervals(view, confidence)
+    if shown is not None and view.intervals is not None:
+        yield from _cut(shown, view.intervals, confidence)
+    yield from _method(kind)
+
+
+_ENDED = (
+    "The list ended in bottom: what comes next is too small to be shown. Fewer columns, a longer time or wider "
+    "conditions make counts larger."
+)
+
+
+def _method(kind: AnyKind) -> Iterator[Statement]:
+    asked = kind.parameters
+    yield from kind.method()
+    delta = "" if asked.domain is not None else f" and delta = {asked.delta}"
+    yield Statement(
+        "method.mechanism",
+        f"The mechanism is {asked.mechanism}, {kind.gloss}, with epsilon_per = {asked.epsilon_per}{delta}.",
+        values=(asked.mechanism, str(asked.epsilon_per)),
+    )
+    if kind.count_scale is not None:
+        scale = written(kind.count_scale)
+        text = f"Counts carry {_COUNT_NOISES[asked.count_noise]} {scale}."
+        yield Statement("method.noise", text, values=(scale,))
+
+
+def _lowered(parameters: ReleaseParameters, requested: int | None) -> Iterator[Statement]:
+    if requested is None:
+        return
+    shows = "the policy" if parameters.sums is None else "a result with sums"
+    yield Statement(
+        "list.lowered",
+        f"The question asks for {elements(requested)}; {shows} shows at most {parameters.k}.",
+        values=(str(requested), str(parameters.k)),
+    )
+
+
+def _cut(shown: Counts, intervals: CountIntervals, confidence: float) -> Iterator[Statement]:
+    """Yield what an interval says whose whole range lay below the smallest possible count."""
+    is_cut = (shown.noisy < intervals.lower * shown.denominator) & (intervals.lower == intervals.upper)
+    if not is_cut.any():
+        return
+    least = int(intervals.lower[is_cut][0])
+    yield Statement(
+        "intervals.cut",
+        f"No count shown here is below {least} before noise, so {least} to {least} stands where a whole interval was "
+        f"below it: noise as large as that meets at most {100 * (1 - confidence):g} % of counts. The count before "
+        "noise is likely small; that it is exact is not said.",
+        values=(str(least),),
+    )
+
+
+def _choice(chosen: Chosen) -> Statement:
+    """Return how the way of answering was chosen."""
+    of = f"of {len(chosen.among)} ways that the policy allows, by its own expectations and never by the data"
+    if any(each.finds_all for each in chosen.among):
+        text = f"This is the cheapest, {of}, that is expected to find all that is asked for."
+    else:
+        text = f"None, {of}, is expected to find all that is asked for, so this is the one that the policy states."
+    return Statement("method.chosen", text)
+
+
+def _counted_by(resolution: Resolution) -> list[str]:
+    """Return what is counted by; buckets of time by their length, column and zone."""
+    bucket = resolution.query.bucket
+    names = [name for name, _ in resolution.columns]
+    if bucket is None:
+        return names
+    zone = "" if bucket.unit is TimeUnit.DAYS else f" in {bucket.zone}"
+    return [
+        f"the {bucket.length} of {bucket.column.name}{zone}" if name == BUCKET_COLUMN else name
+        for name in names
+    ]
+
+
+def _listing(parameters: ReleaseParameters) -> Iterator[Statement]:
+    """Yield in which order the list is, and what conditions on it mean."""
+    listing = parameters.listing
+    if listing is None:
+        return
+    if listing.in_element_order:
+        yield Statement("order.of_time", "The list is in the order of time, and not ranked.")
+    if listing.having:
+        yield Statement(
+            "list.filtered",
+            "Conditions on what is released only leave elements out of the list, and cost nothing. All intervals are "
+            "so wide that those of everything released cover together.",
+        )
+
+
+_PERIODS = {Refresh.DAY: "days", Refresh.WEEK: "weeks", Refresh.MONTH: "months"}
+
+
+def _copy(resolution: Resolution) -> Iterator[Statement]:
+    """Yield that another table answers than the one that is asked."""
+    if resolution.pairs is not None:
+        yield Statement(
+            "rows.copy",
+            f"The prepared copy {resolution.query.table} answers for {resolution.pairs.asked_table}: the question sees "
+            f"whole {_PERIODS[resolution.pairs.calendar]}, of which the copy has one row for each member and element.",
+        )
+        if resolution.pairs.first_attributes:
+            yield Statement(
+                "rows.first_attributes",
+                "Members whose attribute changed are counted by the value that they had first, in all periods.",
+            )
+
+
+def _lookups(resolution: Resolution) -> Iterator[Statement]:
+    """Yield by which column each looked-up one is looked up, and what becomes of keys without a text."""
+    query = resolution.query
+    named = [*query.dimensions, *(each.column for each in query.restrictions)]
+    for column in dict.fromkeys(each for each in named if each.lookup is not None):
+        rest = "are left out" if column.null_value is None else f"count as {column.null_value}"
+        yield Statement(
+            "rows.looked_up",
+            f"{column.name} is looked up by {column.of_table.name} in a public file, before anything is counted; rows "
+            f"whose {column.of_table.name} it does not have {rest}.",
+        )
+
+
+def _stream(resolution: Resolution) -> Iterator[Statement]:
+    """Yield how it is known that the rows of a stream are in, and what is only promised."""
+    if resolution.stream is None:
+        return
+    stated = resolution.stream.stated
+    match stated.complete_by:
+        case CompleteBy.OFFSETS:
+            yield Statement(
+                "rows.offsets",
+                "The table takes in a stream: the question is answered once each of its partitions is in up to where "
+                "the stream ended after the period was closed.",
+            )
+        case CompleteBy.DELAY:
+            yield Statement(
+                "rows.delay",
+                "The table takes in a stream: that its rows are in by the time a period is closed is a promise of the "
+                "policy's author, and only a consumer that has stopped is noticed.",
+            )
+    if stated.replaced_by_same_member:
+        yield Statement(
+            "rows.replaced",
+            "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by "
+            "one of the same member, is a promise of the policy's author, and nothing checks it.",
+        )
+    elif stated.replaced_until_closed:
+        yield Statement(
+            "rows.replaced",
+            "Newer rows replace older ones with their key, of which the member is a part: that none of a closed period "
+            "is replaced is a promise of the policy's author, and nothing checks it.",
+        )
+    if stated.offline_days_are_whole:
+        yield Statement(
+            "rows.offline",
+            "If the table has an offline part, that it holds all rows of the stream up to its last day is a promise of "
+            "the policy's author, and nothing checks it.",
+        )

@@ -1,0 +1,31 @@
+"""What dp_service says of a question or of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+METHOD = "method"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence that is true of what it stands beside.
+
+    `code` says what it is of, such as `counts.bounded`; `column` is the policy's column that it is of, empty where it
+    is of no single one; `values` are the numbers in it. No element, literal or alias is in it.
+    """
+
+    code: str
+    text: str
+    column: str = ""
+    values: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """What it is of, the first part of its code: `counts`, `intervals`, `order`, `list`, .., or `method`."""
+        return self.code.partition(".")[0]
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it says how numbers are made; all others say what they mean."""
+        return self.subject == METHOD
