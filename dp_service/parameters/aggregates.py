@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from dp_service.terms import AggregateFunction, GridScale, GridSpec, MemberValue, RankFunction
+from dp_service.terms import AggregateFunction, GridSpec, MemberValue, RankFunction
 
 
 @dataclass(frozen=True)
@@ -39,23 +38,6 @@ class SummedValue:
             ("sum_share", self.share),
             *([] if self.count_share is None else [("count_share", self.count_share)]),
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        found = {**asdict(self), "quantum": str(self.quantum), "share": str(self.share)}
-        count_share = found.pop("count_share")
-        return found if count_share is None else {**found, "count_share": str(count_share)}
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> SummedValue:
-        """Return what a verified plan states."""
-        count_share: str | None = plan.get("count_share")
-        numbers = {
-            "quantum": Fraction(plan["quantum"]),
-            "share": Fraction(plan["share"]),
-            "count_share": None if count_share is None else Fraction(count_share),
-        }
-        return cls(**{**plan, **numbers})
 
 
 @dataclass(frozen=True)
@@ -93,24 +75,6 @@ class SumsReleased:
         """Return the names and values that enter the release specification, in their order."""
         return [("share", self.share), *(pair for column in self.columns for pair in column.specified())]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        return {
-            "share": str(self.share),
-            "columns": [column.to_json() for column in self.columns],
-            "asked": [[each.function.name, each.place, each.alias] for each in self.asked],
-            **({} if self.ordered_by is None else {"ordered_by": self.ordered_by}),
-        }
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> SumsReleased:
-        """Return what a verified plan states."""
-        asked = (
-            AskedAggregate(AggregateFunction[name], place, alias) for name, place, alias in plan["asked"]
-        )
-        columns = tuple(map(SummedValue.from_json, plan["columns"]))
-        return cls(Fraction(plan["share"]), columns, tuple(asked), plan.get("ordered_by"))
-
 
 @dataclass(frozen=True)
 class TotalsReleased:
@@ -133,15 +97,6 @@ class TotalsReleased:
             ("totals_share", self.share),
             ("totals_one_value", self.one_value),
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        return {**asdict(self), "share": str(self.share)}
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> TotalsReleased:
-        """Return what a verified plan states."""
-        return cls(**{**plan, "share": Fraction(plan["share"])})
 
 
 @dataclass(frozen=True)
@@ -204,20 +159,6 @@ class QuantilesReleased:
             ("largest", self.largest),
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        grid = self.grid
-        return {
-            "column": self.column,
-            "quantum": str(self.quantum),
-            "grid": [grid.scale.name, grid.low, grid.high, grid.cells],
-            "rule": self.rule.name,
-            "asked": [
-                [each.function.name, None if each.q is None else str(each.q), each.alias]
-                for each in self.asked
-            ],
-        }
-
     @classmethod
     def of(
         cls,
@@ -239,15 +180,3 @@ class QuantilesReleased:
             RankFunction.LARGEST in functions,
             asked,
         )
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> QuantilesReleased:
-        """Return what a verified plan states."""
-        scale, *numbers = plan["grid"]
-        asked = (
-            ShownQuantile(RankFunction[name], None if q is None else Fraction(q), alias)
-            for name, q, alias in plan["asked"]
-        )
-        grid = GridSpec(GridScale[scale], *numbers)
-        rule = MemberValue[plan["rule"]]
-        return cls.of(plan["column"], Fraction(plan["quantum"]), grid, rule, tuple(asked))

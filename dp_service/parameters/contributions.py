@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dp_service.terms import BoundedBy
 
@@ -27,15 +26,6 @@ class NamesLook:
         """Return the names and values that enter the release specification, in their order."""
         return [("delta_1", self.delta_1), ("names_units", self.units), ("most_names", self.most_names)]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        return {**asdict(self), "units": str(self.units)}
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> NamesLook:
-        """Return what a verified plan states."""
-        return cls(**{**plan, "units": Fraction(plan["units"])})
-
 
 @dataclass(frozen=True)
 class LooksBefore:
@@ -57,15 +47,6 @@ class LooksBefore:
             ("units_before", ",".join(map(str, self.units))),
             ("releases_before", ",".join(self.release_ids)),
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        return {**asdict(self), "units": [str(units) for units in self.units]}
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> LooksBefore:
-        """Return what a verified plan states."""
-        return cls(tuple(map(Fraction, plan["units"])), tuple(plan["release_ids"]), plan["planned"])
 
 
 @dataclass(frozen=True)
@@ -110,20 +91,3 @@ class BoundedContributions:
             *([("shifted", True)] if self.shifted else []),
             *(() if self.before is None else self.before.specified()),
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        names = {} if self.names is None else {"names": self.names.to_json()}
-        shifted = {"shifted": True} if self.shifted else {}
-        before = {} if self.before is None else {"before": self.before.to_json()}
-        apart = ("names", "shifted", "before")
-        own = {name: value for name, value in asdict(self).items() if name not in apart}
-        return {**own, "bounded_by": self.bounded_by.name, **names, **shifted, **before}
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> BoundedContributions:
-        """Return what a verified plan states."""
-        names = NamesLook.from_json(plan["names"]) if "names" in plan else None
-        before = LooksBefore.from_json(plan["before"]) if "before" in plan else None
-        bounded_by = BoundedBy[plan["bounded_by"]]
-        return cls(**{**plan, "bounded_by": bounded_by, "names": names, "before": before})

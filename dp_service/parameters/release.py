@@ -1,20 +1,16 @@
-"""The parameters of a release, and the two forms in which they are written down.
+"""The parameters of a release, and the form in which they name it.
 
 Policy and question fix them together (`queries.resolution`), and all that is drawn and paid follows from them
-(`releases`). A new parameter is a field here with its place in both forms:
+(`releases`). A plan carries all of them, by the fields of these classes (`releases.plan`).
 
-- The **release specification** names a release: seed and ids are functions of it. It has what changes what is drawn or
-  paid.
-- A **plan** carries every parameter from translation to noise, as JSON.
-
-Both are stored or sent. A parameter that is added goes to the end, and a plan without it must still be read.
+The **release specification** names a release: seed and ids are functions of it. It has what changes what is drawn or
+paid, and a parameter that is added goes to its end.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dp_service.parameters.aggregates import QuantilesReleased, SumsReleased, TotalsReleased
 from dp_service.parameters.contributions import BoundedContributions
@@ -36,16 +32,6 @@ class HavingCondition:
     comparison: Comparison
     bound: Fraction
 
-    def to_json(self) -> list[Any]:
-        """Return what a plan says, as values of JSON."""
-        return [self.aggregate, self.comparison.name, str(self.bound)]
-
-    @classmethod
-    def from_json(cls, plan: list[Any]) -> HavingCondition:
-        """Return what a verified plan states."""
-        aggregate, name, bound = plan
-        return cls(aggregate, Comparison[name], Fraction(bound))
-
 
 @dataclass(frozen=True)
 class Listing:
@@ -59,18 +45,6 @@ class Listing:
 
     in_element_order: bool
     having: tuple[HavingCondition, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says, as values of JSON."""
-        return {
-            "in_element_order": self.in_element_order,
-            "having": [each.to_json() for each in self.having],
-        }
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> Listing:
-        """Return what a verified plan states."""
-        return cls(plan["in_element_order"], tuple(map(HavingCondition.from_json, plan["having"])))
 
 
 @dataclass(frozen=True)
@@ -166,53 +140,3 @@ class ReleaseParameters:
             *(() if self.quantiles is None else self.quantiles.specified()),
             *(() if self.totals is None else self.totals.specified()),
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what a plan says of the parameters, as values of JSON."""
-        return {
-            "mechanism": self.mechanism.name,
-            "epsilon_per": str(self.epsilon_per),
-            "delta": str(self.delta),
-            "tau": self.tau,
-            "delta_l0": self.delta_l0,
-            "d_bar": self.d_bar,
-            "k": self.k,
-            "with_counts": self.with_counts,
-            "count_noise": self.count_noise.name,
-            "consistency": self.consistency.name,
-            "domain": self.domain,
-            "within": self.within,
-            **({} if self.contributions is None else {"contributions": self.contributions.to_json()}),
-            **({"clips": True} if self.clips else {}),
-            **({} if self.sums is None else {"sums": self.sums.to_json()}),
-            **({} if self.quantiles is None else {"quantiles": self.quantiles.to_json()}),
-            **({} if self.listing is None else {"listing": self.listing.to_json()}),
-            **({} if self.totals is None else {"totals": self.totals.to_json()}),
-        }
-
-    @classmethod
-    def from_json(cls, plan: dict[str, Any]) -> ReleaseParameters:
-        """Return the parameters that a verified plan states."""
-        domain: list[list[Any]] | None = plan["domain"]
-        bounded: dict[str, Any] | None = plan.get("contributions")
-        return cls(
-            mechanism=MechanismName[plan["mechanism"]],
-            epsilon_per=Fraction(plan["epsilon_per"]),
-            delta=Fraction(plan["delta"]),
-            tau=plan["tau"],
-            delta_l0=plan["delta_l0"],
-            d_bar=plan["d_bar"],
-            k=plan["k"],
-            with_counts=plan["with_counts"],
-            count_noise=CountNoise[plan["count_noise"]],
-            consistency=Consistency[plan["consistency"]],
-            domain=None if domain is None else tuple(map(tuple, domain)),
-            # A plan that an older replica made has none; it lives for ten minutes.
-            within=tuple(None if values is None else tuple(values) for values in plan.get("within", ())),
-            contributions=None if bounded is None else BoundedContributions.from_json(bounded),
-            clips=plan.get("clips", False),
-            sums=SumsReleased.from_json(plan["sums"]) if "sums" in plan else None,
-            quantiles=QuantilesReleased.from_json(plan["quantiles"]) if "quantiles" in plan else None,
-            listing=Listing.from_json(plan["listing"]) if "listing" in plan else None,
-            totals=TotalsReleased.from_json(plan["totals"]) if "totals" in plan else None,
-        )

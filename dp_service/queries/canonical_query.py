@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.intervals import Interval, Intervals, universe_of
-from dp_service.queries.lookups import Entries
 from dp_service.queries.structured import Measure, Value
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
+
+
+def _tagged(value: Value) -> object:
+    """Return a value as JSON has it; days and timestamps with what they are, for they are texts there."""
+    match value:
+        case datetime.datetime():
+            return {"at": value.isoformat()}
+        case datetime.date():
+            return {"day": value.isoformat()}
+    return value
+
+
+def _untagged(value: object) -> object:
+    match value:
+        case {"at": str(text)}:
+            return datetime.datetime.fromisoformat(text)
+        case {"day": str(text)}:
+            return datetime.date.fromisoformat(text)
+    return value
+
+
+_Kept = Annotated[Value, PlainSerializer(_tagged), PlainValidator(_untagged)]
+"""A value that a plan carries."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +48,7 @@ class QueryLookup:
     """
 
     key: QueryColumn
-    entries: Entries = field(compare=False, repr=False)
+    entries: tuple[tuple[_Kept, str], ...] = field(compare=False, repr=False)
     hash: str
 
 
@@ -37,7 +63,7 @@ class QueryColumn:
 
     name: str
     type: ColumnType
-    null_value: Value | None
+    null_value: _Kept | None
     stored: TimeUnit | None = None
     lookup: QueryLookup | None = None
 

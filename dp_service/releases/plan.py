@@ -8,20 +8,20 @@ means. Clients treat it as opaque bytes.
 from __future__ import annotations
 
 import hmac
-import json
 import zlib
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.terms import ColumnType, Element
 
-PLAN_VERSION = b"\x02"
+PLAN_VERSION = b"\x03"
 PLAN_TTL_SECONDS = 600
 # The replica that made a plan may have a clock that is a little ahead of ours.
 CLOCK_SKEW_SECONDS = 30
@@ -86,6 +86,10 @@ class Plan:
         requested_k: How many elements the question asks for, where fewer are shown; None: as many are.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        ser_json_bytes="hex", val_json_bytes="hex", extra="forbid"
+    )
+
     table: str
     columns: tuple[tuple[str, ColumnType], ...]
     parameters: ReleaseParameters
@@ -113,9 +117,13 @@ class Plan:
         return self.parameters.domain if self.looks is None else self.looks.names
 
 
+# What a plan says is stated once, by the fields of its classes; what has its default is left out.
+_PAYLOAD = TypeAdapter(Plan)
+
+
 def sign_plan(plan: Plan, key: NoiseKey) -> bytes:
     """Return the plan with a signature that only a holder of the key can make."""
-    payload = zlib.compress(json.dumps(_to_json(plan), separators=(",", ":")).encode(), level=1)
+    payload = zlib.compress(_PAYLOAD.dump_json(plan, exclude_defaults=True), level=1)
     head = PLAN_VERSION + bytes.fromhex(key.key_id)
     return head + key.authenticate(KeyUse.PLAN, head, payload) + payload
 
@@ -154,70 +162,12 @@ def verify_plan(signed: bytes, key: NoiseKey, *, now: int) -> Plan:
         raise PlanError(PlanFault.NOT_AUTHENTIC)
     if head[:1] != PLAN_VERSION:
         raise PlanError(PlanFault.EXPIRED)
-    plan = _from_json(json.loads(zlib.decompress(payload)))
+    try:
+        plan = _PAYLOAD.validate_json(zlib.decompress(payload))
+    except ValidationError:
+        # A replica of another version says something that this one does not know.
+        raise PlanError(PlanFault.EXPIRED) from None
     is_in_time = plan.issued_at - CLOCK_SKEW_SECONDS <= now < plan.issued_at + PLAN_TTL_SECONDS
     if not is_in_time or plan.drawn_by != versions(plan.parameters):
         raise PlanError(PlanFault.EXPIRED)
     return plan
-
-
-def _to_json(plan: Plan) -> dict[str, Any]:
-    return {
-        "table": plan.table,
-        "columns": [[name, kind.name] for name, kind in plan.columns],
-        **plan.parameters.to_json(),
-        "row_limit": plan.row_limit,
-        "unit_id": plan.unit_id,
-        "specification": plan.specification.hex(),
-        "data_version": plan.data_version,
-        "engine_data_version": plan.engine_data_version,
-        "query_id": plan.query_id,
-        "issued_at": plan.issued_at,
-        "drawn_by": plan.drawn_by,
-        "fresh": plan.fresh.hex(),
-        **({"policy_statement": plan.policy_statement} if plan.policy_statement else {}),
-        **({} if plan.looks is None else {"looks": _looks_to_json(plan.looks)}),
-        **({} if plan.requested_k is None else {"requested_k": plan.requested_k}),
-    }
-
-
-def _looks_to_json(looks: LooksPlan) -> dict[str, Any]:
-    return {
-        "query": query_to_json(looks.query),
-        "member_type": None if looks.member_type is None else looks.member_type.name,
-        "dialects": looks.dialects,
-        "names": looks.names,
-        "before": looks.before,
-    }
-
-
-def _looks_from_json(body: dict[str, Any]) -> LooksPlan:
-    names: list[list[Any]] | None = body["names"]
-    return LooksPlan(
-        query=query_from_json(body["query"]),
-        member_type=None if body["member_type"] is None else ColumnType[body["member_type"]],
-        dialects=tuple(body["dialects"]),
-        names=None if names is None else tuple(map(tuple, names)),
-        before=body["before"],
-    )
-
-
-def _from_json(body: dict[str, Any]) -> Plan:
-    return Plan(
-        table=body["table"],
-        columns=tuple((name, ColumnType[kind]) for name, kind in body["columns"]),
-        parameters=ReleaseParameters.from_json(body),
-        row_limit=body["row_limit"],
-        unit_id=body["unit_id"],
-        specification=bytes.fromhex(body["specification"]),
-        data_version=body["data_version"],
-        engine_data_version=body["engine_data_version"],
-        query_id=body["query_id"],
-        issued_at=body["issued_at"],
-        drawn_by=(body["drawn_by"][0], body["drawn_by"][1]),
-        fresh=bytes.fromhex(body["fresh"]),
-        # A replica of an older version makes plans without it.
-        policy_statement=body.get("policy_statement", ""),
-        looks=_looks_from_json(body["looks"]) if "looks" in body else None,
-        requested_k=body.get("requested_k"),
-    )

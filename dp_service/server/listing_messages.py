@@ -71,7 +71,7 @@ def name_of_conditions(conditions: Sequence[HavingCondition]) -> str:
     """
     if not conditions:
         return ""
-    written = repr([each.to_json() for each in conditions]).encode()
+    written = repr([[each.aggregate, each.comparison.name, str(each.bound)] for each in conditions]).encode()
     return hashlib.sha256(b"gris/having/v1:" + written).hexdigest()[:_NAME_CHARACTERS]
 
 

@@ -80,7 +80,7 @@ def test_a_plan_of_another_key_is_refused(key: NoiseKey) -> None:
 def test_a_plan_in_another_form_is_refused_even_under_the_right_key() -> None:
     """A newer program may have written what this one would overlook."""
     signed = sign_plan(PLAN, KEY)
-    head, payload = b"\x03" + signed[1:9], signed[41:]
+    head, payload = bytes([PLAN_VERSION[0] + 1]) + signed[1:9], signed[41:]
     assert PLAN_VERSION != head[:1]
     forged = head + KEY.authenticate(KeyUse.PLAN, head, payload) + payload
     with pytest.raises(PlanError) as caught:

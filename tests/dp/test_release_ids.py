@@ -21,6 +21,7 @@ from dp_service.releases.release_ids import (
 )
 from dp_service.terms import BoundedBy, Consistency, CountNoise, MechanismName
 from tests.dp.identities import GUMBEL, KEY, OTHER_KEY
+from tests.support.queries.as_in_plans import carried
 
 LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismName.UNK_LAP, delta_l0=1)
 
@@ -123,7 +124,7 @@ def test_everything_about_a_sum_is_part_of_the_specification(change: dict[str, A
     """Also whether rows without a value count, and which part of the units the column's own count takes."""
     changed = summing(dataclasses.replace(SUMMED, **change))
     assert specification(summing(SUMMED)) != specification(changed)
-    assert ReleaseParameters.from_json(changed.to_json()) == changed
+    assert carried(changed) == changed
 
 
 def test_releases_without_a_bound_keep_the_specification_that_they_had() -> None:

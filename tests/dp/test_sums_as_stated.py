@@ -10,7 +10,6 @@ import pytest
 from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.mechanisms.bounded import Shift
 from dp_service.mechanisms.selection import Selection
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import Feature, render, required_features
@@ -23,6 +22,7 @@ from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import shown
 from dp_service.terms import AggregateFunction
+from tests.support.queries.as_in_plans import carried
 
 POLICY = parse_policy("""
 epsilon_per: 0.15
@@ -110,7 +110,7 @@ def test_the_order_of_a_sum_is_no_part_of_the_release() -> None:
         (whole, (0, 1, 2), IntervalKind.PLAIN),
         (resolve(replace(ordered, k=2), POLICY, now=0).parameters, (0, 1), IntervalKind.SIMULTANEOUS),
     ):
-        view = shown(ReleaseParameters.from_json(parameters.to_json()), drawn, confidence=0.95)
+        view = shown(carried(parameters), drawn, confidence=0.95)
         assert (view.rows, view.count, view.interval_kind) == (rows, len(rows), kind)
     # (B + 10 N) / 2 of the three: 400, 310 and 170.
     moved = MechanismOutput(SELECTION, sums=(np.array([-900, 20, 300]),))

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from dp_service.bounding.order import table_salt
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.lookups import LARGEST_LOOKUP_BYTES, MAXIMUM_LOOKUP_ENTRIES, hash_of
 from dp_service.queries.policy import Policy, read_policy
@@ -31,6 +30,7 @@ from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn
 from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName
 from tests.support.examples import examples
+from tests.support.queries.as_in_plans import carried
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import FILE, asked, content, policies, policy_of, said
 from tests.support.queries.reference import Row, answer, bounded_answer
@@ -134,7 +134,7 @@ def test_one_meaning_has_one_fingerprint_and_another_file_is_another_question() 
 def test_a_plan_carries_what_is_looked_up() -> None:
     """The second of two looks is written from the plan alone, under whatever policy is then served."""
     query = resolve(replace(BY_TOPIC, dimensions=("topic", "country")), policy(), now=0).query
-    again = query_from_json(json.loads(json.dumps(query_to_json(query))))
+    again = carried(query)
     assert again == query
     lookup = again.dimensions[0].lookup
     assert lookup is not None

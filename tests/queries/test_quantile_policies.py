@@ -8,9 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_bytes import canonical_bytes
-from dp_service.queries.canonical_json import query_from_json, query_to_json
 from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.resolution import Resolution, resolve
@@ -20,6 +18,7 @@ from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
 from dp_service.terms import CountNoise, MechanismName, MemberValue, RankFunction
 from dp_service.values.cells import Grid
+from tests.support.queries.as_in_plans import carried
 from tests.support.queries.quantiles import DAYS, NAMES, NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.sums import NOW
 
@@ -133,7 +132,7 @@ def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
     (day,) = days_policy().table("t").quantiles
     assert Grid.of(day.grid) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
     parameters = resolve(asked("day"), days_policy(), now=NOW).parameters
-    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+    assert carried(parameters) == parameters
     with pytest.raises(PolicyError, match="days are not summed"):
         parse_policy(POLICY + "    values: {number: {type: date, lower: 0, upper: 1}}\n")
 
@@ -173,7 +172,7 @@ def test_the_price_follows_from_the_question_and_the_bound(
     assert (parameters.contributions.units, parameters.contributions.shifted) == (units, False)
     assert (parameters.mechanism, parameters.with_counts) == (MechanismName.QUANTILE_GUMB, False)
     assert kind_of(parameters).count_scale is None
-    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+    assert carried(parameters) == parameters
 
 
 @pytest.mark.parametrize(
@@ -191,8 +190,8 @@ def test_over_an_unknown_domain_two_looks_have_one_price(
     assert bounded is not None
     assert bounded.names is not None
     assert (bounded.units, bounded.names.units, bounded.names.most_names) == (units, Fraction(4), names)
-    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
-    assert query_from_json(query_to_json(resolution.query)) == resolution.query
+    assert carried(parameters) == parameters
+    assert carried(resolution.query) == resolution.query
 
 
 def test_columns_without_a_domain_need_a_first_look() -> None:

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
@@ -15,6 +14,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
 from dp_service.terms import AggregateFunction, MechanismName
+from tests.support.queries.as_in_plans import carried
 from tests.support.queries.sums import NOW, asked, policy
 
 POLICY = """
@@ -157,7 +157,7 @@ def test_every_bound_is_part_of_the_question() -> None:
 def test_parameters_of_sums_survive_a_plan() -> None:
     """A plan carries every parameter from translation to noise."""
     parameters = resolve(asked("number", "whole"), policy(), now=NOW).parameters
-    assert ReleaseParameters.from_json(parameters.to_json()) == parameters
+    assert carried(parameters) == parameters
 
 
 @pytest.mark.parametrize(
