@@ -22,28 +22,9 @@ from pinot_connector.engines.base import (
     ReadValue,
 )
 from pinot_connector.errors import EngineRefused, IntegrityError
-from pinot_connector.views import view
+from pinot_connector.views import meanings, view
 
-# What the connector itself brings.
-_OWN_FEATURES = frozenset(
-    {
-        dp_pb2.ENGINE_FEATURE_TWO_LOOKS,
-        dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
-        dp_pb2.ENGINE_FEATURE_SUMS,
-        dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS,
-        dp_pb2.ENGINE_FEATURE_OWN_COUNTS,
-        dp_pb2.ENGINE_FEATURE_QUANTILES,
-        dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES,
-        dp_pb2.ENGINE_FEATURE_SHOWN_ROWS,
-        dp_pb2.ENGINE_FEATURE_TOTALS,
-    }
-)
-_FEATURES = {
-    dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE,
-    dp_pb2.ENGINE_FEATURE_BOUNDED_COPY: Feature.BOUNDED_COPY,
-    dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS: Feature.PAIRS_COPY,
-    dp_pb2.ENGINE_FEATURE_CLOSED_STREAM: Feature.CLOSED_STREAM,
-}
+_FEATURES = meanings(Feature, dp_pb2.EngineFeature.DESCRIPTOR)
 _CELLS = CellColumn(CELL_COLUMN, ColumnType.INT64)
 
 
@@ -60,9 +41,11 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
     columns = expected_columns(translation)
     of_quantiles = translation.HasField("quantiles")
     # The first of two looks counts members of elements, and has no cells.
-    if of_quantiles and dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES not in found[0].requires:
+    if of_quantiles and found[0].look != 1:
         columns = (*columns, _CELLS)
-    requires = frozenset(_required(each) for each in found[0].requires if each not in _OWN_FEATURES)
+    features = set(found[0].requires)
+    counts_firsts = dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in features
+    features.discard(dp_pb2.ENGINE_FEATURE_FIRST_COUNTS)
     reads = tuple(map(read_column_of, translation.reads))
     if not reads:
         raise IntegrityError(
@@ -75,11 +58,11 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         sql=found[0].sql,
         columns=columns,
         row_limit=translation.row_limit,
-        requires=requires,
+        requires=frozenset(map(_required, features)),
         reads=reads,
         bounded_copy=copy,
         pairs_copy=pairs,
-        first_counts=dp_pb2.ENGINE_FEATURE_FIRST_COUNTS in found[0].requires,
+        first_counts=counts_firsts,
         sums=tuple(view(ReadValue, each) for each in translation.sums),
         quantiles=view(ReadValue, translation.quantiles) if of_quantiles else None,
         own_counts=translation.own_counts,

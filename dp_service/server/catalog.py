@@ -254,7 +254,8 @@ def _other_mechanism(column: Column, table: Table) -> dp_pb2.Mechanism | None:
     """Return which mechanism may answer instead; one look and two are the same."""
     if not column.group_by or table.choice is None or Answering.UNBOUNDED not in table.choice.among:
         return None
-    return MECHANISMS[mechanism_for(without_bound(table), [column])]
+    number: dp_pb2.Mechanism = MECHANISMS[mechanism_for(without_bound(table), [column])]
+    return number
 
 
 def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementColumn:

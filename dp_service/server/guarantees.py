@@ -30,7 +30,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.policy_schema import exact_decimal
 from dp_service.queries.publications import Publication, publications_in
 from dp_service.server.errors import RequestError, UnitMismatchError
-from dp_service.server.messages import COUNT_NOISES
+from dp_service.server.messages import COUNT_NOISES, numbers
 from dp_service.terms import CountNoise
 
 DEFAULT_SLACK = "1e-9"
@@ -42,13 +42,7 @@ _PLACES = 10**40
 # A price as a catalogue shows it, within what the file of a domain can state.
 _RATIO = re.compile(r"[0-9]{1,60}/[1-9][0-9]{0,59}")
 
-_BOUNDS = {
-    Bound.BASIC: dp_pb2.COMPOSITION_BOUND_BASIC,
-    Bound.DONG_DURFEE_ROGERS: dp_pb2.COMPOSITION_BOUND_DONG_DURFEE_ROGERS,
-    Bound.DURFEE_ROGERS: dp_pb2.COMPOSITION_BOUND_DURFEE_ROGERS,
-    Bound.ZCDP: dp_pb2.COMPOSITION_BOUND_ZCDP,
-    Bound.ADAPTIVE: dp_pb2.COMPOSITION_BOUND_ADAPTIVE,
-}
+_BOUNDS = numbers(Bound, dp_pb2.CompositionBound.DESCRIPTOR)
 
 
 def describe_guarantee(

@@ -14,6 +14,7 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.structured import Bucket, HistogramQuery
+from dp_service.server.messages import numbers
 from dp_service.terms import Comparison
 
 BUCKET_LENGTHS = {
@@ -24,12 +25,7 @@ BUCKET_LENGTHS = {
     BucketLength.YEAR: question_pb2.BUCKET_LENGTH_YEAR,
 }
 _COMPARISONS = {
-    question_pb2.COMPARISON_EQUAL: Comparison.EQUAL,
-    question_pb2.COMPARISON_NOT_EQUAL: Comparison.NOT_EQUAL,
-    question_pb2.COMPARISON_LESS: Comparison.LESS,
-    question_pb2.COMPARISON_AT_MOST: Comparison.AT_MOST,
-    question_pb2.COMPARISON_GREATER: Comparison.GREATER,
-    question_pb2.COMPARISON_AT_LEAST: Comparison.AT_LEAST,
+    number: each for each, number in numbers(Comparison, question_pb2.Comparison.DESCRIPTOR).items()
 }
 # Short enough that no number in it has more digits than arithmetic takes at once.
 _NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40}|/[1-9][0-9]{0,39})?")

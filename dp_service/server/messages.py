@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from typing import assert_never
+from enum import Enum
+from typing import Any, TypeVar, assert_never
 
 from google.protobuf import timestamp_pb2
+from google.protobuf.descriptor import EnumDescriptor
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
@@ -34,70 +36,30 @@ from dp_service.terms import (
     ValueType,
 )
 
-MEASURES = {
-    structured.Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
-    structured.Measure.EVENTS: question_pb2.MEASURE_EVENTS,
-}
-COLUMN_TYPES = {
-    ColumnType.STRING: histogram_pb2.COLUMN_TYPE_STRING,
-    ColumnType.INT64: histogram_pb2.COLUMN_TYPE_INT64,
-    ColumnType.BOOL: histogram_pb2.COLUMN_TYPE_BOOL,
-    ColumnType.DATE: histogram_pb2.COLUMN_TYPE_DATE,
-    ColumnType.TIMESTAMP: histogram_pb2.COLUMN_TYPE_TIMESTAMP,
-}
-TIME_UNITS = {
-    TimeUnit.DAYS: dp_pb2.TIME_UNIT_DAYS,
-    TimeUnit.SECONDS: dp_pb2.TIME_UNIT_SECONDS,
-    TimeUnit.MILLISECONDS: dp_pb2.TIME_UNIT_MILLISECONDS,
-    TimeUnit.MICROSECONDS: dp_pb2.TIME_UNIT_MICROSECONDS,
-}
-MECHANISMS = {
-    MechanismName.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
-    MechanismName.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
-    MechanismName.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
-    MechanismName.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
-    MechanismName.BOUND_GAUSS: dp_pb2.MECHANISM_BOUND_GAUSS,
-    MechanismName.BOUND_MOMENTS: dp_pb2.MECHANISM_BOUND_MOMENTS,
-    MechanismName.QUANTILE_GUMB: dp_pb2.MECHANISM_QUANTILE_GUMB,
-}
-ANSWERINGS = {
-    Answering.UNBOUNDED: dp_pb2.ANSWERING_UNBOUNDED,
-    Answering.ONE_LOOK: dp_pb2.ANSWERING_ONE_LOOK,
-    Answering.TWO_LOOKS: dp_pb2.ANSWERING_TWO_LOOKS,
-}
-BOUNDED_BY = {
-    BoundedBy.IN_QUERY: dp_pb2.BOUNDED_BY_IN_QUERY,
-    BoundedBy.PREPARED: dp_pb2.BOUNDED_BY_PREPARED,
-    BoundedBy.ASSUMED: dp_pb2.BOUNDED_BY_ASSUMED,
-}
-CONSISTENCIES = {
-    Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
-    Consistency.FRESH: dp_pb2.CONSISTENCY_FRESH,
-}
+_Member = TypeVar("_Member", bound=Enum)
+
+
+def numbers(members: type[_Member], described: EnumDescriptor) -> dict[_Member, Any]:
+    """Return the numbers that messages have for the members of an enum: those of their names."""
+    prefix = described.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    return {each: described.values_by_name[f"{prefix}{each.name}"].number for each in members}
+
+
+MEASURES = numbers(structured.Measure, question_pb2.Measure.DESCRIPTOR)
+COLUMN_TYPES = numbers(ColumnType, histogram_pb2.ColumnType.DESCRIPTOR)
+TIME_UNITS = numbers(TimeUnit, dp_pb2.TimeUnit.DESCRIPTOR)
+MECHANISMS = numbers(MechanismName, dp_pb2.Mechanism.DESCRIPTOR)
+ANSWERINGS = numbers(Answering, dp_pb2.Answering.DESCRIPTOR)
+BOUNDED_BY = numbers(BoundedBy, dp_pb2.BoundedBy.DESCRIPTOR)
+CONSISTENCIES = numbers(Consistency, dp_pb2.Consistency.DESCRIPTOR)
 COUNT_NOISES = {
     CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
     CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
 }
-AGGREGATE_FUNCTIONS = {
-    AggregateFunction.SUM: question_pb2.AGGREGATE_FUNCTION_SUM,
-    AggregateFunction.AVERAGE: question_pb2.AGGREGATE_FUNCTION_AVERAGE,
-}
-_VALUE_TYPES = {
-    ValueType.INT64: dp_pb2.VALUE_TYPE_INT64,
-    ValueType.DECIMAL: dp_pb2.VALUE_TYPE_DECIMAL,
-    ValueType.DATE: dp_pb2.VALUE_TYPE_DATE,
-}
-_FEATURES = {
-    Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE,
-    Feature.BOUNDED_COPY: dp_pb2.ENGINE_FEATURE_BOUNDED_COPY,
-    Feature.PAIRS_COPY: dp_pb2.ENGINE_FEATURE_PAIRS_COPY_BUILDS,
-    Feature.FIRST_COUNTS: dp_pb2.ENGINE_FEATURE_FIRST_COUNTS,
-    Feature.CLOSED_STREAM: dp_pb2.ENGINE_FEATURE_CLOSED_STREAM,
-}
-_COMPLETE_BY = {
-    CompleteBy.OFFSETS: dp_pb2.COMPLETE_BY_OFFSETS,
-    CompleteBy.DELAY: dp_pb2.COMPLETE_BY_DELAY,
-}
+AGGREGATE_FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
+FEATURES = numbers(Feature, dp_pb2.EngineFeature.DESCRIPTOR)
+_VALUE_TYPES = numbers(ValueType, dp_pb2.ValueType.DESCRIPTOR)
+_COMPLETE_BY = numbers(CompleteBy, dp_pb2.CompleteBy.DESCRIPTOR)
 
 
 def statement_message(statement: Statement) -> dp_pb2.Statement:
@@ -151,32 +113,6 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
         case _:
             assert_never(kind)
     return column
-
-
-def engine_features(
-    required: Iterable[Feature],
-    *,
-    two_looks: bool,
-    sums: bool,
-    over_rows: bool,
-    own_counts: bool,
-    quantiles: bool,
-    quantiles_of_names: bool,
-    rows: bool,
-    totals: bool,
-) -> list[dp_pb2.EngineFeature]:
-    """Return the features that an engine needs to run a query, and its client where it has more to do than that."""
-    of_client = {
-        dp_pb2.ENGINE_FEATURE_TWO_LOOKS: two_looks,
-        dp_pb2.ENGINE_FEATURE_SUMS: sums,
-        dp_pb2.ENGINE_FEATURE_SUMS_OVER_ROWS: over_rows,
-        dp_pb2.ENGINE_FEATURE_OWN_COUNTS: own_counts,
-        dp_pb2.ENGINE_FEATURE_QUANTILES: quantiles,
-        dp_pb2.ENGINE_FEATURE_QUANTILES_OF_NAMES: quantiles_of_names,
-        dp_pb2.ENGINE_FEATURE_SHOWN_ROWS: rows,
-        dp_pb2.ENGINE_FEATURE_TOTALS: totals,
-    }
-    return [*(_FEATURES[each] for each in required), *(each for each, needed in of_client.items() if needed)]
 
 
 def closed_stream(stream: ClosedStream | None) -> dp_pb2.ClosedStream | None:

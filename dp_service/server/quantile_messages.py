@@ -15,25 +15,13 @@ from dp_service.queries.columns import QuantileColumn
 from dp_service.queries.elements import date_of
 from dp_service.releases.kinds import AnyKind
 from dp_service.releases.kinds.views import ShownCells
+from dp_service.server.messages import numbers
 from dp_service.terms import GridScale, GridSpec, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
-RANK_FUNCTIONS = {
-    RankFunction.QUANTILE: question_pb2.RANK_FUNCTION_QUANTILE,
-    RankFunction.SMALLEST: question_pb2.RANK_FUNCTION_SMALLEST,
-    RankFunction.LARGEST: question_pb2.RANK_FUNCTION_LARGEST,
-}
-_SCALES = {
-    GridScale.LINEAR: dp_pb2.GRID_SCALE_LINEAR,
-    GridScale.GEOMETRIC: dp_pb2.GRID_SCALE_GEOMETRIC,
-    GridScale.DATES: dp_pb2.GRID_SCALE_DATES,
-}
-_MEMBER_VALUES = {
-    MemberValue.TOTAL: dp_pb2.MEMBER_VALUE_TOTAL,
-    MemberValue.MEAN: dp_pb2.MEMBER_VALUE_MEAN,
-    MemberValue.LARGEST: dp_pb2.MEMBER_VALUE_LARGEST,
-    MemberValue.ONE_ROW: dp_pb2.MEMBER_VALUE_ONE_ROW,
-}
+RANK_FUNCTIONS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
+_SCALES = numbers(GridScale, dp_pb2.GridScale.DESCRIPTOR)
+_MEMBER_VALUES = numbers(MemberValue, dp_pb2.MemberValue.DESCRIPTOR)
 STATED_ALPHA = Fraction(1, 20)
 """With which probability the rank error that is stated before a question is asked may be exceeded."""
 

@@ -21,7 +21,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.choosing import Chosen, chosen
 from dp_service.server.errors import RequestError
-from dp_service.server.messages import engine_features
+from dp_service.server.messages import FEATURES
 from dp_service.server.question_messages import structured_question
 from dp_service.server.sharpening import SharpeningRequest
 from dp_service.server.sql_cache import ParsedSqlCache
@@ -175,22 +175,11 @@ def _without_conditions(question: question_pb2.Question) -> bytes | None:
 
 def engine_query(resolution: Resolution, dialect: str) -> dp_pb2.EngineQuery:
     """Return the query of a resolved question for an engine."""
-    look = look_of(resolution)
     return dp_pb2.EngineQuery(
         dialect=dialect,
         sql=render(resolution, dialect),
-        requires=engine_features(
-            required_features(resolution, dialect),
-            two_looks=bool(look),
-            sums=bool(resolution.query.values),
-            over_rows=resolution.query.rows_summed is not None,
-            own_counts=bool(resolution.query.own_counts),
-            quantiles=resolution.query.quantiles is not None,
-            quantiles_of_names=bool(look) and resolution.query.quantiles is not None,
-            rows=resolution.parameters.listing is not None,
-            totals=resolution.parameters.totals is not None,
-        ),
-        look=look,
+        requires=[FEATURES[each] for each in required_features(resolution, dialect)],
+        look=look_of(resolution),
     )
 
 

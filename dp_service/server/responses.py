@@ -21,7 +21,7 @@ from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.releasing import Released
 from dp_service.releases.saying import of_answer
 from dp_service.releases.ticket import charge_ticket
-from dp_service.server.messages import cost_message, element_columns, statement_message
+from dp_service.server.messages import cost_message, element_columns, numbers, statement_message
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.quantile_messages import chosen_cells, quantile_values
 from dp_service.server.totals_messages import kept_totals_message, shown_totals_message, totals_parameters
@@ -32,12 +32,7 @@ _ROW_OVERHEAD_BYTES = 40
 # At most: a sum or an average with its interval, three quotients of numbers with up to 40 digits.
 _AGGREGATE_BYTES = 256
 
-_INTERVAL_KINDS = {
-    IntervalKind.NONE: dp_pb2.INTERVAL_KIND_NONE,
-    IntervalKind.PLAIN: dp_pb2.INTERVAL_KIND_PLAIN,
-    IntervalKind.GIVEN_SHOWN: dp_pb2.INTERVAL_KIND_GIVEN_SHOWN,
-    IntervalKind.SIMULTANEOUS: dp_pb2.INTERVAL_KIND_SIMULTANEOUS,
-}
+_INTERVAL_KINDS = numbers(IntervalKind, dp_pb2.IntervalKind.DESCRIPTOR)
 
 
 def accuracy(kind: AnyKind) -> dp_pb2.ExpectedAccuracy:

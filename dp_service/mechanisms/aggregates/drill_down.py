@@ -110,6 +110,13 @@ class DrillDown:
         """The parameter of the noise in a total's count."""
         return self.totals.variance if isinstance(self.totals, BoundGauss) else self.totals.count_variance
 
+    @property
+    def sum_variances(self) -> tuple[Fraction, ...]:
+        """The parameters of the noise in the totals' centred sums, one for each column that is summed."""
+        if isinstance(self.totals, BoundGauss):
+            return ()
+        return tuple(self.totals.sum_variance(place) for place in range(len(self.totals.columns)))
+
     def worst_case_cost(self) -> Cost:
         """Return the units of both, rounded up together, and the call of the rows."""
         units = self.rows.units + self.totals.units

@@ -225,11 +225,9 @@ class WithTotals(Kind[DrillDown]):
             )
 
     def _of_sums(self) -> Iterator[Statement]:
-        stated, totals = self.parameters.sums, self.mechanism.totals
-        if stated is None or not isinstance(totals, BoundMoments):
-            return
-        for place, column in enumerate(stated.columns):
-            deviation = math.sqrt(totals.sum_variance(place)) / 2 * float(column.quantum)
+        columns = () if self.parameters.sums is None else self.parameters.sums.columns
+        for column, variance in zip(columns, self.mechanism.sum_variances, strict=True):
+            deviation = math.sqrt(variance) / 2 * float(column.quantum)
             yield Statement(
                 "totals.noise",
                 f"The centred sums of {column.name} in totals carry noise of standard deviation {deviation:.6g}.",

@@ -61,18 +61,9 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_UNSPECIFIED: _ClassVar[EngineFeature]
     ENGINE_FEATURE_PINOT_MULTISTAGE: _ClassVar[EngineFeature]
     ENGINE_FEATURE_BOUNDED_COPY: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_TWO_LOOKS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_PAIRS_COPY_BUILDS: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_SUMS: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_SUMS_OVER_ROWS: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_QUANTILES: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_SHOWN_ROWS: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_OWN_COUNTS: _ClassVar[EngineFeature]
     ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_QUANTILES_OF_NAMES: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_TOTALS: _ClassVar[EngineFeature]
 
 class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -170,18 +161,9 @@ TOTAL_OF_ROWS: TotalOf
 ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
-ENGINE_FEATURE_TWO_LOOKS: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
 ENGINE_FEATURE_PAIRS_COPY: EngineFeature
-ENGINE_FEATURE_PAIRS_COPY_BUILDS: EngineFeature
-ENGINE_FEATURE_SUMS: EngineFeature
-ENGINE_FEATURE_SUMS_OVER_ROWS: EngineFeature
-ENGINE_FEATURE_QUANTILES: EngineFeature
-ENGINE_FEATURE_SHOWN_ROWS: EngineFeature
-ENGINE_FEATURE_OWN_COUNTS: EngineFeature
 ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
-ENGINE_FEATURE_QUANTILES_OF_NAMES: EngineFeature
-ENGINE_FEATURE_TOTALS: EngineFeature
 COMPLETE_BY_UNSPECIFIED: CompleteBy
 COMPLETE_BY_OFFSETS: CompleteBy
 COMPLETE_BY_DELAY: CompleteBy
