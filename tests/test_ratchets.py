@@ -1,7 +1,7 @@
 """What has become small stays small: budgets that only a commit with a reason raises.
 
-Lines are those of each package's Python. An optional field is a field of a class whose type has None. Kinds are told
-apart in `dp_service/releases/kinds` alone, where each is one module.
+Lines are those of each package's Python. An optional field is a field of a class whose type has None. Which
+kind a release is of, only `dp_service/releases/kinds` asks, where each is one module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _modules(package: str) -> Iterator[Path]:
 
 @pytest.mark.parametrize("package", LINES)
 def test_a_package_has_no_more_lines_than_its_budget(package: str) -> None:
-    """Whoever needs more raises the budget, and says why in the commit."""
+    """More lines need a larger budget, and a commit that says why."""
     found = sum(len(path.read_text().splitlines()) for path in _modules(package))
     assert found <= LINES[package]
 
