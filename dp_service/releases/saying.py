@@ -55,18 +55,21 @@ def of_question(resolution: Resolution, worst: Cost, chosen: Chosen | None = Non
         yield _choice(chosen)
 
 
-def of_answer(plan: Plan, shown: Counts | None, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+def of_answer(
+    plan: Plan, shown: Counts | None, view: ReleaseView, *, bottom: int | None, confidence: float
+) -> Iterator[Statement]:
     """Yield what is to be known of a list that is shown, and how its numbers were made.
 
     Args:
         plan: The plan of the question.
         shown: The counts that the view shows; None: it shows none.
         view: What the question shows of the release.
+        bottom: The noisy threshold of the release; None: it is not released.
         confidence: Of each interval.
     """
     kind = kind_of(plan.parameters)
     if view.ended_in_bottom:
-        yield Statement("list.ended", _ENDED)
+        yield _ended(bottom)
     yield from _lowered(plan.parameters, plan.requested_k)
     yield from _listing(plan.parameters)
     yield from kind.meaning([name for name, _ in plan.columns], confidence)
@@ -76,10 +79,14 @@ def of_answer(plan: Plan, shown: Counts | None, view: ReleaseView, confidence: f
     yield from _method(kind)
 
 
-_ENDED = (
-    "The list ended in bottom: what comes next is too small to be shown. Fewer columns, a longer time or wider "
-    "conditions make counts larger."
-)
+def _ended(bottom: int | None) -> Statement:
+    threshold = "" if bottom is None else f" (noisy threshold {bottom})"
+    return Statement(
+        "list.ended",
+        f"The list ended in bottom{threshold}: nothing below may be shown. Fewer columns, a longer time or wider "
+        "conditions make counts larger.",
+        values=() if bottom is None else (str(bottom),),
+    )
 
 
 def _method(kind: AnyKind) -> Iterator[Statement]:

@@ -131,7 +131,10 @@ class ReleaseMessages:
             key_id=self.key.key_id,
             total=None if view.total is None else _total(view.total),
             totals=shown_totals_message(self.plan, view.totals),
-            statements=map(statement_message, of_answer(self.plan, counts, view, self.confidence)),
+            statements=map(
+                statement_message,
+                of_answer(self.plan, counts, view, bottom=bottom, confidence=self.confidence),
+            ),
         )
 
 

@@ -239,8 +239,14 @@ class WithTotals(Kind[DrillDown]):
         yield from self.rows.method()
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
-        """Yield what the intervals of the rows cover."""
+        """Yield what the intervals of the rows and of the totals cover."""
         yield from self.rows.of_intervals(view, confidence)
+        if view.totals is not None:
+            yield Statement(
+                "intervals.totals",
+                f"Each interval of a total covers the number before noise with {100 * confidence:g} %, and so does that "
+                "of what the list leaves of it, given that the elements of it that are shown are.",
+            )
 
     def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
         """Return all rows in the order in which the question lists them."""
