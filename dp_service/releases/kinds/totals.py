@@ -244,8 +244,8 @@ class WithTotals(Kind[DrillDown]):
         if view.totals is not None:
             yield Statement(
                 "intervals.totals",
-                f"Each interval of a total covers the number before noise with {100 * confidence:g} %, and so does that "
-                "of what the list leaves of it, given that the elements of it that are shown are.",
+                f"Each interval of a total covers the number before noise with {100 * confidence:g} %, and so does "
+                "that of what the list leaves of it, given which elements are shown.",
             )
 
     def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
