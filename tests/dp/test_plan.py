@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import zlib
 
 import pytest
@@ -85,6 +86,18 @@ def test_a_plan_in_another_form_is_refused_even_under_the_right_key() -> None:
     forged = head + KEY.authenticate(KeyUse.PLAN, head, payload) + payload
     with pytest.raises(PlanError) as caught:
         verify_plan(forged, KEY, now=1000)
+    assert PlanFault.EXPIRED is caught.value.fault
+
+
+@pytest.mark.parametrize("part", ["", "parameters"])
+def test_a_plan_that_says_more_than_this_version_knows_is_refused(part: str) -> None:
+    """Of a plan that a newer replica made, nothing may be overlooked: the question is translated again."""
+    signed = sign_plan(PLAN, KEY)
+    says = json.loads(zlib.decompress(signed[41:]))
+    (says[part] if part else says)["newer"] = 1
+    payload = zlib.compress(json.dumps(says).encode())
+    with pytest.raises(PlanError) as caught:
+        verify_plan(signed[:9] + KEY.authenticate(KeyUse.PLAN, signed[:9], payload) + payload, KEY, now=1000)
     assert PlanFault.EXPIRED is caught.value.fault
 
 
