@@ -40,7 +40,7 @@ from pinot_connector.dbapi.tables import (
 )
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.questions import is_liveness_check
-from pinot_connector.results import Explanation, PrivateResult, rank_error_lines
+from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.sync_client import SyncClient
 
 _Answer = TypeVar("_Answer")
@@ -282,11 +282,8 @@ class Cursor:
         return self
 
     def _shown(self, release: PrivateResult) -> _Result:
-        if release.requested_k is not None and not release.parameters.cut_for_sums:
-            shown = f"the policy shows at most {release.parameters.k} elements; LIMIT {release.requested_k} was lowered"
-            self.messages.append((Warning, Warning(shown)))
-        self.messages.extend((Warning, Warning(said)) for said in release.parameters.left_out)
-        self.messages.extend((Warning, Warning(said)) for said in rank_error_lines(release))
+        said = (each.text for each in release.statements if not each.is_method)
+        self.messages.extend((Warning, Warning(text)) for text in said)
         if release.totals is not None:
             self.messages.append((Warning, Warning(_about_totals(release))))
         return _Result(

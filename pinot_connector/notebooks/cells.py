@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from pinot_connector.budgets import Cost, Level
-from pinot_connector.results import PrivateResult, Row, rank_error_lines
+from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import ShownValue, written
 from pinot_connector.totals import TotalRow, total_lines
 
@@ -67,7 +67,7 @@ def total_cells(total: TotalRow) -> list[str]:
 
 
 def notes(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable[str]:
-    """Yields what to know of a result of which so many rows are shown: where it ended, what is left out, the cost.
+    """Yields what to know of a result of which so many rows are shown: what is said of it, and the cost.
 
     Args:
         result: The result.
@@ -76,16 +76,10 @@ def notes(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable
     """
     if shown < len(result.rows):
         yield f"the first {shown} of {len(result.rows)} elements"
-    if result.ended_in_bottom:
-        threshold = "" if result.bottom is None else f" (noisy threshold {result.bottom})"
-        yield f"ended in bottom{threshold}: nothing below may be shown"
     if result.total is not None:
         lower, upper = result.total.interval
         yield f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
-    if result.requested_k is not None and not result.parameters.cut_for_sums:
-        yield f"the policy shows at most {result.parameters.k} elements of the {result.requested_k} asked for"
-    yield from result.parameters.left_out
-    yield from rank_error_lines(result)
+    yield from (each.text for each in result.statements)
     if totals:
         yield from (visible(line) for line in total_lines(result.totals, result.parameters))
     yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"

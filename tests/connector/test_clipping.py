@@ -32,8 +32,9 @@ async def test_members_with_many_events_count_no_more_than_tau(world: World, tmp
         # Noise of scale 2 * 3 / 8 is farther away than 30 with a probability below 1e-17.
         assert 1170 <= each.noisy_count <= 1230
     # A reader of 1,200 would otherwise think that there are so many rows, and there are 4,000.
-    assert result.parameters.left_out == (
-        "counts and intervals are of at most 3 rows of a member in each element, and leave out the others",
+    (clipped,) = (each.text for each in result.statements if each.code == "counts.clipped")
+    assert clipped == (
+        "At most 3 rows of a member count in each element; counts and intervals are without the others."
     )
 
 

@@ -395,7 +395,7 @@ def test_json_tables_arrow_dbapi_gateway_and_receipts_agree(
         assert [column[0] for column in cursor.description or ()] == names
         said = " ".join(str(each) for _, each in cursor.messages)
         for words in (
-            "one value of each member",
+            "Each member has one value",
             "no confidence interval",
             "says nothing where no member has a value",
         ):

@@ -389,8 +389,7 @@ def test_closing_ends_a_question_of_another_thread(world: World, engine: DuckDBE
 def test_a_lowered_limit_is_a_warning_of_its_result_alone(connection: Connection) -> None:
     """PEP 249's `messages` have it until the next question."""
     cursor = connection.execute(ARTICLES.replace("LIMIT 5", "LIMIT 50000"))
-    ((kind, warning),) = cursor.messages
-    assert dbapi.Warning is kind
-    assert "the policy shows at most 100 elements; LIMIT 50000 was lowered" == str(warning)
+    lowered = "The question asks for 50000 elements; the policy shows at most 100."
+    assert (dbapi.Warning, lowered) in [(kind, str(warning)) for kind, warning in cursor.messages]
     assert 50_000 == released(cursor).requested_k
-    assert [] == cursor.execute(ARTICLES).messages
+    assert lowered not in map(str, dict(cursor.execute(ARTICLES).messages).values())

@@ -60,6 +60,9 @@ PARAMETERS = Parameters(
 )
 
 
+ENDED = "The list ended in bottom (noisy threshold 42): nothing below may be shown."
+
+
 def result_of(
     elements: tuple[Any, ...], kind: ColumnType = ColumnType.STRING, *, counts: bool = True
 ) -> PrivateResult:
@@ -84,6 +87,7 @@ def result_of(
         release_id="r",
         query_id="q",
         key_id="k",
+        statements=(Statement("list.ended", ENDED),),
         _messages=(dp_pb2.Shown(), dp_pb2.ShownElements()),
     )
 
@@ -127,7 +131,7 @@ def test_printed_is_a_table_too() -> None:
     """For consoles: what HTML says, in lines of text that can be seen and in which nothing turns its neighbours."""
     lines = str(result_of(HOSTILE)).splitlines()
     assert "element" == lines[0].split()[0]
-    assert len(HOSTILE) + 1 == lines.index("ended in bottom (noisy threshold 42): nothing below may be shown")
+    assert len(HOSTILE) + 1 == lines.index(ENDED)
     turned = next(line for line in lines if "12" in line)
     assert turned.startswith(f"\N{FIRST STRONG ISOLATE}{HOSTILE[4]}\N{POP DIRECTIONAL ISOLATE}")
     assert all(line.isprintable() for line in lines if line != turned)
@@ -140,7 +144,7 @@ def test_html_says_counts_intervals_cost_and_where_it_ended() -> None:
     assert ["element", "people", "95 % interval", "a", "100", "90 to 110", "b", "99", "89 to 109"] == cells[
         :9
     ]
-    assert "ended in bottom (noisy threshold 42): nothing below may be shown" in cells
+    assert ENDED in cells
     assert "cost: 21 information and 1 call; charged now: 0 information and 0 calls" in cells
 
 
