@@ -119,18 +119,12 @@ class RenderedQuery:
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """A way of answering a question, of those between which the policy lets the service choose.
+class ExpectedPrice:
+    """What a question costs on average, if k elements lie `above` the count at rank d_bar + 1 and nothing else does."""
 
-    `finds_all` says whether it is expected to find all k elements, by the counts that the policy's author expects;
-    None: nothing is expected of the counts of this question. The `chosen` one is the cheapest that is, else what the
-    policy states; it never depends on the data.
-    """
-
-    parameters: Parameters
-    worst_case_cost: Cost
-    chosen: bool
-    finds_all: bool | None
+    above: int
+    found: float
+    information: float
 
 
 @dataclass(frozen=True)
@@ -138,16 +132,36 @@ class Accuracy:
     """How exact an answer can be expected to be, by the question's public parameters alone.
 
     By its noise alone a count is off by at most `half_width` with 95 %, and by `mean_error` on average; None without
-    counts. An element is found with 95 % if its count is `found_mostly`: that number itself if `is_fixed`, else so far
-    above the count at rank d_bar + 1; None where there is no threshold. Two counts that lie `ordered_mostly` apart are
-    ranked in their order before noise with 95 %; None where the noise in the counts alone decides.
+    counts. An element passes the threshold with 50 % if its count is `found_half` and with 95 % if it is
+    `found_mostly`: that number itself if `is_fixed`, else so far above the count at rank d_bar + 1; None where there is
+    no threshold. Two counts that lie `ordered_mostly` apart are ranked in their order before noise with 95 %; None
+    where the noise in the counts alone decides. `prices` are for counts of `found_half` and `found_mostly`; empty where
+    the price is the same, whatever is found.
     """
 
     half_width: int | None
     mean_error: float | None
+    found_half: int | None
     found_mostly: int | None
     is_fixed: bool
     ordered_mostly: int | None
+    prices: tuple[ExpectedPrice, ...]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A way of answering a question, of those between which the policy lets the service choose.
+
+    `finds_all` says whether it is expected to find all k elements, by the counts that the policy's author expects;
+    None: nothing is expected of the counts of this question. The `chosen` one is the cheapest that is, else what the
+    policy states; it never depends on the data. `accuracy` is how exact its answer can be expected to be.
+    """
+
+    parameters: Parameters
+    worst_case_cost: Cost
+    chosen: bool
+    finds_all: bool | None
+    accuracy: Accuracy
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.kinds import AnyKind, kind_of
-from dp_service.releases.kinds.views import Counts, ReleaseView
+from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
 from dp_service.releases.plan import Plan
 from dp_service.releases.statements import Statement, calls, elements, written
 from dp_service.terms import CountNoise
@@ -26,12 +26,15 @@ _COUNT_NOISES = {
 }
 
 
-def of_question(resolution: Resolution, worst: Cost, chosen: Chosen | None = None) -> Iterator[Statement]:
+def of_question(
+    resolution: Resolution, worst: Cost, expected: ExpectedAccuracy, chosen: Chosen | None = None
+) -> Iterator[Statement]:
     """Yield what would be done to answer a question, and its price.
 
     Args:
         resolution: The question as the policy resolves it.
         worst: The most that it can cost.
+        expected: How exact its answer can be expected to be.
         chosen: Between which ways of answering the service chose; None: it had no choice.
     """
     kind = kind_of(resolution.parameters)
@@ -40,6 +43,7 @@ def of_question(resolution: Resolution, worst: Cost, chosen: Chosen | None = Non
     yield from _listing(resolution.parameters)
     yield from _copy(resolution)
     yield from kind.meaning(columns, ESTIMATED_CONFIDENCE)
+    yield from _accuracy(kind, expected)
     yield from _method(kind)
     yield from _lookups(resolution)
     yield from _lowered(resolution.parameters, resolution.requested_k)
@@ -86,6 +90,69 @@ def _ended(bottom: int | None) -> Statement:
         f"The list ended in bottom{threshold}: nothing below may be shown. Fewer columns, a longer time or wider "
         "conditions make counts larger.",
         values=() if bottom is None else (str(bottom),),
+    )
+
+
+def _accuracy(kind: AnyKind, expected: ExpectedAccuracy) -> Iterator[Statement]:
+    """Yield how exact counts will be, how large they have to be, and what the question costs on average."""
+    if expected.half_width is not None and expected.mean_error is not None:
+        selected = (
+            "; where noisy counts decide what is shown, less surely" if _selects(kind, expected) else ""
+        )
+        mean = f"{expected.mean_error:.3g}"
+        yield Statement(
+            "accuracy.width",
+            f"By its noise alone a count is off by at most {expected.half_width} with 95 %, and is off by {mean} on "
+            f"average{selected}.",
+            values=(str(expected.half_width), mean),
+        )
+    # The count that is cut off; 0 if there are fewer elements.
+    rank = "" if expected.is_fixed else f" above that at rank {(kind.parameters.d_bar or 0) + 1}"
+    if expected.found_half is not None and expected.found_mostly is not None:
+        fewer = "" if expected.is_fixed else " (0 if there are fewer elements)"
+        look = "" if kind.first_look is None else " of the first look"
+        yield Statement(
+            "accuracy.threshold",
+            f"An element passes the threshold{look} with 50 % if its count is {expected.found_half}{rank}{fewer}, with "
+            f"95 % from {expected.found_mostly} on.",
+            values=(str(expected.found_half), str(expected.found_mostly)),
+        )
+    if expected.ordered_mostly is not None:
+        yield Statement(
+            "accuracy.order",
+            f"Two counts that lie {expected.ordered_mostly} apart are ranked in their order before noise with 95 %.",
+            values=(str(expected.ordered_mostly),),
+        )
+    yield _price(kind, expected, rank)
+
+
+def _selects(kind: AnyKind, expected: ExpectedAccuracy) -> bool:
+    """Return whether elements are shown because of the noise in the counts that are shown of them."""
+    if expected.ordered_mostly is not None:
+        # They are chosen with noise of its own.
+        return False
+    asked = kind.parameters
+    is_all = asked.shown_at_most is None or (
+        asked.domain is not None and asked.shown_at_most >= len(asked.domain)
+    )
+    in_time = asked.listing is not None and asked.listing.in_element_order
+    return not (is_all or in_time) or (expected.found_mostly is not None and kind.first_look is None)
+
+
+def _price(kind: AnyKind, expected: ExpectedAccuracy, rank: str) -> Statement:
+    """Return what a question costs on average, as far as that does not depend on the data."""
+    if not expected.prices:
+        return Statement("accuracy.price", "The price is the same, whatever is found.")
+    cases = "; ".join(
+        f"if all {kind.parameters.k} counts lie {each.above}{rank}, {each.found:.3g} are found and "
+        f"{each.information:.3g} information paid on average"
+        for each in expected.prices
+    )
+    return Statement(
+        "accuracy.price",
+        f"The price is 2 information and {kind.information_per_element} for each element found, of which only an "
+        f"answer shows how many there are: {cases}.",
+        values=tuple(f"{each.information:.3g}" for each in expected.prices),
     )
 
 

@@ -14,8 +14,15 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.kinds import AnyKind, kind_of
-from dp_service.releases.kinds.views import AnsweredAggregate, Counts, IntervalKind, ReleaseView, Total
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.views import (
+    AnsweredAggregate,
+    Counts,
+    ExpectedAccuracy,
+    IntervalKind,
+    ReleaseView,
+    Total,
+)
 from dp_service.releases.plan import Plan
 from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.releasing import Released
@@ -35,10 +42,10 @@ _AGGREGATE_BYTES = 256
 _INTERVAL_KINDS = numbers(IntervalKind, dp_pb2.IntervalKind.DESCRIPTOR)
 
 
-def accuracy(kind: AnyKind) -> dp_pb2.ExpectedAccuracy:
-    """Return how exact an answer of this kind can be expected to be."""
+def accuracy_message(accuracy: ExpectedAccuracy) -> dp_pb2.ExpectedAccuracy:
+    """Return how exact an answer can be expected to be."""
     # What is None stays unset.
-    return dp_pb2.ExpectedAccuracy(**asdict(kind.accuracy()))
+    return dp_pb2.ExpectedAccuracy(**asdict(accuracy))
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,7 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
             worst_case_cost=cost_message(each.worst, each.resolution.unit_id),
             chosen=parameters == chosen.resolution.parameters,
             finds_all=each.finds_all,  # type: ignore[arg-type]  # None leaves it unset
+            accuracy=accuracy_message(kind_of(parameters).accuracy()),
         )
 
 

@@ -242,17 +242,17 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         sharpening = asked.sharpening(request.question)
         resolution = asked.resolution if sharpening is None else sharpening.estimate()
         kind = kind_of(resolution.parameters)
-        worst = kind.mechanism.worst_case_cost()
+        worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
         estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
             parameters=responses.resolved_parameters(resolution),
             statements=map(
                 statement_message,
-                of_question(resolution, worst, asked.chosen if sharpening is None else None),
+                of_question(resolution, worst, expected, asked.chosen if sharpening is None else None),
             ),
             requested_k=resolution.requested_k or 0,
             alternatives=responses.alternatives(asked.chosen) if sharpening is None else (),
-            accuracy=responses.accuracy(kind),
+            accuracy=responses.accuracy_message(expected),
         )
         return dp_pb2.EstimateCostResponse(estimate=estimate, engine_queries=_all_queries(resolution))
 

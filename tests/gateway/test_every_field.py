@@ -50,6 +50,7 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.Contributions",
     "gris.dp.v1.Estimate",
     "gris.dp.v1.ExpectedAccuracy",
+    "gris.dp.v1.ExpectedPrice",
     "gris.dp.v1.Filter",
     "gris.dp.v1.GetCatalogResponse",
     "gris.dp.v1.HavingCondition",

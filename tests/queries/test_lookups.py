@@ -27,6 +27,7 @@ from dp_service.queries.render.statement import bounded_statement, statement
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn
+from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName
 from tests.support.examples import examples
@@ -226,7 +227,7 @@ def test_explain_says_what_is_looked_up_and_what_becomes_of_other_keys() -> None
     ):
         (line,) = [
             each
-            for each in texts(of_question(resolve(question, under, now=0), Cost(1, 0)))
+            for each in texts(of_question(resolve(question, under, now=0), Cost(1, 0), ExpectedAccuracy()))
             if "looked up" in each
         ]
         assert line.startswith("topic is looked up by article in a public file, before anything is counted")

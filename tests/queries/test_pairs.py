@@ -17,6 +17,7 @@ from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
+from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.looks import Named, second_plan, second_question
 from dp_service.releases.saying import of_question
 from dp_service.releases.translation import IssueContext, plan_for
@@ -95,7 +96,7 @@ def test_a_question_of_whole_periods_counts_the_rows_of_the_copy(
         assert "day" not in sql
         assert required_features(resolution, dialect) == (Feature.PAIRS_COPY,)
     assert {read.name for read in resolution.reads} >= {"what", "gris_period", "gris_previous"}
-    lines = texts(of_question(resolution, Cost(1, 1)))
+    lines = texts(of_question(resolution, Cost(1, 1), ExpectedAccuracy()))
     assert any("The prepared copy visits_pairs answers for visits" in line for line in lines)
 
 

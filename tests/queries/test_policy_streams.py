@@ -8,6 +8,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import ClosedStream, resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.times import CompleteBy, Stream
+from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question
 from tests.support.statements import texts
 
@@ -82,7 +83,9 @@ def test_a_promise_is_said_in_the_explanation(stated: str, promised: list[str]) 
     """An account sees what is only promised."""
     text = policy(time(f", refresh: day, delay_minutes: 60, complete_by: {stated}"), "t")
     question = HistogramQuery("t", ("c",), Measure.DISTINCT_MEMBERS, k=1)
-    lines = texts(of_question(resolve(question, parse_policy(text), now=100 * DAY), Cost(1, 0)))
+    lines = texts(
+        of_question(resolve(question, parse_policy(text), now=100 * DAY), Cost(1, 0), ExpectedAccuracy())
+    )
     assert all(any(each in line for line in lines) for each in promised)
     assert len(promised) == sum("stream" in line or "replace" in line for line in lines)
 

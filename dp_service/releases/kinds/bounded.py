@@ -29,6 +29,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.kind import (
+    HALF,
     MOSTLY,
     IncompleteParametersError,
     Kind,
@@ -95,10 +96,11 @@ class Bounded(Kind[_Mechanism]):
 
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, and how large they have to be."""
-        scale, threshold = self.count_scale, self._threshold()
+        threshold, counts = self._threshold(), self.parameters.with_counts
         return ExpectedAccuracy(
-            half_width=None if scale is None else gaussian_half_width(self._error_variance, 1 - MOSTLY),
-            mean_error=None if scale is None else round(mean_gaussian_error(float(scale)), 3),
+            half_width=gaussian_half_width(self._error_variance, 1 - MOSTLY) if counts else None,
+            mean_error=round(mean_gaussian_error(math.sqrt(self._error_variance)), 3) if counts else None,
+            found_half=None if threshold is None else threshold.needed(HALF),
             found_mostly=None if threshold is None else threshold.needed(MOSTLY),
             is_fixed=threshold is not None,
         )

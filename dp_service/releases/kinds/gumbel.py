@@ -30,9 +30,9 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import MOSTLY, Kind, counts_of, made, needed, plain_counts
+from dp_service.releases.kinds.kind import HALF, MOSTLY, Kind, counts_of, made, needed, plain_counts
 from dp_service.releases.kinds.laplace import least_shown
-from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
+from dp_service.releases.kinds.views import ExpectedAccuracy, ExpectedPrice, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
 from dp_service.terms import CountNoise, Element
@@ -99,12 +99,22 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
         """Return how exact counts will be, how large they have to be, and how far apart to be ranked rightly."""
         scale = self.count_scale
         threshold = gumbel_threshold(self.mechanism) if isinstance(self.mechanism, UnkGumb) else None
+        heights = () if threshold is None else (threshold.needed(HALF), threshold.needed(MOSTLY))
         return ExpectedAccuracy(
             half_width=None if scale is None else self._half_width(scale),
             mean_error=None if scale is None else self._mean_error(scale),
-            found_mostly=None if threshold is None else threshold.needed(MOSTLY),
+            found_half=heights[0] if heights else None,
+            found_mostly=heights[1] if heights else None,
             ordered_mostly=gumbel_gap(self.mechanism.currency.epsilon_per, self.mechanism.tau),
+            prices=() if threshold is None else tuple(self._price(threshold, above) for above in heights),
         )
+
+    def _price(self, threshold: GumbelThreshold, above: int) -> ExpectedPrice:
+        """Return what UnkGumb costs: a unit for the threshold, for each element and bottom, and for each count."""
+        found = found_of_equals(threshold, self.mechanism.k, above)
+        # Bottom is not met if all are found.
+        information = self.information_per_element * found.elements + 2 - found.all_of_them
+        return ExpectedPrice(above, round(found.elements, 3), round(information, 3))
 
     def _half_width(self, scale: Fraction) -> int:
         if self._is_gaussian:

@@ -22,7 +22,7 @@ from dp_service.mechanisms.unk_lap import threshold_shift
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import MOSTLY, Kind, counts_of, made, needed, plain_counts
+from dp_service.releases.kinds.kind import HALF, MOSTLY, Kind, counts_of, made, needed, plain_counts
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.terms import Element
@@ -80,12 +80,12 @@ class Laplace(Kind[KnownLap | UnkLap]):
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, and how large they have to be."""
         scale = self.count_scale
+        threshold = laplace_threshold(self.mechanism) if isinstance(self.mechanism, UnkLap) else None
         return ExpectedAccuracy(
             half_width=None if scale is None else noise_half_width(1 / scale, 1 - MOSTLY),
             mean_error=None if scale is None else round(mean_laplace_error(float(scale)), 3),
-            found_mostly=laplace_threshold(self.mechanism).needed(MOSTLY)
-            if isinstance(self.mechanism, UnkLap)
-            else None,
+            found_half=None if threshold is None else threshold.needed(HALF),
+            found_mostly=None if threshold is None else threshold.needed(MOSTLY),
         )
 
 

@@ -26,7 +26,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.elements import date_of
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import BOUNDED_BY, GaussianThreshold, looks_of, named, unfinished
-from dp_service.releases.kinds.kind import MOSTLY, IncompleteParametersError, Kind, made
+from dp_service.releases.kinds.kind import HALF, MOSTLY, IncompleteParametersError, Kind, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements
@@ -286,6 +286,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         """Return how large a count has to be to be named; ranks are part of the parameters."""
         threshold = None if self.first_look is None else GaussianThreshold.of(self.first_look.names_look)
         return ExpectedAccuracy(
+            found_half=None if threshold is None else threshold.needed(HALF),
             found_mostly=None if threshold is None else threshold.needed(MOSTLY),
             is_fixed=threshold is not None,
         )

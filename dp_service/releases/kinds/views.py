@@ -163,18 +163,36 @@ class ShownSharpened:
 
 
 @dataclass(frozen=True)
+class ExpectedPrice:
+    """What a top-k costs on average, if k elements lie `above` the count at rank d_bar + 1 and nothing else does.
+
+    `found` is how many of them it finds on average.
+    """
+
+    above: int
+    found: float
+    information: float
+
+
+@dataclass(frozen=True)
 class ExpectedAccuracy:
-    """How exact the counts of an answer will be, and how large a count has to be.
+    """How exact the counts of an answer will be, how large a count has to be, and what that costs on average.
+
+    All of it follows from the question's public parameters: anyone who may ask may know it.
 
     `half_width` is that of a 95 % interval of plain noise, and `mean_error` how far a count is off on average; None
-    without counts. `found_mostly` is how far a count must lie above the count at rank d_bar + 1 for its element to pass
-    the threshold with 95 %, or if `is_fixed` the count itself; None where there is no threshold. `ordered_mostly` is
-    how far two counts must lie apart to be ranked in their order before noise with 95 %; None where the counts' noise
-    decides.
+    without counts. `found_half` and `found_mostly` are how far a count must lie above the count at rank d_bar + 1 (0 if
+    there are fewer elements) for its element to pass the threshold with 50 % and 95 %, or if `is_fixed` the count
+    itself; None where there is no threshold. UnkGumb may put its threshold at an earlier rank if that finds more.
+    `ordered_mostly` is how far two counts must lie apart to be ranked in their order before noise with 95 %; None where
+    the counts' noise decides. `prices` are for counts of `found_half` and `found_mostly`; empty where the price is the
+    same, whatever is found.
     """
 
     half_width: int | None = None
     mean_error: float | None = None
+    found_half: int | None = None
     found_mostly: int | None = None
     is_fixed: bool = False
     ordered_mostly: int | None = None
+    prices: tuple[ExpectedPrice, ...] = ()

@@ -582,30 +582,46 @@ class Estimate(_message.Message):
     def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class ExpectedAccuracy(_message.Message):
-    __slots__ = ("half_width", "mean_error", "found_mostly", "is_fixed", "ordered_mostly")
+    __slots__ = ("half_width", "mean_error", "found_mostly", "is_fixed", "ordered_mostly", "found_half", "prices")
     HALF_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MEAN_ERROR_FIELD_NUMBER: _ClassVar[int]
     FOUND_MOSTLY_FIELD_NUMBER: _ClassVar[int]
     IS_FIXED_FIELD_NUMBER: _ClassVar[int]
     ORDERED_MOSTLY_FIELD_NUMBER: _ClassVar[int]
+    FOUND_HALF_FIELD_NUMBER: _ClassVar[int]
+    PRICES_FIELD_NUMBER: _ClassVar[int]
     half_width: int
     mean_error: float
     found_mostly: int
     is_fixed: bool
     ordered_mostly: int
-    def __init__(self, half_width: _Optional[int] = ..., mean_error: _Optional[float] = ..., found_mostly: _Optional[int] = ..., is_fixed: bool = ..., ordered_mostly: _Optional[int] = ...) -> None: ...
+    found_half: int
+    prices: _containers.RepeatedCompositeFieldContainer[ExpectedPrice]
+    def __init__(self, half_width: _Optional[int] = ..., mean_error: _Optional[float] = ..., found_mostly: _Optional[int] = ..., is_fixed: bool = ..., ordered_mostly: _Optional[int] = ..., found_half: _Optional[int] = ..., prices: _Optional[_Iterable[_Union[ExpectedPrice, _Mapping]]] = ...) -> None: ...
+
+class ExpectedPrice(_message.Message):
+    __slots__ = ("above", "found", "information")
+    ABOVE_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    above: int
+    found: float
+    information: float
+    def __init__(self, above: _Optional[int] = ..., found: _Optional[float] = ..., information: _Optional[float] = ...) -> None: ...
 
 class Alternative(_message.Message):
-    __slots__ = ("parameters", "worst_case_cost", "chosen", "finds_all")
+    __slots__ = ("parameters", "worst_case_cost", "chosen", "finds_all", "accuracy")
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     CHOSEN_FIELD_NUMBER: _ClassVar[int]
     FINDS_ALL_FIELD_NUMBER: _ClassVar[int]
+    ACCURACY_FIELD_NUMBER: _ClassVar[int]
     parameters: MechanismParameters
     worst_case_cost: _cost_pb2.Cost
     chosen: bool
     finds_all: bool
-    def __init__(self, parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., chosen: bool = ..., finds_all: bool = ...) -> None: ...
+    accuracy: ExpectedAccuracy
+    def __init__(self, parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., chosen: bool = ..., finds_all: bool = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class AddNoiseRequest(_message.Message):
     __slots__ = ("header", "chunk", "end")
