@@ -566,7 +566,10 @@ def test_results_say_so_in_json_and_in_a_cursors_messages(
         )
         said = [(kind, str(each)) for kind, each in cursor.messages]
     engine.close()
-    bounded = "Counts are of bounded contributions: a member counts in at most 8 elements; the query counts no more of them."
+    bounded = (
+        "Counts are of bounded contributions: a member counts in at most 8 elements; "
+        "the query counts no more of them."
+    )
     assert (dbapi.Warning, bounded) in said
 
 
