@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
@@ -13,22 +12,12 @@ from gris_api.dp.v1 import question_pb2
 from gris_console.conditions import conditions
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.notebooks.cells import visible
-from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
-from pinot_connector.results import Accuracy, Explanation, PrivateResult
+from pinot_connector.results import PrivateResult
 
 # What a float adds beyond its twelfth digit is its own rounding.
 _TWELVE_DIGITS = Context(prec=12)
 LONGEST_NAME = 200
 SHOWN_ELEMENTS = 3
-_MECHANISMS = {
-    Mechanism.KNOWN_LAP: "noise on every element of a known domain",
-    Mechanism.KNOWN_GUMB: "a noisy choice among the elements of a known domain",
-    Mechanism.UNK_LAP: "noise and a noisy threshold; the domain is not known",
-    Mechanism.UNK_GUMB: "a noisy choice above a private threshold; the domain is not known",
-    Mechanism.BOUND_GAUSS: "Gaussian noise on counts of bounded contributions",
-    Mechanism.BOUND_MOMENTS: "Gaussian noise on counts and sums of bounded contributions",
-    Mechanism.QUANTILE_GUMB: "a noisy choice among the cells of a public grid",
-}
 
 
 def shown_name(value: object) -> str:
@@ -88,35 +77,6 @@ def share(value: Share) -> str:
     return f"{value.cost:,} of {value.remaining:,} that are left{part}{tracked}"
 
 
-def mechanism(parameters: Parameters) -> str:
-    """Return how a question is answered."""
-    return f"{parameters.mechanism.value}: {_MECHANISMS[parameters.mechanism]}"
-
-
-def accuracy_lines(explanation: Explanation) -> list[str]:
-    """Return how exact an answer can be expected to be, one sentence each."""
-    parameters = explanation.parameters
-    found = [] if explanation.accuracy is None else list(_accuracy(explanation.accuracy, parameters.d_bar))
-    if parameters.quantiles is not None:
-        found += [
-            f"{each.title}: with 95 % its rank is within {float(each.rank_error):.4g} members of the wanted one."
-            for each in parameters.quantiles.shown
-        ]
-    return found or ["No counts are shown, so there is nothing to be exact about but the choice of elements."]
-
-
-def _accuracy(accuracy: Accuracy, d_bar: int | None) -> Iterator[str]:
-    if accuracy.half_width is not None:
-        mean = "" if accuracy.mean_error is None else f", and is off by {accuracy.mean_error:.3g} on average"
-        yield f"By its noise alone a count is off by at most {accuracy.half_width:,} with 95 %{mean}."
-    if accuracy.found_mostly is not None:
-        rank = f" above that at rank {(d_bar or 0) + 1:,} (0 if there are fewer elements)"
-        above = "" if accuracy.is_fixed else rank
-        yield f"An element whose count is {accuracy.found_mostly:,}{above} is found with 95 %."
-    if accuracy.ordered_mostly is not None:
-        yield f"Two counts that lie {accuracy.ordered_mostly:,} apart are ranked in their order before noise with 95 %."
-
-
 def question_text(question: question_pb2.Question) -> str:
     """Return a question in one line: its SQL, or what it asks for with every condition."""
     more = question.sharpening.units
@@ -129,26 +89,6 @@ def question_text(question: question_pb2.Question) -> str:
     where = "".join(f", {each}" for each in conditions(asked))
     totals = f", with totals by {asked.totals_by}" if asked.totals_by else ""
     return f"{top}{by} in {asked.table}{where}{totals}{sharper}"
-
-
-def interval_text(result: PrivateResult) -> str:
-    """Return what the intervals of an answer mean."""
-    percent = f"{100 * result.confidence:g} %"
-    return _INTERVALS[result.interval_kind].format(percent=percent)
-
-
-_OF_WHAT = "Before noise only so much of each member counts as the policy allows: the data may hold more."
-_INTERVALS = {
-    IntervalKind.NONE: "No counts were asked for, so there are no intervals.",
-    IntervalKind.GIVEN_SHOWN: (
-        "Each interval covers the number before noise with {percent}, given that its element is shown. "
-        + _OF_WHAT
-    ),
-    IntervalKind.SIMULTANEOUS: (
-        "All intervals of a column together cover the numbers before noise with {percent}. " + _OF_WHAT
-    ),
-    IntervalKind.PLAIN: "Each interval covers the number before noise with {percent}. " + _OF_WHAT,
-}
 
 
 def first_elements(result: PrivateResult) -> str:
@@ -176,7 +116,6 @@ FILTERS = {
     "timestamp": timestamp,
     "path": path,
     "share": share,
-    "mechanism": mechanism,
     "question": question_text,
     "first_elements": first_elements,
 }

@@ -10,7 +10,8 @@ be and how many such questions are left; it is free. `ask` answers and charges y
 `history` are free.
 2. Every number has an interval. With the stated confidence the number before noise lies between `lower` and `upper`; \
 `count` is only the best guess. Before noise only so much of each person counts as the policy allows, so what the \
-data hold may lie outside: `notes` say what was left out. A quantile has a `cell` of a public grid instead. \
+data hold may lie outside: `notes` say what was left out, and what intervals cover. A quantile has a `cell` of a \
+public grid instead. \
 Report the interval with the number. Do not call one element larger than another where their intervals overlap.
 3. Do not ask the same again: the same question gets the same answer. Another question for the same number is \
 charged again, and a sum of parts has the noise of all its parts. For better numbers ask for fewer elements, \
@@ -53,25 +54,5 @@ Say what is left of your account's budget, and when it is refreshed. Free. `info
 units that questions cost; a question is refused if either is missing on any enforced level.\
 """
 
-_OF_WHAT = "Before noise only so much of each person counts as the policy allows; what the data hold may lie outside."
-INTERVALS = {
-    "plain": (
-        f"With the stated confidence, the number of an element before noise lies between lower and upper. {_OF_WHAT}"
-    ),
-    "given_shown": (
-        "With the stated confidence, the number of an element before noise lies between lower and upper, given that "
-        f"the element is shown. Nothing follows from an element that is not shown. {_OF_WHAT}"
-    ),
-    "simultaneous": (
-        "With the stated confidence, all numbers of a column before noise lie between their lower and upper ends. "
-        f"{_OF_WHAT}"
-    ),
-    "none": "The list is ranked by noisy counts that are not shown; nothing is said of how far apart they are.",
-}
-"""What intervals mean, by their kind."""
-
-CELLS = "Quantiles have no intervals: `cell` is a part of a public grid, and the notes say how far off its rank may be."
-
-ENDED_IN_BOTTOM = "Fewer elements are shown than could be: whatever comes next is too small to be named."
 REPEATED = "This answer was paid for before; it cost nothing now, and asking again would not change it."
 ROWS_LEFT_OUT = "Only the first rows are shown here. Ask for fewer elements, or in larger groups."

@@ -20,13 +20,12 @@ from google.protobuf.json_format import MessageToDict
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from gris_mcp import descriptions
-from gris_mcp.accuracy import half_width
 from pinot_connector.budgets import Level, Mode, questions_left
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import MOST_EXACT_INTEGER
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
-from pinot_connector.results import Explanation, PrivateResult, Row, rank_error_lines
+from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.shown_values import ShownScalar, ShownValue
 
 MOST_ROWS = 1000
@@ -100,6 +99,15 @@ class LeftOfLevel(BaseModel):
     )
 
 
+class Said(BaseModel):
+    """A sentence that is true of this answer, or of this question; `code` says what it is of."""
+
+    code: str
+    text: str
+    column: str = Field(default="", description="Data: the column that it is of; empty: of no single one.")
+    values: list[str] = Field(default=[], description="The numbers in it.")
+
+
 class Value(BaseModel):
     """A sum or an average with its interval, or a quantile with its cell of a public grid.
 
@@ -165,9 +173,8 @@ class Answer(BaseModel):
     totals: list[AnswerTotal]
     totals_left_out: int = Field(description="How many further totals the answer has.")
     confidence: float
-    intervals_mean: str
     rank_errors: list[float] = Field(description="Of quantiles: within how many members their ranks are.")
-    notes: list[str]
+    notes: list[Said] = Field(description="What the numbers are of, and what their intervals cover.")
     mechanism: str = Field(validation_alias=AliasPath("parameters", "mechanism"))
     k: int | None = Field(
         validation_alias=AliasPath("parameters", "k"), description="The most elements that could be shown."
@@ -195,7 +202,10 @@ class PriceOfQuestion(BaseModel):
     mechanism: str = Field(validation_alias=AliasPath("parameters", "mechanism"))
     k: int | None = Field(validation_alias=AliasPath("parameters", "k"))
     requested_k: int | None
-    how: list[str] = Field(validation_alias="sentences", description="What would be done, in sentences.")
+    how: list[Said] = Field(
+        validation_alias="statements",
+        description="What would be done, what its numbers would mean, and how exact they would be.",
+    )
     budget: list[LeftOfLevel]
 
 
@@ -241,13 +251,11 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
     of_cells = result.parameters.quantiles is not None
     rows = list(_shown_rows(result.rows[:most_rows], of_cells=of_cells))
     left_out = len(result.rows) - len(rows)
-    notes = [*map(_sentence, (*result.parameters.left_out, *rank_error_lines(result)))]
-    if result.ended_in_bottom:
-        notes.append(descriptions.ENDED_IN_BOTTOM)
+    notes = [view_of(Said, each) for each in result.statements if not each.is_method]
     if left_out:
-        notes.append(descriptions.ROWS_LEFT_OUT)
+        notes.append(Said(code="tool.rows_left_out", text=descriptions.ROWS_LEFT_OUT))
     if not result.charged.information and not result.charged.calls and result.cost.information:
-        notes.append(descriptions.REPEATED)
+        notes.append(Said(code="tool.repeated", text=descriptions.REPEATED))
     stated, totals = result.parameters.totals, result.totals or ()
     return view_of(
         Answer,
@@ -259,7 +267,6 @@ def answer_of(result: PrivateResult, most_rows: int = MOST_ROWS) -> Answer:
         totals_count=stated and stated.counted,
         totals=totals[:most_rows],
         totals_left_out=max(0, len(totals) - most_rows),
-        intervals_mean=descriptions.CELLS if of_cells else descriptions.INTERVALS[result.interval_kind.value],
         notes=notes,
     )
 
@@ -271,7 +278,7 @@ def price_of(explanation: Explanation, levels: Iterable[Level]) -> PriceOfQuesti
         PriceOfQuestion,
         explanation,
         questions_left=questions_left(left, explanation.worst_case_cost),
-        typical_error=half_width(explanation.parameters),
+        typical_error=explanation.accuracy and explanation.accuracy.half_width,
         budget=left,
     )
 
@@ -312,7 +319,3 @@ def _shown_rows(rows: Iterable[Row], *, of_cells: bool) -> Iterator[AnswerRow]:
 
 def _cell(value: ShownValue | None) -> Value | None:
     return None if value is None else view_of(Value, value, interval=None, cell=value.interval)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."

@@ -12,7 +12,6 @@ from gris_api.dp.v1 import question_pb2
 from starlette.responses import RedirectResponse, Response
 
 from gris_console.answers import Answer
-from gris_console.formatting import accuracy_lines
 from gris_console.forms import Form, decoded_question, encoded_question, question_of
 from gris_console.page_requests import FORM_KEY, PageRequest
 from gris_console.problems import Problem, ends_log_in, problem_of
@@ -21,6 +20,7 @@ from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.questions import BucketLength, sharpened_question
 from pinot_connector.results import Explanation
+from pinot_connector.statements import Statement
 
 DEFAULT_K = "10"
 # What a page of a price adds to what the form of the question had.
@@ -115,12 +115,17 @@ async def _price_page(
         request_id=request_id if _REQUEST_ID.fullmatch(request_id) else secrets.token_hex(16),
         shown=_digest(explanation),
         explanation=explanation,
-        accuracy=accuracy_lines(explanation),
+        accuracy=[each for each in explanation.statements if _is_of_accuracy(each)],
+        how=[each for each in explanation.statements if not _is_of_accuracy(each)],
         levels=levels,
         questions_left=questions_left(levels, explanation.worst_case_cost),
         has_changed=has_changed,
         kept=page_request.form.without(*_OF_PRICE).pairs,
     )
+
+
+def _is_of_accuracy(statement: Statement) -> bool:
+    return statement.subject == "accuracy" or statement.code == "quantiles.rank"
 
 
 def _digest(explanation: Explanation) -> str:

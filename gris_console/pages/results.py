@@ -9,12 +9,11 @@ from starlette.responses import Response
 from gris_console.answers import Answer, listed, past_answer
 from gris_console.charts import bar_chart
 from gris_console.exports import csv_text, totals_csv_text
-from gris_console.formatting import interval_text
 from gris_console.forms import encoded_question
 from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in
 from pinot_connector.errors import GrisError
-from pinot_connector.notebooks.cells import cells, heads, notes, total_cells, total_heads
+from pinot_connector.notebooks.cells import cells, facts, heads, total_cells, total_heads
 from pinot_connector.results import PrivateResult
 
 PAGE_ROWS = 100
@@ -46,10 +45,9 @@ async def answer(page_request: PageRequest) -> Response:
         page=page,
         pages=pages,
         chart=bar_chart(result),
-        intervals=interval_text(result),
         total_heads=total_heads(result),
         totals=[total_cells(each) for each in (result.totals or ())[:PAGE_ROWS]],
-        notes=list(notes(result, len(result.rows), totals=False)),
+        facts=list(facts(result, len(result.rows), totals=False)),
         encoded=encoded_question(found.question),
         most_units=await _most_units(page_request, found),
     )

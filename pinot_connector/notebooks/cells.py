@@ -66,8 +66,14 @@ def total_cells(total: TotalRow) -> list[str]:
     return [_shortened(str(total.value)), *counted, *sums]
 
 
-def notes(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable[str]:
-    """Yields what to know of a result of which so many rows are shown: what is said of it, and the cost.
+def notes(result: PrivateResult, shown: int) -> Iterable[str]:
+    """Yields what is said of a result of which so many rows are shown, and then its `facts`."""
+    yield from (each.text for each in result.statements)
+    yield from facts(result, shown)
+
+
+def facts(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable[str]:
+    """Yields what a result has beside its rows, of which so many are shown: other numbers, the cost, and what is left.
 
     Args:
         result: The result.
@@ -79,7 +85,6 @@ def notes(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable
     if result.total is not None:
         lower, upper = result.total.interval
         yield f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
-    yield from (each.text for each in result.statements)
     if totals:
         yield from (visible(line) for line in total_lines(result.totals, result.parameters))
     yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"

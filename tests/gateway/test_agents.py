@@ -116,7 +116,7 @@ async def test_every_form_of_a_structured_question_means_what_it_says(gateway: G
         ranking = await agent.call("ask", table="feedback", by=["article_id"], k=2, counts=False)
         assert {None} == {row["count"] for row in ranking["rows"]}
         events = await agent.call("explain", table="feedback", by=["app"], measure="events")
-        assert "each by at most 50" in events["how"][0]
+        assert "each by at most 50" in events["how"][0]["text"]
         await client.close()
 
 
@@ -126,7 +126,7 @@ async def test_a_long_answer_is_cut_where_a_model_would_stop_reading(gateway: Ga
         answer = await agent.call("ask", table="wide", by=["element"])
         assert 1000 == len(answer["rows"])
         assert answer["rows_left_out"] > 1000
-        assert any("first rows" in note for note in answer["notes"])
+        assert "tool.rows_left_out" in [note["code"] for note in answer["notes"]]
         (past,) = (await agent.call("history", most=1))["answers"]
         assert len(past["answer"]["rows"]) <= 50
 
