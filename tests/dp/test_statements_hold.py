@@ -1,0 +1,152 @@
+"""What is said of intervals, tried against true numbers: each covers as often as its statement says.
+
+A release is drawn many times, each time on another version of the data, so with other noise. Where the statement is of
+each interval, all that are shown count; where it is of all together, one that misses spoils its release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.looks import is_first_look, names_of, second_plan
+from dp_service.releases.plan import Plan
+from dp_service.releases.releasing import Released, release
+from dp_service.releases.saying import of_answer
+from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import ColumnType
+from tests.dp.identities import KEY
+
+RELEASES = 150
+CONFIDENCE = 0.8
+DATA = {
+    "few large": [900, 500, 480, 60, 40, 3],
+    "many equal": [40] * 25,
+    "many tiny": [12, 9, 7, 6, 5, 4, 3, 3, 2, 2, *[1] * 15],
+}
+TABLE = """
+epsilon_per: 0.5
+delta: 1e-3
+count_noise: gaussian
+tables:
+  t:
+    member: m
+    %s
+    measures: {distinct_members: true}
+    columns: {m: {type: string}, item: {type: string, group_by: true%s}}
+    %s
+"""
+BOUNDED = "contributions: {bound: in_query, delta_0: 2, units: 6, min_count: 1%s}"
+SUMS = ", sums: {max_members: 100000, max_rows: 1000000}"
+AMOUNT = "values: {amount: {type: int64, lower: 0, upper: 10}}"
+COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
+SUM = "SELECT item, COUNT(DISTINCT m), SUM(amount) FROM t GROUP BY item"
+CUT = " ORDER BY COUNT(DISTINCT m) DESC LIMIT 4"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A kind of answer: what the policy says of the table, whether its domain is known, and the question."""
+
+    contributions: str = ""
+    known: bool = False
+    delta: str = ""
+    sql: str = COUNT
+    values: str = ""
+
+
+KINDS = {
+    "laplace, known": Asked(known=True, delta=", delta: 2"),
+    "laplace, known, cut": Asked(known=True, delta=", delta: 2", sql=COUNT + CUT),
+    "laplace, unknown": Asked(delta=", delta: 2"),
+    "laplace, unknown, cut": Asked(delta=", delta: 2", sql=COUNT + CUT),
+    "laplace, having": Asked(known=True, delta=", delta: 2", sql=COUNT + " HAVING COUNT(DISTINCT m) > 5"),
+    "gumbel, known": Asked(known=True, sql=COUNT + CUT),
+    "gumbel, unknown": Asked(sql=COUNT + CUT),
+    "bounded, known": Asked(BOUNDED % "", known=True),
+    "bounded, known, cut": Asked(BOUNDED % "", known=True, sql=COUNT + CUT),
+    "bounded, unknown": Asked(BOUNDED % ""),
+    "two looks": Asked(BOUNDED % ", names: {delta_1: 1, share: 1/3, max_names: 10}"),
+    "relative": Asked(BOUNDED % ", shift: true", known=True),
+    "relative, cut": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + CUT),
+    "sums": Asked(BOUNDED % SUMS, known=True, sql=SUM, values=AMOUNT),
+    "sums, unknown": Asked(BOUNDED % SUMS, sql=SUM, values=AMOUNT),
+    "sums, in their order": Asked(
+        BOUNDED % SUMS, known=True, sql=SUM + " ORDER BY SUM(amount) DESC LIMIT 4", values=AMOUNT
+    ),
+}
+
+
+def plans(asked: Asked, names: list[str]) -> Iterator[Plan]:
+    """Yield the plan of a question on one version of the data after the other."""
+    domain = f", domain: [{', '.join(names)}]" if asked.known else ""
+    policy = parse_policy(TABLE % (asked.contributions, domain + asked.delta, asked.values))
+    resolution = resolve(parse_sql(asked.sql, policy), policy, now=0)
+    for number in range(RELEASES):
+        yield plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))
+
+
+def histogram_of(plan: Plan, counts: Mapping[str, int]) -> TypedHistogram:
+    """Return what an engine answers: every member is in one element, with a total of 3."""
+    known = None if plan.known_elements is None else {element[0] for element in plan.known_elements}
+    rows = sorted(
+        ((name, count) for name, count in counts.items() if known is None or name in known),
+        key=lambda row: -row[1],
+    )
+    rows = rows[: plan.row_limit]
+    numbers, kind = [count for _, count in rows], kind_of(plan.parameters)
+    return checked_histogram(
+        (ColumnType.STRING,),
+        [[name for name, _ in rows]],
+        numbers,
+        [[-4 * count for count in numbers] for _ in kind.clamps],
+        row_limit=plan.row_limit,
+        first_counts=numbers if kind.counts_first_elements else None,
+        clamps=kind.clamps,
+    )
+
+
+def missed(released: Released, counts: Mapping[str, int]) -> Iterator[bool]:
+    """Yield for each interval whether it misses its number before noise."""
+    view = released.shown
+    true = [counts[str(element[0])] for element in released.elements]
+    if view.intervals is not None:
+        for count, low, high in zip(true, view.intervals.lower, view.intervals.upper, strict=True):
+            yield not low <= count <= high
+    for aggregate in view.aggregates:
+        for count, answer in zip(true, aggregate.answers, strict=True):
+            assert answer is not None
+            yield not answer.lower <= 3 * count <= answer.upper
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_cover_as_often_as_their_statement_says(kind: str, data: str) -> None:
+    """The share of misses is no larger than said, but for what so many draws make of it."""
+    counts = {f"n{place:02}": count for place, count in enumerate(DATA[data])}
+    said: set[str] = set()
+    of_each: list[bool] = []
+    of_all: list[bool] = []
+    for plan in plans(KINDS[kind], list(counts)):
+        found, answer = plan, histogram_of(plan, counts)
+        if is_first_look(plan):
+            found = second_plan(plan, names_of(plan, answer, KEY), now=0)
+            answer = histogram_of(found, counts) if found.row_limit else answer.rows([])
+        released = release(found, answer, KEY, confidence=CONFIDENCE)
+        statements = of_answer(found, None, released.shown, bottom=released.bottom, confidence=CONFIDENCE)
+        said |= {each.code for each in statements if each.code.startswith("intervals.")}
+        misses = list(missed(released, counts))
+        of_each += misses
+        of_all.append(any(misses))
+    tried = of_all if "intervals.simultaneous" in said else of_each
+    assert said & {"intervals.plain", "intervals.given_shown", "intervals.simultaneous"}
+    allowed = 5 * math.sqrt(len(tried) * CONFIDENCE * (1 - CONFIDENCE))
+    assert sum(tried) <= len(tried) * (1 - CONFIDENCE) + allowed
