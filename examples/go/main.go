@@ -134,16 +134,16 @@ func columns() []string {
 	return strings.Split(*by, ",")
 }
 
-// finish prints what there is to know of the elements, their totals, and what all of it cost.
+// finish prints totals, what is said of the numbers, and what all of it cost.
 func finish(shown *dp.Shown) error {
 	if *totals != "" && shown.Totals == nil {
 		return errors.New("-totals: the gateway is too old for them, and has answered without")
 	}
-	if shown.RequestedK > 0 {
-		fmt.Printf("at most %d elements of the %d asked for, as the policy says\n", shown.Parameters.K, shown.RequestedK)
-	}
 	if shown.Totals != nil {
 		showTotals(shown.Totals, shown.Parameters.Totals)
+	}
+	for _, each := range shown.Statements {
+		fmt.Printf("%s: %s\n", each.Code, each.Text)
 	}
 	fmt.Printf("cost %d information, %d calls\n", shown.Cost.Information, shown.Cost.Calls)
 	return nil

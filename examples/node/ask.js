@@ -133,12 +133,12 @@ function print({ chunks, end }) {
       console.log(`${element}\t${count}\t${lower[row]} to ${upper[row]}`);
     });
   }
-  const { requested_k: asked, parameters, totals, cost } = end.shown;
-  if (asked !== "0") {
-    console.log(`at most ${parameters.k} elements of the ${asked} asked for, as the policy says`);
-  }
+  const { parameters, totals, statements, cost } = end.shown;
   if (totals !== null) {
     printTotals(totals, parameters.totals);
+  }
+  for (const { code, text } of statements) {
+    console.log(`${code}: ${text}`);
   }
   console.log(`cost ${cost.information} information, ${cost.calls} calls`);
   for (const { path, remaining, limit } of end.remaining) {

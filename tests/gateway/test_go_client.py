@@ -71,7 +71,9 @@ def test_it_prints_a_private_answer_and_what_is_left(program: Path, stage: Stage
     token = str(stage.caller().token_file)
     ended = asked(program, stage, "-token", token, "-budget", stage.budget, "-account", ACCOUNT)
     assert 0 == ended.returncode, ended.stderr
-    *rows, cost, left = ended.stdout.splitlines()
+    *lines, cost, left = ended.stdout.splitlines()
+    rows, said = lines[: len(COUNTS)], [line.partition(": ")[0] for line in lines[len(COUNTS) :]]
+    assert {"intervals.given_shown", "method.mechanism"} <= set(said)
     assert [row.split("\t")[0] for row in rows] == list(COUNTS)
     for row, count in zip(rows, COUNTS.values(), strict=True):
         assert abs(int(row.split("\t")[1]) - count) < 200
@@ -138,7 +140,9 @@ def test_totals_by_a_looked_up_column_are_those_of_the_gateway(
         for each in result.totals or ()
     ]
     head = "totals by topic, of contributions"
-    assert ended.stdout.splitlines()[:-1] == [*elements, head, *totals]
+    printed = ended.stdout.splitlines()
+    said = [f"{each.code}: {each.text}" for each in result.statements]
+    assert printed[:-1] == [*elements, head, *totals, *said]
     assert (1, "totals_by: expected one of exactly two columns" in refused.stderr) == (
         refused.returncode,
         True,

@@ -64,7 +64,9 @@ def test_it_prints_a_private_answer_and_what_is_left(program: Path, stage: Stage
     token = str(stage.caller().token_file)
     ended = asked(program, stage, "--token", token, "--table", "visits", "--by", "element")
     assert 0 == ended.returncode, ended.stderr
-    *rows, cost, left = ended.stdout.splitlines()
+    *lines, cost, left = ended.stdout.splitlines()
+    rows, said = lines[: len(COUNTS)], [line.partition(": ")[0] for line in lines[len(COUNTS) :]]
+    assert {"intervals.given_shown", "method.mechanism"} <= set(said)
     assert [row.split("\t")[0] for row in rows] == list(COUNTS)
     for row, count in zip(rows, COUNTS.values(), strict=True):
         _, noisy, interval = row.split("\t")
