@@ -48,12 +48,13 @@ from gris_cli.formatting import (
 )
 from gris_cli.totals_table import totals_table
 from pinot_connector.budgets import Level
+from pinot_connector.formats import written
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
 from pinot_connector.parameters import CountNoise, Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
-from pinot_connector.shown_values import ShownValue, written
+from pinot_connector.shown_values import ShownValue
 
 if TYPE_CHECKING:
     from gris_cli.expectations import Expectation

@@ -8,9 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gris_cli.formatting import format_aggregate
+from pinot_connector.formats import written
 from pinot_connector.notebooks.cells import isolated, visible
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import AggregateValue, written
+from pinot_connector.shown_values import AggregateValue
 from pinot_connector.totals import TotalRow
 
 

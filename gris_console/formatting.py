@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from decimal import ROUND_CEILING, Context
-from fractions import Fraction
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.dp.v1 import question_pb2
 
 from gris_console.conditions import conditions
-from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector import formats
+from pinot_connector.budgets import Level
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.results import PrivateResult
 
-# What a float adds beyond its twelfth digit is its own rounding.
-_TWELVE_DIGITS = Context(prec=12)
 LONGEST_NAME = 200
 SHOWN_ELEMENTS = 3
 
@@ -31,50 +28,14 @@ def whole(value: object) -> str:
     return visible(str(value))
 
 
-def number(value: float) -> str:
-    """Return a number with its thousands apart."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-def rounded_up(value: float, digits: int = 6) -> str:
-    """Return an epsilon or a delta with fewer digits, never less than it is."""
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    rounded = context.create_decimal(_TWELVE_DIGITS.create_decimal_from_float(value))
-    return f"{rounded.normalize():,f}" if value >= 0.001 or not value else f"{float(rounded):.{digits}g}"
-
-
-def cost(value: Cost) -> str:
-    """Return a cost."""
-    units = "information unit" if value.information == 1 else "information units"
-    calls = "call" if value.calls == 1 else "calls"
-    return f"{value.information:,} {units} and {value.calls:,} {calls}"
-
-
-def day(value: datetime.datetime | None) -> str:
-    """Return a day, in UTC as the ledger counts."""
-    return "never" if value is None else f"{value:%Y-%m-%d %H:%M} UTC"
-
-
 def timestamp(value: Timestamp) -> str:
     """Return a timestamp of a message."""
-    return day(value.ToDatetime(tzinfo=datetime.UTC))
+    return formats.moment(value.ToDatetime(tzinfo=datetime.UTC))
 
 
 def path(segments: tuple[str, ...]) -> str:
     """Return an account."""
-    return "/".join(map(shown_name, segments))
-
-
-def percent(part: Fraction | None) -> str:
-    """Return a part of a whole."""
-    return "" if part is None else f"{float(100 * part):.3g} %"
-
-
-def share(value: Share) -> str:
-    """Return what part of a limit a question takes."""
-    part = "" if value.of_limit is None else f" ({percent(value.of_limit)} of the limit of {value.limit:,})"
-    tracked = "; this limit is recorded and refuses nothing" if value.mode is Mode.TRACK else ""
-    return f"{value.cost:,} of {value.remaining:,} that are left{part}{tracked}"
+    return formats.path(map(shown_name, segments))
 
 
 def question_text(question: question_pb2.Question) -> str:
@@ -109,13 +70,13 @@ def fraction_left(level: Level, unit: str) -> float:
 FILTERS = {
     "name": shown_name,
     "whole": whole,
-    "number": number,
-    "up": rounded_up,
-    "cost": cost,
-    "day": day,
+    "number": formats.number,
+    "up": formats.rounded_up,
+    "cost": formats.cost,
+    "day": formats.moment,
     "timestamp": timestamp,
     "path": path,
-    "share": share,
+    "share": formats.share,
     "question": question_text,
     "first_elements": first_elements,
 }

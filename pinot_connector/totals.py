@@ -10,9 +10,10 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
+from pinot_connector.formats import written
 from pinot_connector.parameters import Parameters
 from pinot_connector.releases import column_values
-from pinot_connector.shown_values import AggregateValue, ShownScalar, shown_values, written
+from pinot_connector.shown_values import AggregateValue, ShownScalar, shown_values
 from pinot_connector.views import exact
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from pinot_connector.budgets import Cost, Level
+from pinot_connector import formats
+from pinot_connector.formats import written
 from pinot_connector.results import PrivateResult, Row
-from pinot_connector.shown_values import ShownValue, written
+from pinot_connector.shown_values import ShownValue
 from pinot_connector.totals import TotalRow, total_lines
 
 MAX_ROWS = 100
@@ -87,8 +88,8 @@ def facts(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable
         yield f"{result.total.noisy_count} members count in any of the elements, {lower} to {upper}"
     if totals:
         yield from (visible(line) for line in total_lines(result.totals, result.parameters))
-    yield f"cost: {_cost(result.cost)}; charged now: {_cost(result.charged)}"
-    yield from (f"left of {'/'.join(level.path)}: {_left(level)}" for level in result.remaining)
+    yield f"cost: {formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}"
+    yield from (f"left of {formats.level(level)}" for level in result.remaining)
 
 
 def visible(text: str) -> str:
@@ -105,15 +106,6 @@ def isolated(text: str) -> str:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _cost(cost: Cost) -> str:
-    return f"{cost.information} information and {cost.calls} {'call' if cost.calls == 1 else 'calls'}"
-
-
-def _left(level: Level) -> str:
-    until = "" if level.window_end is None else f", refreshed {level.window_end:%Y-%m-%d}"
-    return f"{_cost(level.remaining)}{until}"
 
 
 def _value_cells(value: ShownValue | None) -> Sequence[str]:

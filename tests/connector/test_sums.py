@@ -30,12 +30,13 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy, ReleaseTooLarge
+from pinot_connector.formats import written
 from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, written
+from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue
 from tests.support.queries.sums import Row, asked, reference
 from tests.support.rings import needs
 from tests.support.world import new_account

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinot_connector.shown_values import written
+from pinot_connector.formats import written
 
 NUMBERS = st.fractions(min_value=-(10**18), max_value=10**18, max_denominator=10**12)
 

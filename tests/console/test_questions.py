@@ -167,4 +167,4 @@ async def test_an_answer_is_sharpened_once_its_price_was_seen(ana: Person) -> No
     assert "sharpened with 13 units" in price.text
     sharper = await ana.send(price.form("/answer"))
     assert sharper.status == 200, sharper.text
-    assert "counts are of 2 looks together" in sharper.text
+    assert "It is combined with the look before it" in sharper.text

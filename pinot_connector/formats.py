@@ -1,0 +1,125 @@
+"""Numbers, costs, budgets, days and intervals as people read them, on every surface."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from pinot_connector.budgets import Cost, Level, Mode, Share
+
+_DIGITS = 2
+_MOST_DIGITS = 12
+# What a float adds beyond its twelfth digit is its own rounding.
+_TWELVE_DIGITS = Context(prec=12)
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun, whose plural takes an s."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def cost(value: Cost) -> str:
+    """Returns a cost in the two units of a budget."""
+    return f"{value.information:,} information and {counted(value.calls, 'call')}"
+
+
+def exact(number: Fraction | datetime.date) -> str:
+    """Returns a number that a policy states as the decimal that it is, and a day as YYYY-MM-DD."""
+    if isinstance(number, datetime.date):
+        return number.isoformat()
+    return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+
+
+def number(value: float) -> str:
+    """Returns a number with its thousands apart."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def percent(part: Fraction | None) -> str:
+    """Returns a part of a whole; empty where there is none."""
+    return "" if part is None else f"{float(100 * part):.3g} %"
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """Returns an epsilon or a delta with fewer digits, never less than it is."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(
+        _TWELVE_DIGITS.create_decimal_from_float(value)
+    )
+    return f"{rounded.normalize():,f}" if value >= 0.001 or not value else f"{float(rounded):.{digits}g}"
+
+
+def moment(time: datetime.datetime | None) -> str:
+    """Returns a time, in UTC as the ledger counts."""
+    return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def refresh(time: datetime.datetime | None) -> str:
+    """Returns when a budget is refreshed."""
+    return "never refreshed" if time is None else f"refreshed {moment(time)}"
+
+
+def path(segments: Iterable[str]) -> str:
+    """Returns an account."""
+    return "/".join(segments)
+
+
+def share(value: Share) -> str:
+    """Returns which part of a limit a question takes."""
+    part = "" if value.of_limit is None else f" ({percent(value.of_limit)} of the limit of {value.limit:,})"
+    return f"{value.cost:,} of {value.remaining:,} that are left{part}{_tracked(value.mode)}"
+
+
+def level(value: Level) -> str:
+    """Returns what is left of one level of a budget."""
+    information = f"{value.remaining.information:,} of {value.limit.information:,} information"
+    calls = f"{value.remaining.calls:,} of {counted(value.limit.calls, 'call')}"
+    return f"{path(value.path)}: {information}, {calls}, {refresh(value.window_end)}{_tracked(value.mode)}"
+
+
+def _tracked(mode: Mode) -> str:
+    return "" if mode is Mode.ENFORCE else "; this limit is recorded and refuses nothing"
+
+
+def interval(ends: tuple[Any, Any]) -> str:
+    """Returns an interval, both ends inclusive."""
+    lower, upper = ends
+    return f"{lower} to {upper}"
+
+
+def written(
+    value: Fraction | datetime.date, ends: tuple[Fraction | datetime.date, Fraction | datetime.date]
+) -> tuple[str, str, str]:
+    """Returns a value and both ends of its interval: decimals, or days as YYYY-MM-DD.
+
+    Two digits behind the point, or as many as show two of the interval's width. What is written holds the interval: its
+    lower end is rounded down, and its upper end up.
+    """
+    lower, upper = ends
+    if not (isinstance(value, Fraction) and isinstance(lower, Fraction) and isinstance(upper, Fraction)):
+        return str(value), str(lower), str(upper)
+    digits = _digits(value, upper - lower)
+    scale = 10**digits
+    steps = round(value * scale), floor(lower * scale), ceil(upper * scale)
+    nearest, below, above = (_decimal(each, digits) for each in steps)
+    return nearest, below, above
+
+
+def _digits(value: Fraction, width: Fraction) -> int:
+    digits = _DIGITS
+    if width > 0:
+        while width * 10**digits < 10:
+            digits += 1
+        return digits
+    while digits < _MOST_DIGITS and (value * 10**digits).denominator > 1:
+        digits += 1
+    return digits
+
+
+def _decimal(steps: int, digits: int) -> str:
+    whole, rest = divmod(abs(steps), 10**digits)
+    sign = "-" if steps < 0 else ""
+    return f"{sign}{whole}.{rest:0{digits}d}" if rest else f"{sign}{whole}"
