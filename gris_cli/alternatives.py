@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from gris_cli.budget_formatting import format_cost
-from gris_cli.expectations import expectation_of
+from pinot_connector import formats
 from pinot_connector.parameters import Parameters
 from pinot_connector.results import Alternative, Explanation
 
@@ -27,10 +26,10 @@ def alternatives_table(explanation: Explanation) -> Table | None:
 
 
 def _cells(alternative: Alternative) -> Iterator[str]:
-    expected = expectation_of(alternative.parameters)
+    expected = alternative.accuracy
     yield "chosen" if alternative.chosen else ""
     yield way_of(alternative.parameters)
-    yield format_cost(alternative.worst_case_cost)
+    yield formats.cost(alternative.worst_case_cost)
     if expected.found_mostly is None:
         yield "any count"
     else:

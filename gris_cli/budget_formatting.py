@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-from decimal import ROUND_CEILING, Context
-from typing import TYPE_CHECKING
 
-from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector import formats
+from pinot_connector.budgets import Cost, Share
 from pinot_connector.errors import Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee, Sharing
 from pinot_connector.parameters import Consistency
 from pinot_connector.results import Explanation
-
-if TYPE_CHECKING:
-    pass
-from gris_cli.formatting import format_count
-
-# What a float adds beyond its twelfth digit is its own rounding, which went up already.
-_TWELVE_DIGITS = Context(prec=12)
-
-
-_SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
-
 
 _BOUNDS = {
     Bound.BASIC: "basic composition",
@@ -33,25 +20,9 @@ _BOUNDS = {
 }
 
 
-def format_cost(cost: Cost) -> str:
-    """Return a cost as text."""
-    return f"{cost.information} information, {format_count(cost.calls, 'call')}"
-
-
-def format_level(level: Level) -> str:
-    """Return what is left on one level, as text."""
-    limit = f"{level.remaining.information} of {level.limit.information} information"
-    calls = f"{level.remaining.calls} of {format_count(level.limit.calls, 'call')}"
-    mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
-    return f"{'/'.join(level.path)}: {limit}, {calls}, {_format_refresh(level.window_end)}{mode}"
-
-
 def format_share(share: Share) -> str:
     """Return the share of one level's budget that a question takes in one unit, as text."""
-    part = "" if share.of_limit is None else f" ({float(100 * share.of_limit):.3g} %)"
-    mode = "" if share.mode is Mode.ENFORCE else ", recorded but not enforced"
-    path = "/".join(share.path)
-    return f"{path}: {share.cost} of {share.limit} {share.unit}{part}, {share.remaining} left{mode}"
+    return f"{share.unit} of {formats.path(share.path)}: {formats.share(share)}"
 
 
 def format_questions_left(explanation: Explanation) -> str:
@@ -59,7 +30,7 @@ def format_questions_left(explanation: Explanation) -> str:
     share = explanation.narrowest
     if share is None:
         return ""
-    asked = format_count(share.remaining // share.cost, "question")
+    asked = formats.counted(share.remaining // share.cost, "question")
     ends = f"enough for {asked} like this one, by the {share.unit} of {'/'.join(share.path)}"
     repeats = explanation.parameters.consistency is Consistency.KEYED
     return ends + ("; one that is paid for is free while the data stay the same" if repeats else "")
@@ -68,7 +39,9 @@ def format_questions_left(explanation: Explanation) -> str:
 def format_more_questions(more: int | None) -> str:
     """Return for how many more questions a budget lasts, empty if nothing limits them."""
     return (
-        "" if more is None else f"enough for {format_count(more, 'more question')} at the price of this one"
+        ""
+        if more is None
+        else f"enough for {formats.counted(more, 'more question')} at the price of this one"
     )
 
 
@@ -115,27 +88,23 @@ def format_own_guarantee(guarantee: AccountGuarantee) -> str:
 def _format_privacy(guarantee: Guarantee) -> str:
     # Both are rounded up: a smaller number would promise too much.
     epsilon = math.ceil(guarantee.epsilon * 100) / 100
-    delta = _SIX_DIGITS_UP.create_decimal(_TWELVE_DIGITS.create_decimal(repr(guarantee.delta)))
+    delta = formats.rounded_up(guarantee.delta)
     domains = guarantee.domain_count
     what = "domain or bound" if domains == 1 else "domains or bounds"
     published = f", with {domains} published {what}" if domains else ""
     return (
-        f"({epsilon:.2f}, {float(delta):.6g})-differentially private for every member, "
+        f"({epsilon:.2f}, {delta})-differentially private for every member, "
         f"by {_BOUNDS[guarantee.bound]}{published}"
     )
 
 
 def _format_limit(limit: Cost) -> str:
-    return f"{limit.information} information and {format_count(limit.calls, 'call')}"
+    return f"{limit.information} information and {formats.counted(limit.calls, 'call')}"
 
 
 def format_shortfall(shortfall: Shortfall) -> str:
     """Return what is missing on which level, as text."""
     asked = f"{shortfall.requested} asked for, {shortfall.remaining} left"
     return (
-        f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {_format_refresh(shortfall.refreshes_at)}"
+        f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {formats.refresh(shortfall.refreshes_at)}"
     )
-
-
-def _format_refresh(timestamp: datetime.datetime | None) -> str:
-    return "never refreshed" if timestamp is None else f"refreshed {timestamp:%Y-%m-%d %H:%M} UTC"

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gris_cli.formatting import format_exact
 from gris_cli.printing import console_of_width, print_json, printable, say
+from pinot_connector import formats
 from pinot_connector.catalog import (
     Answering,
     Catalog,
@@ -20,7 +20,7 @@ from pinot_connector.catalog import (
     TimeEntry,
 )
 from pinot_connector.engines.base import ColumnType, TimeUnit
-from pinot_connector.parameters import Consistency, Contributions, QuantileColumn, SummedColumn
+from pinot_connector.parameters import BoundedBy, Consistency, Contributions, QuantileColumn, SummedColumn
 from pinot_connector.shown_values import ShownScalar, shown_values
 
 MAX_VALUES = 8
@@ -100,8 +100,8 @@ def _format_contributions(contributions: Contributions) -> str:
         "" if most is None else f"; what is paid for can be sharpened, by at most {most} units at a time"
     )
     return (
-        f"{contributions}; a question costs {contributions.units} information, and looks at elements that count at "
-        f"least {contributions.min_count}{looks}{shift}{sharpening}{_format_totals(contributions)}"
+        f"{_bounded(contributions)}; a question costs {contributions.units} information, and looks at elements that "
+        f"count at least {contributions.min_count}{looks}{shift}{sharpening}{_format_totals(contributions)}"
     )
 
 
@@ -114,7 +114,7 @@ def _format_totals(contributions: Contributions) -> str:
         else ""
     )
     return (
-        f"; totals beside two columns take {format_exact(contributions.totals_share)} of the units{members}"
+        f"; totals beside two columns take {formats.exact(contributions.totals_share)} of the units{members}"
     )
 
 
@@ -130,20 +130,20 @@ def _format_choice(choice: ChoiceEntry) -> str:
 
 
 def _format_value(value: SummedColumn) -> str:
-    lower, upper = format_exact(value.lower), format_exact(value.upper)
+    lower, upper = formats.exact(value.lower), formats.exact(value.upper)
     rows = ""
     if value.row_lower is not None and value.row_upper is not None:
-        ends = f"{format_exact(value.row_lower)} to {format_exact(value.row_upper)}"
+        ends = f"{formats.exact(value.row_lower)} to {formats.exact(value.row_upper)}"
         rows = f"; beside counts of events, a row with {ends}"
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
-        f"{format_exact(value.quantum)}{rows}{'; rows without a value count apart' if value.has_own_count else ''}"
+        f"{formats.exact(value.quantum)}{rows}{'; rows without a value count apart' if value.has_own_count else ''}"
         f"{'' if value.published is None else f'; the upper bound was published at rho {float(value.published.rho):g}'}"
     )
 
 
 def _format_quantiles(column: QuantileColumn) -> str:
-    lower, upper = format_exact(column.lower), format_exact(column.upper)
+    lower, upper = formats.exact(column.lower), formats.exact(column.upper)
     return (
         f"{column.name}: of one value for each member ({column.member_value.value}), among {column.cells} public cells "
         f"from {lower} to {upper}; 1 quantile costs 1 information for each element of a member, 3 cost 2, 9 cost 4"
@@ -184,3 +184,22 @@ def _format_end(value: int, unit: TimeUnit) -> str:
             return timestamp.isoformat()
         case _:
             return str(value)
+
+
+_BECAUSE = {
+    BoundedBy.IN_QUERY: "as the query sees to",
+    BoundedBy.PREPARED: "as the table was prepared",
+    BoundedBy.ASSUMED: "as the policy promises and nothing checks",
+}
+
+
+def _bounded(contributions: Contributions) -> str:
+    """Return in how many elements a member counts, of a question whose range decides how many periods there are."""
+    reach = f"at most {formats.counted(contributions.delta_0, 'element')}"
+    if contributions.names is not None:
+        reach += " of those that a first look names"
+    if contributions.periods is None:
+        reach += " in each period"
+    elif contributions.periods > 1:
+        reach += f" in each of {contributions.periods} periods"
+    return f"counts are of bounded contributions: a member counts in {reach}, {_BECAUSE[contributions.bounded_by]}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gris_cli.budget_formatting import format_cost, format_shortfall
+from gris_cli.budget_formatting import format_shortfall
 from gris_cli.demo_script import ANALYST, SMALL_ANALYST, DemoQuestion, NoiseKey
 from gris_cli.failures import failure_of
 from gris_cli.printing import console_of_width, print_json, print_result, say, say_guarantee
+from pinot_connector import formats
 from pinot_connector.budgets import questions_left
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.guarantees import AccountGuarantee
@@ -50,7 +51,7 @@ class TextReport:
         self._console.rule("[bold]Question 1 again", align="left")
         answer = "the identical answer" if identical else "ANOTHER ANSWER, which must not happen"
         say(self._console, "answer", f"{answer}, release {result.release_id[:16]}")
-        say(self._console, "charged", format_cost(result.charged))
+        say(self._console, "charged", formats.cost(result.charged))
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
         """Show the refusal."""
@@ -68,10 +69,9 @@ class TextReport:
         self._console.print()
         self._console.rule(f"[bold]{question.title}", align="left")
         for result in results:
-            found = f"{len(result.rows)} found for {format_cost(result.cost)}"
-            contributions = result.parameters.contributions
-            how = "" if contributions is None else f"; {contributions}"
-            say(self._console, result.mechanism.value, f"{found}{how}")
+            found = f"{len(result.rows)} found for {formats.cost(result.cost)}"
+            bounded = [each.text for each in result.statements if each.code == "counts.bounded"]
+            say(self._console, result.mechanism.value, ". ".join((found, *bounded)))
 
     def ends(self) -> None:
         """Say that nothing is left running."""

@@ -9,7 +9,6 @@ from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Show what a question would cost at most, without asking it. Takes every flag of ask."""
     from gris_cli.clients import fetch_explanation  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.expectations import expectation_of  # noqa: PLC0415
     from gris_cli.printing import print_check, print_explanation  # noqa: PLC0415
     from gris_cli.question_arguments import flags_named, is_only_a_check, question_of  # noqa: PLC0415
 
@@ -18,4 +17,4 @@ def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: bool)
         return
     with flags_named(question):
         explanation = fetch_explanation(connection, question_of(question))
-    print_explanation(explanation, expectation_of(explanation.parameters), as_json=as_json)
+    print_explanation(explanation, as_json=as_json)

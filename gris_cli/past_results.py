@@ -10,10 +10,10 @@ from gris_api.dp.v1 import question_pb2
 from rich.table import Table
 from rich.text import Text
 
-from gris_cli.budget_formatting import format_cost
 from gris_cli.clients import gateway_of
 from gris_cli.flags import ConnectionFlags
 from gris_cli.printing import console_of_width, print_json, printable, say
+from pinot_connector import formats
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult
 
@@ -63,7 +63,7 @@ def _cells(past: PastResult) -> Iterator[str]:
     yield f"{past.released_at:%Y-%m-%d %H:%M} UTC"
     yield _format_question(past.question)
     yield _format_elements(past)
-    yield format_cost(past.result.cost)
+    yield formats.cost(past.result.cost)
 
 
 def _format_question(question: question_pb2.Question) -> str:

@@ -5,48 +5,26 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gris_cli.alternatives import alternatives_table
 from gris_cli.budget_formatting import (
-    format_cost,
     format_guarantee,
-    format_level,
     format_more_questions,
     format_own_guarantee,
     format_questions_left,
     format_share,
 )
 from gris_cli.failures import Failure
-from gris_cli.formatting import (
-    format_aggregate,
-    format_clipping,
-    format_contributions,
-    format_copy,
-    format_cut_intervals,
-    format_ending,
-    format_expected_prices,
-    format_interval_kind,
-    format_lowered_k,
-    format_mechanism,
-    format_missing_averages,
-    format_order,
-    format_parameters,
-    format_quantiles,
-    format_rank_error,
-    format_sharpened,
-    format_sums,
-    format_threshold,
-    format_total,
-    format_totals,
-    format_width,
-)
+from gris_cli.formatting import format_aggregate, format_total
 from gris_cli.totals_table import totals_table
+from pinot_connector import formats
 from pinot_connector.budgets import Level
 from pinot_connector.formats import written
 from pinot_connector.guarantees import AccountGuarantee
@@ -55,9 +33,7 @@ from pinot_connector.notebooks.cells import isolated
 from pinot_connector.parameters import CountNoise, Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
-
-if TYPE_CHECKING:
-    from gris_cli.expectations import Expectation
+from pinot_connector.statements import METHOD, Statement
 
 MAX_WIDTH = 100
 MAX_ROWS = 40
@@ -103,26 +79,25 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
                 "",
                 f"the first {MAX_ROWS} of {len(result.totals or ())} totals; --json has all of them",
             )
-    say(console, "", format_ending(result))
-    say(console, "shown", format_lowered_k(result))
-    say(console, "counts", format_clipping(result.parameters))
-    if result.parameters.quantiles is None:
-        say(console, "counts", format_contributions(result.parameters.contributions))
-    say(console, "looks", format_sharpened(result.parameters))
-    say(console, "quantiles", format_quantiles(result.parameters))
     say(console, "total", format_total(result))
-    say(console, "sums", format_sums(result.parameters.sums))
-    say(console, "totals", format_totals(result.parameters))
-    say(console, "", format_missing_averages(result))
-    say(console, "intervals", format_interval_kind(result))
-    say(console, "", format_cut_intervals(result))
-    say(console, "mechanism", format_mechanism(result.parameters))
-    say(console, "parameters", format_parameters(result.parameters))
-    say(console, "cost", f"{format_cost(result.cost)}; charged now: {format_cost(result.charged)}")
+    if result.ended_in_bottom and result.bottom is not None:
+        say(console, "bottom", str(result.bottom))
+    _say_statements(console, result.statements)
+    say(console, "cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")
     say(console, "release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
     for level in result.remaining:
-        say(console, "left", format_level(level))
+        say(console, "left", formats.level(level))
     say(console, "", format_more_questions(more))
+
+
+def _say_statements(console: Console, statements: Iterable[Statement]) -> None:
+    """Print what is said, grouped by what it is of; how numbers are made comes last."""
+    of: dict[str, list[str]] = {}
+    for each in statements:
+        of.setdefault(each.subject, []).append(each.text)
+    for subject in sorted(of, key=METHOD.__eq__):
+        for number, text in enumerate(of[subject]):
+            say(console, "" if number else subject, text)
 
 
 def _elements(result: PrivateResult) -> str:
@@ -154,7 +129,7 @@ def print_levels(levels: Sequence[Level], *, as_json: bool) -> None:
         return
     console = console_of_width()
     for level in levels:
-        say(console, "left", format_level(level))
+        say(console, "left", formats.level(level))
     if not levels:
         say(console, "left", "no limit applies to this account")
 
@@ -167,35 +142,17 @@ def print_written(path: Path, *, as_json: bool) -> None:
     say(console_of_width(), "written", str(path))
 
 
-def print_explanation(explanation: Explanation, expectation: Expectation, *, as_json: bool) -> None:
+def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
     """Print what a question would cost, and what to expect of it."""
-    from gris_cli.alternatives import alternatives_table  # noqa: PLC0415 - only this needs the mechanisms
-
     if as_json:
-        print_json({**explanation.to_dict(), "expectation": to_json(expectation)})
+        print_json(explanation.to_dict())
         return
     console = console_of_width()
-    say(console, "cost at most", format_cost(explanation.worst_case_cost))
-    say(console, "expected", format_expected_prices(explanation, expectation))
+    say(console, "cost at most", formats.cost(explanation.worst_case_cost))
     for share in explanation.shares:
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
-    say(console, "prepared", format_copy(explanation))
-    say(console, "shown", format_lowered_k(explanation))
-    say(console, "counts", format_clipping(explanation.parameters))
-    if explanation.parameters.quantiles is None:
-        say(console, "counts", format_contributions(explanation.parameters.contributions))
-    say(console, "looks", format_sharpened(explanation.parameters))
-    say(console, "quantiles", format_quantiles(explanation.parameters))
-    for sentence in explanation.sentences if explanation.parameters.quantiles is not None else ():
-        say(console, "", sentence)
-    say(console, "sums", format_sums(explanation.parameters.sums))
-    say(console, "totals", format_totals(explanation.parameters))
-    say(console, "mechanism", format_mechanism(explanation.parameters))
-    say(console, "parameters", format_parameters(explanation.parameters))
-    say(console, "threshold", format_threshold(expectation))
-    say(console, "order", format_order(expectation))
-    say(console, "intervals", format_width(expectation))
+    _say_statements(console, explanation.statements)
     if (table := alternatives_table(explanation)) is not None:
         console.print(table)
     for query in explanation.queries:
@@ -240,13 +197,12 @@ def _quantiles_table(result: PrivateResult, quantiles: Quantiles) -> Table:
     table = Table(show_edge=False, header_style="bold")
     for head in (*(column.title for column in result.columns), "quantile"):
         table.add_column(Text(printable(head)))
-    for head in ("value", "cell", f"rank within, {100 * result.confidence:g} %"):
+    for head in ("value", "cell"):
         table.add_column(head, justify="right")
     for row in result.rows[:MAX_ROWS]:
-        asked = zip(quantiles.shown, row.values, result.rank_errors, strict=True)
-        for shown, value, error in asked:
+        for shown, value in zip(quantiles.shown, row.values, strict=True):
             cells = [*map(str, row.element), shown.title, *(() if value is None else _value_cells(value))]
-            table.add_row(*(Text(printable(cell)) for cell in (*cells, format_rank_error(shown, error))))
+            table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
 

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from gris_cli.budget_formatting import format_cost, format_share
+from gris_cli.budget_formatting import format_share
 from gris_cli.clients import remaining_after
-from gris_cli.expectations import expectation_of
 from gris_cli.failures import failure_of
 from gris_cli.printing import (
     print_check,
@@ -25,6 +24,7 @@ from gris_cli.printing import (
     print_result,
     printable,
 )
+from pinot_connector import formats
 from pinot_connector.budgets import questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
@@ -150,8 +150,7 @@ class ShellSession:
             case "catalog":
                 self._catalog(rest.strip())
             case "explain":
-                explanation = self._client.explain(rest.strip())
-                print_explanation(explanation, expectation_of(explanation.parameters), as_json=self._as_json)
+                print_explanation(self._client.explain(rest.strip()), as_json=self._as_json)
             case _ if is_liveness_check(line):
                 print_check(as_json=self._as_json)
             case "select":
@@ -179,7 +178,7 @@ class ShellSession:
         """Return whether the question may be asked, once its price has been seen."""
         explanation = self._client.explain(sql)
         share = "" if explanation.narrowest is None else f"; {format_share(explanation.narrowest)}"
-        price = printable(f"at most {format_cost(explanation.worst_case_cost)}{share}")
+        price = printable(f"at most {formats.cost(explanation.worst_case_cost)}{share}")
         (sys.stderr if self._as_json else sys.stdout).write(f"{price}\n")
         try:
             return self._read("ask? [y/N] ").strip().casefold() in ("y", "yes")

@@ -13,9 +13,6 @@ from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.questions import AggregateFunction, RankFunction
 from pinot_connector.views import day, exact, read_by, view
 
-_MOST_SUMS_SHOWN = 1_000
-"""How many sums and averages a result has at most, as `dp_service` says."""
-
 
 class Mechanism(Enum):
     """The mechanism that a release came from."""
@@ -111,15 +108,6 @@ class Sharpened:
     noise_variance: Fraction
     planned: bool
 
-    def __str__(self) -> str:
-        """Returns what a reader of counts has to know."""
-        intervals = (
-            "intervals are of the combined counts, and hold if all units were decided on before any count was seen"
-            if self.planned
-            else "intervals are those of the last look's own noise, each of which holds whatever led to that look"
-        )
-        return f"counts are of {len(self.units_before) + 1} looks together; {intervals}"
-
 
 @dataclass(frozen=True)
 class Contributions:
@@ -159,28 +147,10 @@ class Contributions:
             return self.sharpened.denominator
         return 1 if self.shift is None else self.shift.denominator
 
-    def __str__(self) -> str:
-        """Returns what a reader of counts has to know."""
-        reach = f"at most {self.delta_0} {'element' if self.delta_0 == 1 else 'elements'}"
-        if self.names is not None:
-            reach += " of those that a first look names"
-        if self.periods is None:
-            reach += " in each period"
-        elif self.periods > 1:
-            reach += f" in each of {self.periods} periods"
-        return f"counts are of bounded contributions: a member counts in {reach}, {_BECAUSE[self.bounded_by]}"
-
 
 def _shift(message: dp_pb2.Shift) -> Shift | None:
     """Returns how counts are relative to n; None in a catalogue, whose message is empty."""
     return view(Shift, message) if message.denominator else None
-
-
-_BECAUSE = {
-    BoundedBy.IN_QUERY: "as the query sees to",
-    BoundedBy.PREPARED: "as the table was prepared",
-    BoundedBy.ASSUMED: "as the policy promises and nothing checks",
-}
 
 
 @dataclass(frozen=True)
@@ -415,47 +385,6 @@ class Parameters:
         return self.aggregates if self.quantiles is None else self.quantiles.shown
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """What counts and intervals leave out, a sentence each; none if they are of all that meets the question."""
-        rows = "1 row" if self.tau == 1 else f"{self.tau} rows"
-        clipped = f"counts and intervals are of at most {rows} of a member in each element, and leave out the others"
-        return (
-            *((clipped,) if self.clipped else ()),
-            *((self._bounded,) if self._bounded else ()),
-            *((self._clamped,) if self._clamped else ()),
-            *((self.cut_for_sums,) if self.cut_for_sums else ()),
-            *((str(self.sharpened),) if self.sharpened is not None else ()),
-        )
-
-    @property
-    def cut_for_sums(self) -> str:
-        """That the list may end early for it has so many sums and averages; empty if it has all, or the k asked for."""
-        each = len(self.aggregates)
-        if not each or self.k != _MOST_SUMS_SHOWN // each or self.k >= (self.domain_size or self.k + 1):
-            return ""
-        of = "elements" if self.domain_size is None else f"of the domain's {self.domain_size} elements"
-        return f"at most {self.k} {of} are shown: a result has at most {_MOST_SUMS_SHOWN:,} sums and averages"
-
-    @property
     def sharpened(self) -> Sharpened | None:
         """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
         return None if self.contributions is None else self.contributions.sharpened
-
-    @property
-    def _clamped(self) -> str:
-        """What sums and averages are of, empty if there are none."""
-        if self.sums is None:
-            return ""
-        of = "rows" if self.sums.over_rows else "members' totals in an element"
-        return (
-            f"sums, averages and their intervals are of {of}, each brought between the bounds that the policy states "
-            "for its column"
-        )
-
-    @property
-    def _bounded(self) -> str:
-        """How contributions are bounded, in the words of what is shown; empty if they are not."""
-        if self.contributions is None:
-            return ""
-        text = str(self.contributions)
-        return text if self.quantiles is None else f"quantiles{text.removeprefix('counts')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import repeat
@@ -15,7 +15,7 @@ from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
-from pinot_connector.parameters import IntervalKind, Mechanism, MemberValue, Parameters
+from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
 from pinot_connector.releases import column_values, require_shown
 from pinot_connector.shown_values import AggregateValue, DayValue, ShownScalar, ShownValue, shown_values
 from pinot_connector.statements import Statement
@@ -325,36 +325,3 @@ def _aggregate_values(message: dp_pb2.AggregateValues | dp_pb2.QuantileValues) -
 def _day_values(message: dp_pb2.QuantileValues) -> list[ShownValue | None]:
     ends = zip(message.values, message.lower, message.upper, strict=True)
     return [DayValue(day(value), (day(lower), day(upper))) for value, lower, upper in ends]
-
-
-_MEMBER_VALUES = {
-    MemberValue.TOTAL: "the total of its rows",
-    MemberValue.MEAN: "the mean of its rows",
-    MemberValue.LARGEST: "the largest of its rows",
-    MemberValue.ONE_ROW: "that of one of its rows",
-}
-
-
-def rank_error_lines(result: PrivateResult) -> Iterator[str]:
-    """Yields what quantiles are of, and how far their ranks may be off, a line each; none without quantiles."""
-    quantiles = result.parameters.quantiles
-    if quantiles is None:
-        return
-    percent = f"{100 * result.confidence:g} %"
-    # A result that is listed without its rows has none.
-    for shown, error in zip(quantiles.shown, result.rank_errors, strict=False):
-        part = sum((cut.part for cut in shown.cuts), Fraction(0))
-        cuts = f", and up to {float(part):.3g} of those in the cells of other quantiles" if part else ""
-        within = f"within {float(error):.4g} members of the wanted one{cuts}"
-        yield f"{shown.title}: with {percent} its cell holds ranks {within}"
-    yield (
-        f"quantiles are of one value of each member, {_MEMBER_VALUES[quantiles.column.member_value]}; each is a cell "
-        "of a public grid, which is no confidence interval and says nothing where no member has a value"
-    )
-    if result.parameters.contributions is not None:
-        yield "members: those that are left in an element once contributions are bounded"
-    if quantiles.spare_members is not None:
-        yield (
-            f"about the smallest and the largest value: that at rank {quantiles.spare_members} from the end, so that "
-            "no member's own value decides"
-        )

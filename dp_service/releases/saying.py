@@ -71,15 +71,17 @@ def of_answer(
         bottom: The noisy threshold of the release; None: it is not released.
         confidence: Of each interval.
     """
-    kind = kind_of(plan.parameters)
+    kind, columns = kind_of(plan.parameters), [name for name, _ in plan.columns]
     if view.ended_in_bottom:
         yield _ended(bottom)
     yield from _lowered(plan.parameters, plan.requested_k)
     yield from _listing(plan.parameters)
-    yield from kind.meaning([name for name, _ in plan.columns], confidence)
+    yield from kind.meaning(columns, confidence)
     yield from kind.of_intervals(view, confidence)
     if shown is not None and view.intervals is not None:
         yield from _cut(shown, view.intervals, confidence)
+    if not kind.counts_cells:
+        yield kind.reach(columns)
     yield from _method(kind)
 
 
@@ -167,7 +169,8 @@ def _method(kind: AnyKind) -> Iterator[Statement]:
     )
     if kind.count_scale is not None:
         scale = written(kind.count_scale)
-        text = f"Counts carry {_COUNT_NOISES[asked.count_noise]} {scale}."
+        of = "" if kind.law is None else " of this look"
+        text = f"Counts{of} carry {_COUNT_NOISES[asked.count_noise]} {scale}."
         yield Statement("method.noise", text, values=(scale,))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE
 from dp_service.queries.published import DomainFile, plain_value
-from gris_cli.budget_formatting import format_cost
 from gris_cli.plan.sheets import upwards
 from gris_cli.printing import console_of_width, print_json, printable, say
+from pinot_connector import formats
 from pinot_connector.budgets import Cost
 
 
@@ -34,7 +34,7 @@ def print_domain(
         f"({upwards(domain.epsilon)}, {domain.dp_delta:.3g})-DP for adding or removing a member",
     )
     say(console, "", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
-    say(console, "price", "" if price is None else format_cost(price))
+    say(console, "price", "" if price is None else formats.cost(price))
     say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan guarantee")
     say(console, "policy", _policy_text(domain, integrity))
     if lists_elements:

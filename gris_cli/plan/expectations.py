@@ -9,7 +9,9 @@ from fractions import Fraction
 from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
-from gris_cli.expectations import ALPHA, HALF, MOSTLY, gumbel_gap, gumbel_threshold, laplace_threshold
+from dp_service.releases.kinds.gumbel import gumbel_gap, gumbel_threshold
+from dp_service.releases.kinds.kind import HALF, MOSTLY
+from dp_service.releases.kinds.laplace import laplace_threshold
 from gris_cli.plan.sheets import Cell, Column, Sheet, percent
 from gris_cli.plan.simulation import CurvePoint, Found, Planned
 
@@ -82,8 +84,8 @@ def _known(mechanism: KnownLap | KnownGumb) -> tuple[Cell, ...]:
     gap, gaussian = LaplaceThreshold(inverse_scale, 0).needed(MOSTLY), None
     if isinstance(mechanism, KnownGumb):
         gap = gumbel_gap(epsilon_per, mechanism.tau)
-        gaussian = gaussian_half_width(1 / inverse_scale**2, ALPHA)
-    return (mechanism.name.value, epsilon_per, gap, noise_half_width(inverse_scale, ALPHA), gaussian)
+        gaussian = gaussian_half_width(1 / inverse_scale**2, 1 - MOSTLY)
+    return (mechanism.name.value, epsilon_per, gap, noise_half_width(inverse_scale, 1 - MOSTLY), gaussian)
 
 
 def needed_sheet(mechanisms: Sequence[UnkLap | UnkGumb]) -> Sheet:
@@ -114,7 +116,7 @@ def _needed(mechanism: UnkLap | UnkGumb) -> tuple[Cell, ...]:
     gaussian: int | None = None
     if isinstance(mechanism, UnkGumb):
         threshold = gumbel_threshold(mechanism)
-        gaussian = gaussian_half_width(1 / inverse_scale**2, ALPHA)
+        gaussian = gaussian_half_width(1 / inverse_scale**2, 1 - MOSTLY)
     else:
         threshold = laplace_threshold(mechanism)
     return (
@@ -122,7 +124,7 @@ def _needed(mechanism: UnkLap | UnkGumb) -> tuple[Cell, ...]:
         mechanism.currency.epsilon_per,
         threshold.needed(HALF),
         threshold.needed(MOSTLY),
-        noise_half_width(inverse_scale, ALPHA),
+        noise_half_width(inverse_scale, 1 - MOSTLY),
         gaussian,
     )
 

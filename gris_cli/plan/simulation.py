@@ -20,7 +20,7 @@ from dp_service.mechanisms import Currency, Histogram, KnownGumb, KnownLap, UnkG
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.encoding import length_prefixed
-from gris_cli.expectations import laplace_threshold
+from dp_service.releases.kinds.laplace import laplace_threshold
 from gris_cli.plan.histograms import NamedHistogram
 
 Advance = Callable[[], None]

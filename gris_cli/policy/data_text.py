@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from gris_cli.formatting import format_count
 from gris_cli.policy.promises import ONE_VALUE, is_size
 from gris_cli.printing import printable, say
+from pinot_connector import formats
 
 if TYPE_CHECKING:
     from gris_cli.policy.data import Clipped, DataReport
@@ -25,9 +25,13 @@ def print_data(console: Console, report: DataReport) -> None:
     say(
         console,
         "data",
-        f"{report.table}: {format_count(report.rows, 'row')}; true counts, for the owner alone",
+        f"{report.table}: {formats.counted(report.rows, 'row')}; true counts, for the owner alone",
     )
-    say(console, "left out", f"{format_count(report.rows_in_no_question, 'row')} that cannot be read as text")
+    say(
+        console,
+        "left out",
+        f"{formats.counted(report.rows_in_no_question, 'row')} that cannot be read as text",
+    )
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "rows", "with", "left out of"):
         grid.add_column(head)
@@ -46,14 +50,14 @@ def _format_clipped(clipped: Clipped) -> str:
     """Return how many rows clipping leaves out of a question."""
     share = 100 * clipped.cut / clipped.rows if clipped.rows else 0.0
     asked = f"by {clipped.column}" if clipped.column else "for one total"
-    return f"{clipped.cut} of {format_count(clipped.rows, 'row')} ({share:.3g} %) left out of events counted {asked}"
+    return f"{clipped.cut} of {formats.counted(clipped.rows, 'row')} ({share:.3g} %) left out of events counted {asked}"
 
 
 def _format_clamped(clamped: Clamped) -> str:
     """Return how many rows, or members' totals, count with an end of their bounds."""
     cut = clamped.below + clamped.above
     share = 100 * cut / clamped.counted if clamped.counted else 0.0
-    what = format_count(clamped.counted, clamped.what)
+    what = formats.counted(clamped.counted, clamped.what)
     if clamped.by is not None:
         what += f" by {clamped.by}" if clamped.by else " of all rows"
     of = f" in {clamped.of}" if clamped.of != "sums" else ""
@@ -104,11 +108,11 @@ def _format_promise(promise: Promise) -> str:
 def _format_size(promise: Promise) -> str:
     """Return whether a table is as small as the policy promises."""
     what = "member" if promise.key.endswith("members") else "row"
-    held = f"{promise.key} {promise.promised}: the table has {format_count(promise.found, what)}"
+    held = f"{promise.key} {promise.promised}: the table has {formats.counted(promise.found, what)}"
     if promise.is_kept:
         return f"{held}; kept by these data, and to be kept by those to come"
     return f"BROKEN, {held}: sums may be inexact on an engine that sums in doubles"
 
 
 def _format_breaking(members: int | None) -> str:
-    return "some have" if members is None else format_count(members, "member")
+    return "some have" if members is None else formats.counted(members, "member")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
-from gris_cli.formatting import format_count
 from gris_cli.policy.data_text import print_data, print_promises
 from gris_cli.policy.json_report import data_json, policy_json, problem_json
 from gris_cli.policy.table_text import format_currency, print_table
 from gris_cli.printing import console_of_width, print_json, printable, say
+from pinot_connector import formats
 
 if TYPE_CHECKING:
     from gris_cli.policy.data import DataReport
@@ -26,7 +26,7 @@ CODE = "policy"
 def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) -> None:
     """Print faults: as JSON on standard output, or each with its line on standard error."""
     if as_json:
-        message = f"the policy has {format_count(len(problems), 'fault')}"
+        message = f"the policy has {formats.counted(len(problems), 'fault')}"
         locations = [problem_json(problem) for problem in problems]
         print_json({"error": {"code": CODE, "message": message, "problems": locations}})
         return

@@ -16,8 +16,8 @@ from dp_service.queries.tables import OfferedMeasure, Policy, PreparedPairs, Tab
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
-from gris_cli.formatting import format_count, format_exact
 from gris_cli.printing import printable, say
+from pinot_connector import formats
 
 if TYPE_CHECKING:
     pass
@@ -68,9 +68,7 @@ def _format_grouping(column: Column, table: Table) -> str:
         rho, slack = float(column.publication.rho), float(column.publication.delta)
         domain += f" (published at rho {rho:g}, delta {slack:g})"
     if column.lookup is not None:
-        domain += (
-            f" (looked up by {column.lookup.key.name}, of {format_count(len(column.lookup.entries), 'key')})"
-        )
+        domain += f" (looked up by {column.lookup.key.name}, of {formats.counted(len(column.lookup.entries), 'key')})"
     delta = column.delta_within(restricted=True)
     if table.contributions is not None:
         delta = min(table.contributions.delta_0, len(column.domain or ()) or table.contributions.delta_0)
@@ -96,7 +94,7 @@ def _format_contributions(stated: Contributions | None) -> str:
         BoundedBy.ASSUMED: "which is assumed",
     }[stated.bounded_by]
     return (
-        f"a member counts in at most {format_count(stated.delta_0, 'element')}{periods}, {how}; a question costs "
+        f"a member counts in at most {formats.counted(stated.delta_0, 'element')}{periods}, {how}; a question costs "
         f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
         f"{f'; a sharpening takes at most {stated.sharpening} information' if stated.sharpening else ''}"
@@ -129,11 +127,11 @@ def _format_value(value: ValueColumn) -> str:
     """Return how rows and members' totals of a value column are rounded and clamped."""
     quantum, rows, totals = value.bounds.quantum.size, value.bounds.rows, value.bounds.totals
     row_lower, row_upper, lower, upper = (
-        format_exact(end * quantum) for end in (rows.low, rows.high, totals.low, totals.high)
+        formats.exact(end * quantum) for end in (rows.low, rows.high, totals.low, totals.high)
     )
     return (
         f"{value.name}: rows count with {row_lower} to {row_upper}, and a member's total in an element with {lower} to "
-        f"{upper}{_format_publication(value)}, in steps of {format_exact(quantum)}{_format_value_nulls(value)}"
+        f"{upper}{_format_publication(value)}, in steps of {formats.exact(quantum)}{_format_value_nulls(value)}"
     )
 
 
@@ -148,21 +146,21 @@ def _format_quantiles(column: QuantileColumn) -> str:
         step = (grid.high - grid.low) // grid.cells
         return (
             f"{column.name}: rows count with {date_of(rows.low)} to {date_of(rows.high)}, and of a member the "
-            f"{column.rule} of them, among {format_count(grid.cells, 'public cell')} of {format_count(step, 'day')} "
-            f"from {date_of(grid.low)} to before {date_of(grid.high)}"
+            f"{column.rule} of them, among {formats.counted(grid.cells, 'public cell')} of "
+            f"{formats.counted(step, 'day')} from {date_of(grid.low)} to before {date_of(grid.high)}"
         )
     row_lower, row_upper, lower, upper = (
-        format_exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
+        formats.exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
     )
     return (
         f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.rule} of them, among "
-        f"{len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of {format_exact(quantum)}"
+        f"{len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of {formats.exact(quantum)}"
     )
 
 
 def _format_value_nulls(value: ValueColumn) -> str:
     if value.nulls is ValueNulls.KEEP and value.null_value is not None:
-        return f"; a missing value counts as {format_exact(value.null_value)}"
+        return f"; a missing value counts as {formats.exact(value.null_value)}"
     if value.nulls is ValueNulls.OWN_COUNT:
         return "; rows without a value count, and its sums and averages are of the others, with a count of their own"
     return "; rows without a value count in no question that sums it"
@@ -173,7 +171,7 @@ def _format_names(names: Names | None) -> str:
     if names is None:
         return ""
     return (
-        f"; of columns of unknown values a first look names at most {format_count(names.max_names, 'element')}, for "
+        f"; of columns of unknown values a first look names at most {formats.counted(names.max_names, 'element')}, for "
         f"{names.share} of the units and with a member in at most {names.delta_1}"
     )
 
@@ -194,7 +192,7 @@ def _format_time(time: TimeColumn | None) -> str:
     closed = time.closed
     return (
         f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
-        f"{format_count(closed.delay_minutes, 'minute')}{_format_stream(time.stream)}"
+        f"{formats.counted(closed.delay_minutes, 'minute')}{_format_stream(time.stream)}"
     )
 
 

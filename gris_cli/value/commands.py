@@ -12,6 +12,7 @@ from gris_cli.budget.commands import BUDGET_ADDRESS, BudgetFlag
 from gris_cli.domain.commands import DataVersionFlag, PayerFlag, TableFlag, TicketKeyFlag, UnrecordedFlag
 from gris_cli.flags import JsonFlag
 from gris_cli.plan.flags import exact
+from pinot_connector import formats
 
 app = typer.Typer(
     help="Publish a bound for the values of a column, and inspect what was published.", no_args_is_help=True
@@ -79,8 +80,6 @@ def inspect(
 
 def _print(bound: Any, content: bytes, price: Any, *, as_json: bool) -> None:
     from dp_service.queries.published import integrity_of  # noqa: PLC0415
-    from gris_cli.budget_formatting import format_cost  # noqa: PLC0415
-    from gris_cli.formatting import format_exact  # noqa: PLC0415
     from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
     from pinot_connector.json_values import to_json  # noqa: PLC0415
 
@@ -89,7 +88,7 @@ def _print(bound: Any, content: bytes, price: Any, *, as_json: bool) -> None:
         print_json({**to_json(bound), "integrity": integrity, "price": to_json(price)})
         return
     console = console_of_width()
-    cell = f"{format_exact(bound.lower)} to {format_exact(bound.upper)}"
+    cell = f"{formats.exact(bound.lower)} to {formats.exact(bound.upper)}"
     say(
         console,
         "bound",
@@ -98,7 +97,7 @@ def _print(bound: Any, content: bytes, price: Any, *, as_json: bool) -> None:
     say(console, "data", f"version {bound.data_version}, published {bound.published_at}")
     say(console, "guarantee", f"{float(bound.rho):g}-zCDP for adding or removing a member")
     if price is not None:
-        say(console, "price", format_cost(price))
+        say(console, "price", formats.cost(price))
     say(
         console,
         "counts",

@@ -110,7 +110,7 @@ def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
         "Real data",
         "noise key",
         "the identical answer",
-        "50 found for 20 information, 1 call; counts are of bounded contributions",
+        "50 found for 20 information and 1 call. Counts are of bounded contributions",
         "asks until its budget refuses",
         "refreshed",
         "counts close to the threshold",

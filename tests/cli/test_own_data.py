@@ -140,7 +140,7 @@ def test_a_question_without_columns_prints_one_total(
     printed = capsys.readouterr().out
     assert "noisy count" in printed.splitlines()[0]
     assert "#" not in printed.splitlines()[0]
-    assert "1 information, 0 calls" in printed
+    assert "1 information and 0 calls" in printed
     rows = ("--sql", "SELECT COUNT(*) AS n FROM sales WHERE product = 'p1'", "--json")
     assert main([*asked, *rows]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -148,7 +148,7 @@ def test_a_question_without_columns_prints_one_total(
     assert [] == row["element"]
     assert shown["parameters"]["clipped"] is True
     assert main([*asked, *rows[:2]]) == 0
-    assert "at most 5 rows of a member in each" in capsys.readouterr().out
+    assert "At most 5 rows of a member count in each" in capsys.readouterr().out
     assert main(["explain", *asked[1:], "--table", "sales", "--measure", "events"]) == 0
     assert "COALESCE(" in capsys.readouterr().out
 

@@ -19,16 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from dp_service.accounting.epsilon_table import table_from
-from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
+from dp_service.mechanisms import Currency, Histogram, UnkGumb
 from examples import simulated_month
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
-from gris_cli.expectations import Expectation, expectation_of
 from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.progress import progress
 from gris_cli.plan.sheets import percent, plainly, upwards
 from gris_cli.plan.simulation import Draws, curve
-from pinot_connector.parameters import Consistency, CountNoise, Mechanism, Parameters
 from tests.support.examples import long_but, long_rows_but
 from tests.support.publishing import domain_file, policy_of
 
@@ -498,60 +496,6 @@ def test_numbers_for_people() -> None:
         plainly(True),
         plainly(Fraction("0.15")),
     )
-
-
-def parameters(mechanism: UnkGumb | UnkLap, name: Mechanism, **changes: Any) -> Parameters:
-    """Return the parameters that dp_service would tell of a mechanism."""
-    values: dict[str, Any] = {
-        "mechanism": name,
-        "epsilon_per": mechanism.currency.epsilon_per,
-        "delta": mechanism.currency.delta,
-        "tau": mechanism.tau,
-        "delta_l0": None,
-        "d_bar": mechanism.d_bar,
-        "k": None,
-        "domain_size": None,
-        "count_noise": CountNoise.DISCRETE_LAPLACE,
-        "noise_scale": 1 / mechanism.count_inverse_scale,
-        "consistency": Consistency.KEYED,
-    }
-    return Parameters(**(values | changes))
-
-
-def counts_of(expectation: Expectation) -> tuple[int | None, int | None, int | None]:
-    """Return which counts are found with 50 % and 95 %, and how exact a count is."""
-    return expectation.found_half, expectation.found_mostly, expectation.half_width
-
-
-def test_what_to_expect_of_a_resolved_question() -> None:
-    """Both unknown domains have a threshold, known ones none; without counts there is no width."""
-    currency = Currency(Fraction("0.15"), Fraction("1e-10"))
-    gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
-    usual = expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10))
-    assert (201, 221, 40) == counts_of(usual)
-    gaussian = parameters(gumbel, Mechanism.UNK_GUMB, k=10, count_noise=CountNoise.DISCRETE_GAUSSIAN)
-    assert (201, 221, 26) == counts_of(expectation_of(gaussian))
-    restricted = expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
-    assert (345, 389, 40) == counts_of(restricted)
-    wide = UnkLap(currency, 3, 1000, 1)
-    assert (1075, 1206, 120) == counts_of(expectation_of(parameters(wide, Mechanism.UNK_LAP, delta_l0=3)))
-    known = parameters(gumbel, Mechanism.KNOWN_GUMB, k=10, delta=None, d_bar=None, noise_scale=None)
-    assert (None, None, None) == counts_of(expectation_of(known))
-    assert (20, None) == (usual.ordered_mostly, restricted.ordered_mostly)
-    assert (13.321, 10.638) == (usual.mean_error, expectation_of(gaussian).mean_error)
-
-
-def test_only_unk_gumb_has_a_price_that_depends_on_what_is_found() -> None:
-    """Without counts half as much an element, besides the threshold and bottom."""
-    currency = Currency(Fraction("0.15"), Fraction("1e-10"))
-    gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
-    half, mostly = expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10)).prices
-    assert (201, 221) == (half.above, mostly.above)
-    assert half.found < mostly.found < 10
-    assert half.information == pytest.approx(2 * half.found + 2, abs=0.2)
-    bare = parameters(gumbel, Mechanism.UNK_GUMB, k=10, noise_scale=None)
-    assert expectation_of(bare).prices[0].information == pytest.approx(half.found + 2, abs=0.2)
-    assert () == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1)).prices
 
 
 def test_a_delta_of_one_is_no_guarantee(capsys: pytest.CaptureFixture[str]) -> None:

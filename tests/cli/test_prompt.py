@@ -54,7 +54,7 @@ def test_a_question_is_asked_once_its_price_was_agreed_to(
     account = new_account()
     assert 0 == shell(monkeypatch, world, Terminal("\n".join(lines)), account=account)
     printed = capsys.readouterr()
-    assert "at most 11 information, 1 call" in printed.out
+    assert "at most 11 information and 1 call" in printed.out
     assert "invalid question: sql:" in printed.err
     assert "noisy count" in printed.out
     assert "its members are member_id" in printed.out

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 from dp_service.bounding.order import kept, table_salt
 from gris_cli.app import app
-from gris_cli.expectations import expectation_of
-from gris_cli.formatting import format_contributions, format_parameters, format_threshold, format_total
+from gris_cli.formatting import format_total
+from gris_cli.printing import print_explanation, print_result
 from gris_gateway.messages import all_elements, result_message
 from pinot_connector import AsyncPrivateClient, PrivateClient, dbapi
 from pinot_connector.embedded import EmbeddedServices
@@ -38,6 +38,7 @@ from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from tests.support.fake_pinot import FakePinot
 from tests.support.rings import needs
+from tests.support.statements import texts
 from tests.support.world import COFACTS, new_account
 
 DELTA_0 = 8
@@ -290,7 +291,7 @@ def test_counts_of_a_small_domain_are_released_relative_to_their_total(client: P
     assert bounded.shift is not None
     assert all(isinstance(row.noisy_count, float) for row in result.rows)
     assert result == result_of([all_elements(result)], result_message(result))
-    assert "relative to the number of members" in format_parameters(result.parameters)
+    assert "counts.relative" in {each.code for each in result.statements}
     assert f"{members} members count in any of the elements" in format_total(result)
     assert '"noisy_count": 0.0' in json.dumps(result.to_dict())
 
@@ -526,8 +527,8 @@ def test_hundreds_of_thousands_of_elements_are_answered_as_ten_are(client: Priva
     assert result.bottom == 1
     assert len(result.rows) == MANY
     assert Counter(row.noisy_count for row in result.rows) == {3: MANY // 2, 2: MANY // 2}
-    assert result.parameters.contributions is not None
-    assert "as the policy promises and nothing checks" in str(result.parameters.contributions)
+    (bounded,) = (each.text for each in result.statements if each.code == "counts.bounded")
+    assert "the author of the policy promises it, and nothing checks it" in bounded
 
 
 def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None:
@@ -573,19 +574,29 @@ def test_results_say_so_in_json_and_in_a_cursors_messages(
     assert (dbapi.Warning, bounded) in said
 
 
-def test_the_command_line_says_what_counts_are_of(client: PrivateClient) -> None:
-    """Of an answer, an explanation and the catalogue; the threshold is a count, and not above another one."""
-    parameters = client.top_k("feedback", "article_id", 3).parameters
-    said = format_contributions(parameters.contributions)
-    assert said.startswith(
-        f"{parameters.contributions}; so are the intervals, whose lower ends also hold for the "
+def test_the_command_line_says_what_counts_are_of(
+    client: PrivateClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of an answer and an explanation, each statement once; the threshold is a count, and not above another one."""
+    result = client.top_k("feedback", "article_id", 3)
+    explanation = client.explain(
+        "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 3"
     )
-    assert "those above 3 with their noise are shown" in format_parameters(parameters)
-    expectation = expectation_of(parameters)
-    assert (expectation.found_half, expectation.found_mostly, expectation.is_fixed) == (4, 4, True)
-    assert format_threshold(expectation) == (
-        "an element passes it with 50 % if its count is 4, with 95 % from 4 on"
+    accuracy = explanation.accuracy
+    assert accuracy is not None
+    assert (accuracy.found_half, accuracy.found_mostly, accuracy.is_fixed) == (4, 4, True)
+    assert "An element passes the threshold with 50 % if its count is 4, with 95 % from 4 on." in texts(
+        explanation.statements
     )
+    print_result(result, None, as_json=False)
+    answer = " ".join(capsys.readouterr().out.split())
+    print_explanation(explanation, as_json=False)
+    price = " ".join(capsys.readouterr().out.split())
+    for shown, statements in ((answer, result.statements), (price, explanation.statements)):
+        assert {"counts.bounded", "intervals.bounded"} <= {each.code for each in statements}
+        assert {each.text: 1 for each in statements} == {
+            each.text: shown.count(each.text) for each in statements
+        }
 
 
 def test_questions_at_the_same_time_draw_one_release(

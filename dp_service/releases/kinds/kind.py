@@ -36,7 +36,7 @@ from dp_service.releases.kinds.views import (
     ShownSharpened,
 )
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement
+from dp_service.releases.statements import Statement, elements
 from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
@@ -352,21 +352,28 @@ class Kind(ABC, Generic[_Mechanism]):
         Args:
             names: What is counted by, in words.
         """
-        asked = self.parameters
         if not names:
-            text = f"Counts everything in one total; a member changes it by at most {asked.tau}."
+            text = f"Counts everything in one total; a member changes it by at most {self.parameters.tau}."
             return Statement("question", text)
-        reach = f"at most {asked.delta_l0}" if asked.delta_l0 else "any number of"
-        return Statement(
-            "question",
-            f"Counts by {', '.join(names)} over {self._domain}; a member changes {reach} elements, each by at most "
-            f"{asked.tau}.",
-        )
+        text = f"Counts by {', '.join(names)} over {self._domain}; a member changes {self._reach}."
+        return Statement("question", text)
+
+    def reach(self, columns: Sequence[str]) -> Statement:
+        """Return what the noise hides: how much a member changes."""
+        tau = self.parameters.tau
+        of = f"{self._reach}, over {self._domain}" if columns else f"the total by at most {tau}"
+        return Statement("method.reach", f"A member changes {of}.")
+
+    @property
+    def _reach(self) -> str:
+        asked = self.parameters
+        most = f"at most {elements(asked.delta_l0)}" if asked.delta_l0 else "any number of elements"
+        return f"{most}, each by at most {asked.tau}"
 
     @property
     def _domain(self) -> str:
         size = len(self.parameters.domain or ())
-        return f"a known domain of {size} elements" if size else "an unknown domain"
+        return f"a known domain of {elements(size)}" if size else "an unknown domain"
 
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
         """Yield what its numbers are of, and what their intervals cover besides what those of every kind do.

@@ -146,9 +146,10 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
                     f"count takes {column.count_share} of the units.",
                     column.name,
                 )
-        yield Statement(
-            "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
-        )
+        if any(each.function is AggregateFunction.AVERAGE for each in self.sums.asked):
+            yield Statement(
+                "sums.averages", "Where the interval of a count reaches down to 0, no average is shown."
+            )
         if self.sums.ordered_by is not None:
             first = self.sums.asked[self.sums.ordered_by]
             name = self.sums.columns[first.place].name
@@ -159,20 +160,25 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
                 "and averages of each column.",
                 name,
             )
-        if self.parameters.k is not None:
+        if (most := self._shown_for_its_sums) is not None:
             yield Statement(
                 "list.at_most",
-                f"At most {elements(self.parameters.k)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
+                f"At most {elements(most)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
                 "and averages.",
-                values=(str(self.parameters.k),),
+                values=(str(most),),
             )
+
+    @property
+    def _shown_for_its_sums(self) -> int | None:
+        """How many elements are shown at most for they have so many sums and averages; None: all that are asked for."""
+        domain, most = self.parameters.domain, MAXIMUM_VALUES_SHOWN // len(self.sums.asked)
+        ends_early = self.parameters.k == most and (domain is None or most < len(domain))
+        return most if ends_early else None
 
     def _clamped(self, place: int, column: SummedValue) -> Statement:
         summed = "row's value" if self.parameters.sums_rows else "member's total"
         low, high = (short(end * column.quantum) for end in (column.low, column.high))
-        own = self.moments.own_count_variance(place)
-        of_counts = (self.moments.count_variance if own is None else own) * (column.low + column.high) ** 2
-        deviation = math.sqrt(self.moments.sum_variance(place) + of_counts) / 2 * float(column.quantum)
+        deviation = sum_deviation(self.moments, place, column)
         return Statement(
             "sums.clamped",
             f"A {summed} of {column.name} counts with {low} to {high}, in steps of {short(column.quantum)}. "
@@ -284,6 +290,13 @@ def _in_units(
     if value is None or interval is None:
         return None
     return Answer(value * quantum, interval.lower * quantum, interval.upper * quantum)
+
+
+def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> float:
+    """Return the standard deviation of a sum, half of B + (low + high) N, in the units of its column."""
+    own = moments.own_count_variance(place)
+    of_counts = (moments.count_variance if own is None else own) * (column.low + column.high) ** 2
+    return math.sqrt(moments.sum_variance(place) + of_counts) / 2 * float(column.quantum)
 
 
 def sums_of(parameters: ReleaseParameters) -> SumsReleased:

@@ -250,6 +250,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         # The errors are the same whatever cells were chosen.
         nothing = (np.zeros(0, dtype=np.int64),) * self.ranked.size
         found = self.shown_cells(nothing, alpha=1 - Fraction(str(confidence)))
+        together = ", for all quantiles of an element together," if len(found) > 1 else ""
         for asked, shown in zip(self.stated.asked, found, strict=True):
             largest = sum((part for _, part in shown.cuts), Fraction(0))
             cuts = (
@@ -259,8 +260,8 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             )
             yield Statement(
                 "quantiles.rank",
-                f"With {100 * confidence:g} % the wanted rank of {_name(asked)} is within {brief(shown.rank_error)} "
-                f"members of the ranks in its cell{cuts}.",
+                f"With {100 * confidence:g} %{together} the wanted rank of {_name(asked)} is within "
+                f"{brief(shown.rank_error)} members of the ranks in its cell{cuts}.",
                 self.stated.column,
                 (brief(shown.rank_error),),
             )

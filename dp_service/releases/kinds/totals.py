@@ -46,7 +46,7 @@ from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
 from dp_service.releases.kinds.kind import IncompleteParametersError, Kind, Value, counts_of, made
-from dp_service.releases.kinds.moments import Moments, column_sums, with_own_counts
+from dp_service.releases.kinds.moments import Moments, column_sums, sum_deviation, with_own_counts
 from dp_service.releases.kinds.views import Answer, ExpectedAccuracy, ReleaseView, ShownCount, ShownTotals
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.statements import Statement
@@ -225,14 +225,13 @@ class WithTotals(Kind[DrillDown]):
             )
 
     def _of_sums(self) -> Iterator[Statement]:
-        columns = () if self.parameters.sums is None else self.parameters.sums.columns
-        for column, variance in zip(columns, self.mechanism.sum_variances, strict=True):
-            deviation = math.sqrt(variance) / 2 * float(column.quantum)
-            yield Statement(
-                "totals.noise",
-                f"The centred sums of {column.name} in totals carry noise of standard deviation {deviation:.6g}.",
-                column.name,
-            )
+        stated, totals = self.parameters.sums, self.mechanism.totals
+        if stated is None or not isinstance(totals, BoundMoments):
+            return
+        for place, column in enumerate(stated.columns):
+            deviation = f"{sum_deviation(totals, place, column):.6g}"
+            text = f"The sums of {column.name} in totals carry noise of standard deviation {deviation}."
+            yield Statement("totals.noise", text, column.name, (deviation,))
 
     def method(self) -> Iterator[Statement]:
         """Yield how the rows are made."""

@@ -1,0 +1,78 @@
+"""What is said of an answer is true of that answer: of what it shows, and of the noise in what it shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView
+from dp_service.releases.plan import Plan
+from dp_service.releases.saying import of_answer
+from tests.dp import test_sharpening as sharpening
+from tests.dp import test_totals as totals
+from tests.dp.plans import PLAN
+
+
+def said(plan: Plan, noisy: int = 100, interval: tuple[int, int] = (90, 110)) -> dict[str, str]:
+    """Return what is said of an answer with one count, by code."""
+    ends = CountIntervals(*(np.array([end], dtype=np.int64) for end in interval))
+    view = ReleaseView(1, ends, IntervalKind.PLAIN)
+    counts = Counts(np.array([noisy], dtype=np.int64), 1)
+    return {each.code: each.text for each in of_answer(plan, counts, view, bottom=None, confidence=0.95)}
+
+
+def test_an_interval_that_lay_below_every_possible_count_is_explained() -> None:
+    """It covers as often as it says, and is no promise that the count is 0."""
+    explained = (
+        "so 0 to 0 stands where a whole interval was below it: noise as large as that meets at most 5 %"
+    )
+    assert explained in said(PLAN, -312, (0, 0))["intervals.cut"]
+    assert "intervals.cut" not in said(PLAN, -12, (0, 9))
+
+
+def test_an_answer_says_how_much_a_member_changes() -> None:
+    """As its question does: Delta, tau and the domain are what the noise rests on."""
+    tau = PLAN.parameters.tau
+    assert said(PLAN)["method.reach"] == (
+        f"A member changes any number of elements, each by at most {tau}, over an unknown domain."
+    )
+    assert "at most 2 elements" in said(totals.plan_of())["method.reach"]
+    assert "a known domain of 12 elements." in said(totals.plan_of(known=True))["method.reach"]
+    assert said(dataclasses.replace(PLAN, columns=()))["method.reach"] == (
+        f"A member changes the total by at most {tau}."
+    )
+
+
+@pytest.mark.parametrize(("k", "is_said"), [(None, False), (2, False), (1000, True)])
+def test_a_list_is_said_to_end_for_its_sums_only_if_it_may(k: int | None, is_said: bool) -> None:
+    """A k that the question asks for is no limit of results, and of a sum alone no average can be missing."""
+    codes = said(totals.plan_of(k=k))
+    assert is_said is ("list.at_most" in codes)
+    assert "list.at_most" not in said(totals.plan_of(k=k, known=True))
+    assert "sums.averages" not in codes
+
+
+def test_the_noise_in_sums_of_totals_is_that_of_what_is_shown() -> None:
+    """Half of B + (lower + upper) N, in the units of the column, as it is of the list's own sums."""
+    plan = totals.plan_of()
+    released = kind_of(plan.parameters).drill_down
+    assert released is not None
+    moments = released.totals
+    variance = moments.sum_variance(0) + moments.count_variance * 6**2  # type: ignore[union-attr]
+    assert f"standard deviation {math.sqrt(variance) / 4:.6g}." in said(plan)["totals.noise"]
+
+
+def test_the_noise_of_a_look_more_is_not_said_of_combined_counts() -> None:
+    """Those carry less, which is said beside it; what is expected is of what is shown."""
+    plan = sharpening.plan_of(10, planned=True)
+    look = sharpening.look_more(plan)
+    assert said(plan)["method.noise"].startswith("Counts of this look carry ")
+    combined = math.sqrt(look.law.variance)
+    assert f"{combined:.6f}" in said(plan)["counts.combined"]
+    expected = look.accuracy().mean_error
+    assert expected == pytest.approx(combined * math.sqrt(2 / math.pi), abs=1e-3)
