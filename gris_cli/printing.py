@@ -38,6 +38,7 @@ from pinot_connector.statements import METHOD, Statement
 MAX_WIDTH = 100
 MAX_ROWS = 40
 MAX_SQL = 20_000
+PRICE = "method.cost"
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -148,11 +149,13 @@ def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
         print_json(explanation.to_dict())
         return
     console = console_of_width()
-    say(console, "cost at most", formats.cost(explanation.worst_case_cost))
+    # Its price comes first.
+    for price in (each for each in explanation.statements if each.code == PRICE):
+        say(console, "cost", price.text)
     for share in explanation.shares:
         say(console, "of budget", format_share(share))
     say(console, "", format_questions_left(explanation))
-    _say_statements(console, explanation.statements)
+    _say_statements(console, (each for each in explanation.statements if each.code != PRICE))
     if (table := alternatives_table(explanation)) is not None:
         console.print(table)
     for query in explanation.queries:

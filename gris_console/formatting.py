@@ -30,7 +30,7 @@ def whole(value: object) -> str:
 
 def timestamp(value: Timestamp) -> str:
     """Return a timestamp of a message."""
-    return formats.moment(value.ToDatetime(tzinfo=datetime.UTC))
+    return formats.instant(value.ToDatetime(tzinfo=datetime.UTC))
 
 
 def path(segments: tuple[str, ...]) -> str:
@@ -73,7 +73,7 @@ FILTERS = {
     "number": formats.number,
     "up": formats.rounded_up,
     "cost": formats.cost,
-    "day": formats.moment,
+    "day": formats.instant,
     "timestamp": timestamp,
     "path": path,
     "share": formats.share,

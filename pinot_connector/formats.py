@@ -52,14 +52,14 @@ def rounded_up(value: float, digits: int = 6) -> str:
     return f"{rounded.normalize():,f}" if value >= 0.001 or not value else f"{float(rounded):.{digits}g}"
 
 
-def moment(time: datetime.datetime | None) -> str:
+def instant(time: datetime.datetime | None) -> str:
     """Returns a time, in UTC as the ledger counts."""
     return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def refresh(time: datetime.datetime | None) -> str:
     """Returns when a budget is refreshed."""
-    return "never refreshed" if time is None else f"refreshed {moment(time)}"
+    return "never refreshed" if time is None else f"refreshed {instant(time)}"
 
 
 def path(segments: Iterable[str]) -> str:

@@ -12,7 +12,6 @@ from gris_cli.budget.commands import BUDGET_ADDRESS, BudgetFlag
 from gris_cli.domain.commands import DataVersionFlag, PayerFlag, TableFlag, TicketKeyFlag, UnrecordedFlag
 from gris_cli.flags import JsonFlag
 from gris_cli.plan.flags import exact
-from pinot_connector import formats
 
 app = typer.Typer(
     help="Publish a bound for the values of a column, and inspect what was published.", no_args_is_help=True
@@ -81,6 +80,7 @@ def inspect(
 def _print(bound: Any, content: bytes, price: Any, *, as_json: bool) -> None:
     from dp_service.queries.published import integrity_of  # noqa: PLC0415
     from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
+    from pinot_connector import formats  # noqa: PLC0415
     from pinot_connector.json_values import to_json  # noqa: PLC0415
 
     integrity = integrity_of(content)

@@ -117,7 +117,7 @@ def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture
     code, reported = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)
     assert (code, reported["worst_case_cost"]["information"]) == (0, 6)
     assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
-    assert "cost at most" in capsys.readouterr().out
+    assert "costs at most" in capsys.readouterr().out
 
 
 def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
@@ -135,7 +135,7 @@ def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
     assert ("calls", 1, 299) == (calls["unit"], calls["cost"], calls["remaining"])
     assert main(["explain", "--sql", ARTICLES, *connection]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "11 of 3000 information (0.367 %), 2989 left" in said
+    assert "11 of 2,989 that are left (0.367 % of the limit of 3,000)" in said
     assert "enough for 271 questions like this one, by the information of t/" in said
     assert "is free while the data stay the same" in said
 
