@@ -5,13 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from dp_service.releases.totals import drawn_totals
 
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums
+from dp_service.mechanisms.aggregates import BoundMoments
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds import kind_of
-from dp_service.releases.kinds.moments import with_own_counts
+from dp_service.releases.kinds.totals import WithTotals
 from dp_service.releases.releasing import counted
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Scalar
@@ -24,19 +23,10 @@ Numbers = dict[Scalar, tuple[int, ...]]
 def true_totals(resolution: Resolution, answer: TypedHistogram) -> Numbers:
     """Return count, sums and own counts of every total, as they are before noise is added."""
     plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
-    mechanism = kind_of(plan.parameters).drill_down
-    assert mechanism is not None
+    kind = kind_of(plan.parameters)
+    assert isinstance(kind, WithTotals)
     rows = counted(plan, answer)
-    stated = plan.parameters.sums
-    sums = () if stated is None else with_own_counts(stated, rows.sums)
-    found = drawn_totals(
-        plan.parameters,
-        mechanism,
-        rows,
-        sums=tuple(ColumnSums(*each) for each in sums),
-        released=np.arange(len(rows.elements)),
-        noise=SilentNoise(),
-    )
+    found = kind.draw_totals(rows, np.arange(len(rows.elements)), SilentNoise())
     columns = [found.counts.tolist(), *(column.tolist() for column in found.sums)]
     return dict(zip(found.values, zip(*columns, strict=True), strict=True))
 
