@@ -225,7 +225,7 @@ def test_over_rows_every_surface_says_so(client: PrivateClient, capsys: pytest.C
     print_result(result, None, as_json=False)
     said = " ".join(capsys.readouterr().out.split())
     assert format_aggregate(result.parameters.aggregates[0]) == "average of number per row"
-    assert "they are of rows" in said
+    assert "Sums and averages are of rows: averages are per row" in said
     entry = next(table for table in client.catalog().tables if table.name == "t")
     assert [(str(each.row_lower), str(each.row_upper)) for each in entry.values] == [("0", "5"), ("0", "10")]
 

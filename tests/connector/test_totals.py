@@ -344,7 +344,7 @@ def test_every_surface_says_the_same(client: PrivateClient, capsys: pytest.Captu
     assert json.loads(json.dumps(result.to_dict()))["totals"][0]["other_count"] == first.other_count
     print_result(result, None, as_json=False)
     said = " ".join(capsys.readouterr().out.split())
-    assert "by country, of rows, for 0.25 of the units" in said
+    assert "there are totals by country" in said
     assert f"{first.other_interval[0]} to {first.other_interval[1]}" in said
     assert f"total of {first.value}: count {first.noisy_count}" in "\n".join(notes(result, len(result.rows)))
     answer = answer_of(result)

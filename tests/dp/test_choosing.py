@@ -264,7 +264,7 @@ async def test_an_explanation_has_all_ways_and_the_one_that_is_reserved(dp: Any)
     (line,) = [line for line in shown if line[0].strip() == "chosen"]
     assert [cell.strip() for cell in line[1:]] == [
         "one look, Delta 8",
-        "10 information, 1 call",
+        "10 information and 1 call",
         "102",
         "9.52",
         "yes",
