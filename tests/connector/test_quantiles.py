@@ -373,7 +373,7 @@ def test_json_tables_arrow_dbapi_gateway_and_receipts_agree(
     printed = capsys.readouterr().out
     assert "whole_p50" in printed
     assert "within" in printed
-    assert "say nothing where no member has a value" in " ".join(printed.split())
+    assert "says nothing where no member has a value" in " ".join(printed.split())
     table = result.to_arrow()
     assert (table.column_names, table.num_rows) == (names, 3)
     assert table["low"][0].as_py() == float(first.value)

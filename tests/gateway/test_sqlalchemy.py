@@ -83,7 +83,7 @@ def test_looking_around_shows_the_policy_and_costs_nothing(gateway: GatewayWorld
         price["calls, at most"],
     )
     assert (
-        "of 3000 that are left"
+        "of 3,000 that are left"
         in price[next(name for name in price if name.startswith("information of app/acme/"))]
     )
     assert 0 == spent(gateway, credentials)
