@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from pinot_connector import formats
-from pinot_connector.parameters import Parameters
+from pinot_connector.parameters import NamesLook, Parameters, Shift
 from pinot_connector.results import Alternative, Explanation
 
 _FINDS = {True: "yes", False: "no", None: "nothing is expected"}
@@ -40,10 +40,10 @@ def _cells(alternative: Alternative) -> Iterator[str]:
 
 def way_of(parameters: Parameters) -> str:
     """Return a way of answering in a few words."""
-    bounded = parameters.contributions
-    if bounded is None:
+    if parameters.bounded is None:
         return parameters.mechanism.value
-    if bounded.names is not None:
-        return f"two looks, Delta {bounded.names.delta_1} and {bounded.delta_0}"
-    shifted = ", relative to the total" if bounded.shift is not None else ""
-    return f"one look, Delta {bounded.delta_0}{shifted}"
+    looks, delta_0 = parameters.bounded.looks, parameters.bounded.contributions.delta_0
+    if isinstance(looks, NamesLook):
+        return f"two looks, Delta {looks.delta_1} and {delta_0}"
+    shifted = ", relative to the total" if isinstance(looks, Shift) else ""
+    return f"one look, Delta {delta_0}{shifted}"

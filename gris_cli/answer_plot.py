@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from pinot_connector.parameters import CountNoise, Parameters
+from pinot_connector.parameters import Parameters
 from pinot_connector.results import PrivateResult
 
 _SUFFIXES = (".png", ".svg")
@@ -52,7 +52,7 @@ def require_counts(parameters: Parameters) -> None:
     Raises:
         typer.BadParameter: It will have none.
     """
-    if parameters.count_noise is CountNoise.NONE or parameters.quantiles is not None:
+    if parameters.noise_scale is None:
         raise typer.BadParameter(_NO_COUNTS)
 
 

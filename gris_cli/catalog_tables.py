@@ -13,6 +13,8 @@ from pinot_connector import formats
 from pinot_connector.catalog import (
     Answering,
     Catalog,
+    CatalogContributions,
+    CatalogValue,
     ChoiceEntry,
     ColumnEntry,
     MeasureEntry,
@@ -20,7 +22,7 @@ from pinot_connector.catalog import (
     TimeEntry,
 )
 from pinot_connector.engines.base import ColumnType, TimeUnit
-from pinot_connector.parameters import BoundedBy, Consistency, Contributions, QuantileColumn, SummedColumn
+from pinot_connector.parameters import BoundedBy, Consistency, QuantileColumn
 from pinot_connector.shown_values import ShownScalar, shown_values
 
 MAX_VALUES = 8
@@ -82,7 +84,7 @@ def _format_domain(domain: tuple[ShownScalar, ...] | None) -> str:
     return values if len(domain) <= MAX_VALUES else f"{values}, ... {len(domain)} in all"
 
 
-def _format_contributions(contributions: Contributions) -> str:
+def _format_contributions(contributions: CatalogContributions) -> str:
     names = contributions.names
     looks = (
         ""
@@ -105,7 +107,7 @@ def _format_contributions(contributions: Contributions) -> str:
     )
 
 
-def _format_totals(contributions: Contributions) -> str:
+def _format_totals(contributions: CatalogContributions) -> str:
     if contributions.totals_share is None:
         return ""
     members = (
@@ -129,7 +131,7 @@ def _format_choice(choice: ChoiceEntry) -> str:
     return f"the cheapest that is expected to find all elements, of: {ways}. Otherwise as above"
 
 
-def _format_value(value: SummedColumn) -> str:
+def _format_value(value: CatalogValue) -> str:
     lower, upper = formats.exact(value.lower), formats.exact(value.upper)
     rows = ""
     if value.row_lower is not None and value.row_upper is not None:
@@ -193,7 +195,7 @@ _BECAUSE = {
 }
 
 
-def _bounded(contributions: Contributions) -> str:
+def _bounded(contributions: CatalogContributions) -> str:
     """Return in how many elements a member counts, of a question whose range decides how many periods there are."""
     reach = f"at most {formats.counted(contributions.delta_0, 'element')}"
     if contributions.names is not None:

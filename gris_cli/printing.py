@@ -30,7 +30,7 @@ from pinot_connector.formats import written
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import isolated
-from pinot_connector.parameters import CountNoise, Quantiles
+from pinot_connector.parameters import Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
 from pinot_connector.statements import METHOD, Statement
@@ -218,7 +218,7 @@ def _table(result: PrivateResult) -> Table:
     for column in result.columns:
         table.add_column(Text(printable(column.title)))
     # An empty list has its columns, too.
-    if result.parameters.count_noise is not CountNoise.NONE:
+    if result.parameters.noise_scale is not None:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
     for aggregate in result.parameters.aggregates:

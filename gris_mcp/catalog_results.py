@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gris_mcp.results import Element, view_of
-from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
-from pinot_connector.parameters import Consistency, Contributions
+from pinot_connector.catalog import Catalog, CatalogContributions, ColumnEntry, TableEntry
+from pinot_connector.parameters import Consistency
 
 MOST_VALUES = 1000
 
@@ -53,7 +53,7 @@ class TimeColumn(BaseModel):
 _Name = Annotated[str, BeforeValidator(attrgetter("name"))]
 
 
-def _offers_totals(contributions: Contributions | None) -> bool:
+def _offers_totals(contributions: CatalogContributions | None) -> bool:
     return contributions is not None and contributions.totals_share is not None
 
 

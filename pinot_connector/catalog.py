@@ -16,17 +16,16 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
 from pinot_connector.parameters import (
+    BoundedBy,
     Consistency,
-    Contributions,
     CountNoise,
     Mechanism,
     QuantileColumn,
-    SummedColumn,
 )
 from pinot_connector.questions import BucketLength, Measure
 from pinot_connector.releases import column_values
 from pinot_connector.shown_values import ShownScalar, shown_values
-from pinot_connector.views import known, meanings, read_by, view
+from pinot_connector.views import called, known, meanings, read_by, view
 
 
 class Refresh(Enum):
@@ -145,6 +144,62 @@ class ColumnEntry:
 
 
 @dataclass(frozen=True)
+class CatalogNames:
+    """The first of two looks: it takes `units` of the information units, and names at most `max_names` elements.
+
+    A member counts in at most `delta_1` elements in it, in each period.
+    """
+
+    delta_1: int
+    units: Fraction
+    max_names: int
+
+
+@dataclass(frozen=True)
+class CatalogContributions:
+    """How the contributions of a table's members are bounded, whatever is asked.
+
+    A member counts in at most `delta_0` elements in each of so many `periods`, None: the question's range decides how
+    many. A question costs `units` information units, and `min_count` is the smallest count that is considered over an
+    unknown domain. `names` is the first of two looks, None if there is one. `may_shift`: questions by small known
+    domains can be answered relative to their total. `most_sharpening_units` is how many units a sharpening may take,
+    None where there is none; `totals_share` which part of its units totals take of a question that asks for them, None
+    where there are none. `one_value` are then the columns of which a member has one value.
+    """
+
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int | None
+    units: int
+    min_count: int
+    names: CatalogNames | None = None
+    may_shift: bool = field(default=False, metadata=called("shift"))
+    most_sharpening_units: int | None = None
+    totals_share: Fraction | None = None
+    one_value: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CatalogValue:
+    """A column that may be summed; all numbers are exact.
+
+    Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`; in
+    sums over rows each row, between `row_lower` and `row_upper`, None: rows may not be summed. With `has_own_count`
+    rows without a usable value count, and sums and averages are of the others. `published` is what publishing the upper
+    bound cost everyone who may see it; None: it was not published.
+    """
+
+    name: str
+    quantum: Fraction
+    lower: Fraction
+    upper: Fraction
+    row_lower: Fraction | None = None
+    row_upper: Fraction | None = None
+    has_own_count: bool = False
+    published: PublishedDomain | None = None
+
+
+@dataclass(frozen=True)
 class TableEntry:
     """A table that may be asked about; `member` names the column that identifies a member.
 
@@ -159,9 +214,9 @@ class TableEntry:
     time: TimeEntry | None
     consistency: Consistency
     columns: tuple[ColumnEntry, ...]
-    contributions: Contributions | None = None
+    contributions: CatalogContributions | None = None
     choice: ChoiceEntry | None = None
-    values: tuple[SummedColumn, ...] = ()
+    values: tuple[CatalogValue, ...] = ()
     quantiles: tuple[QuantileColumn, ...] = ()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 # The largest integer that a double holds with all below it.
 MOST_EXACT_INTEGER = 2**53 - 1
@@ -16,7 +18,8 @@ MOST_EXACT_INTEGER = 2**53 - 1
 def to_json(value: object) -> Any:
     """Returns a value in terms of dict, list, str, int, float, bool and None.
 
-    Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a public field.
+    Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a public field:
+    under its name, and where it is a choice of several dataclasses, under that of the one that is chosen (`one_look`).
     Integers beyond 2^53 - 1 become texts: many programs read JSON numbers as doubles, which changes such integers.
 
     Raises:
@@ -34,13 +37,25 @@ def to_json(value: object) -> Any:
         case Sequence():
             return [to_json(item) for item in value]
         case _ if is_dataclass(value):
+            held = ((*named, getattr(value, named[0])) for named in _fields(type(value)))
             return {
-                field.name: to_json(getattr(value, field.name))
-                for field in fields(value)
-                if field.name[0] != "_"
+                _snake(type(part).__name__) if is_choice else name: to_json(part)
+                for name, is_choice, part in held
             }
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
+    """Returns the public fields of a dataclass, and whether each is a choice of several dataclasses."""
+    hints = get_type_hints(kind)
+    public = (field.name for field in fields(kind) if field.name[0] != "_")
+    return tuple((name, sum(map(is_dataclass, get_args(hints[name]))) > 1) for name in public)
+
+
+def _snake(name: str) -> str:
+    return re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def _number(value: int | Fraction) -> int | str:

@@ -1,4 +1,4 @@
-"""What was resolved for a question: its mechanism, how contributions are bounded, and what is summed."""
+"""What was resolved for a question: what kind of answer it is, and with which numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.questions import AggregateFunction, RankFunction
 from pinot_connector.views import day, exact, read_by, view
 
@@ -27,11 +26,10 @@ class Mechanism(Enum):
 
 
 class CountNoise(Enum):
-    """The law of the noise that counts carry; `NONE`: counts are not part of the release."""
+    """The law of the noise that counts carry."""
 
-    NONE = "none"
-    DISCRETE_LAPLACE = "discrete_laplace"
-    DISCRETE_GAUSSIAN = "discrete_gaussian"
+    LAPLACE = "discrete_laplace"
+    GAUSSIAN = "discrete_gaussian"
 
 
 class IntervalKind(Enum):
@@ -65,18 +63,32 @@ class BoundedBy(Enum):
 
 
 @dataclass(frozen=True)
+class Contributions:
+    """How the contributions of members are bounded: a member counts in at most `delta_0` elements in each of `periods`.
+
+    Counts and intervals are of bounded contributions. Of two looks, `delta_0` is that of the second, within its
+    elements.
+    """
+
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int
+
+
+@dataclass(frozen=True)
 class NamesLook:
     """The first of two looks, which names the elements that the second one counts.
 
     A member counts in at most `delta_1` elements in it, in each period. It takes `units` of the information units, and
-    names at most `max_names` elements: those above `threshold` in it. In a catalogue, threshold and variance are None.
+    names at most `max_names` elements: those above `threshold` in it, of which each counts at least `min_count`.
     """
 
     delta_1: int
     units: Fraction
     max_names: int
-    threshold: int | None
-    noise_variance: Fraction | None
+    min_count: int
+    threshold: int
+    noise_variance: Fraction
 
 
 @dataclass(frozen=True)
@@ -95,9 +107,9 @@ class Shift:
 
 @dataclass(frozen=True)
 class Sharpened:
-    """How the counts of several looks at the same elements are combined: weighted by the units of each.
+    """A look more, whose counts are combined with those of all looks at the same elements: weighted by their units.
 
-    `units_before` are those of each look before the last one. Combined counts are multiples of 1 / `denominator`, and
+    `units_before` are those of each look before it. Combined counts are multiples of 1 / `denominator`, and
     `noise_variance` is that of their noise. If all units were `planned` before any count was seen, intervals are of the
     combined counts. Otherwise they are those of the last look's own noise, extended to the combined count where
     that lies outside; each holds whatever led to that look.
@@ -109,48 +121,48 @@ class Sharpened:
     planned: bool
 
 
-@dataclass(frozen=True)
-class Contributions:
-    """How the contributions of members are bounded; counts and intervals are of bounded contributions.
+class TotalOf(Enum):
+    """What totals count: rows, members, or members' contributions, of which a member may have several in a total."""
 
-    A member counts in at most `delta_0` elements in each of so many `periods` (None in a catalogue: the question's
-    range decides how many). A question costs `units` information units. `min_count` is the smallest count that is
-    considered, and elements above `threshold` are shown; both are None over a known domain. `noise_variance` is exact.
-    In a catalogue, threshold and variance are None. `names` is the first of two looks, None if there is one: then
-    `delta_0` and `noise_variance` are those of the second, which counts the named elements and has no threshold. With
-    `shift`, `noise_variance` is that of a sum of two draws. `may_shift`, in a catalogue: questions by small known
-    domains can have a shift. With `sharpened`, this is the last of several looks whose counts are combined; `units` and
-    `noise_variance` are its own. `most_sharpening_units`, in a catalogue: how many units a sharpening may take, None
-    where there is none. `totals_share`, in a catalogue: which part of its units totals take of a question that asks for
-    them, None where there are none; `one_value` are then the columns of which a member has one value.
+    ROWS = "rows"
+    MEMBERS = "members"
+    CONTRIBUTIONS = "contributions"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The totals by `column` that a release has beside its elements, for `share` of its units.
+
+    `noise_variance` is that of their counts, and `sum_variances` are those of their centred sums, in half steps, in the
+    order of `Sums.columns`.
     """
 
-    bounded_by: BoundedBy
-    delta_0: int
-    periods: int | None
-    units: int
-    min_count: int | None
-    threshold: int | None
-    noise_variance: Fraction | None
-    names: NamesLook | None = None
-    shift: Shift | None = field(default=None, metadata=read_by(lambda message: _shift(message.shift)))
-    may_shift: bool = field(default=False, metadata=read_by(lambda message: message.HasField("shift")))
-    sharpened: Sharpened | None = None
-    most_sharpening_units: int | None = None
-    totals_share: Fraction | None = None
-    one_value: tuple[str, ...] = ()
-
-    @property
-    def denominator(self) -> int:
-        """Counts are multiples of 1 / this."""
-        if self.sharpened is not None:
-            return self.sharpened.denominator
-        return 1 if self.shift is None else self.shift.denominator
+    column: str
+    share: Fraction
+    counted: TotalOf
+    noise_variance: Fraction
+    sum_variances: tuple[Fraction, ...] = ()
 
 
-def _shift(message: dp_pb2.Shift) -> Shift | None:
-    """Returns how counts are relative to n; None in a catalogue, whose message is empty."""
-    return view(Shift, message) if message.denominator else None
+@dataclass(frozen=True)
+class OneLook:
+    """One look: at all elements of a known domain, or at those of an unknown one above `threshold`.
+
+    `min_count` is the smallest count that is considered; both are None over a known domain. `totals` are beside the
+    elements, which then have the rest of the units; None: there are none.
+    """
+
+    min_count: int | None = None
+    threshold: int | None = None
+    totals: Totals | None = None
+
+
+@dataclass(frozen=True)
+class OwnCount:
+    """The count that a summed column has of its own: for `share` of the units, with noise of `noise_variance`."""
+
+    share: Fraction
+    noise_variance: Fraction
 
 
 @dataclass(frozen=True)
@@ -158,26 +170,17 @@ class SummedColumn:
     """A column that is summed; all numbers are exact.
 
     Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`.
-    `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps; both
-    are None in a catalogue.
-
-    With `has_own_count` rows without a usable value count, and the column's sums and averages are of the others. Their
-    own count takes `count_share` of the units and has noise of `count_variance`; both are None in a catalogue, which
-    alone says what publishing the upper bound cost, if it was `published`.
+    `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps. With
+    an `own_count` rows without a usable value count, and the column's sums and averages are of the others.
     """
 
     name: str
     quantum: Fraction
     lower: Fraction
     upper: Fraction
-    share: Fraction | None
-    noise_variance: Fraction | None
-    row_lower: Fraction | None = None
-    row_upper: Fraction | None = None
-    has_own_count: bool = False
-    count_share: Fraction | None = None
-    count_variance: Fraction | None = None
-    published: PublishedDomain | None = None
+    share: Fraction
+    noise_variance: Fraction
+    own_count: OwnCount | None = None
 
 
 @dataclass(frozen=True)
@@ -306,68 +309,121 @@ class Quantiles:
     """Of what quantiles are released, and what a question shows of them.
 
     About the smallest and the largest value are those at rank `spare_members` from the end; None: neither is asked for.
+    `contributions` is how contributions are bounded; None: all is one group. `names` is the first of two looks, which
+    finds the elements; None: the domain is known.
     """
 
     column: QuantileColumn
     shown: tuple[ShownQuantile, ...] = field(metadata=read_by(_shown))
     spare_members: int | None
-
-
-class TotalOf(Enum):
-    """What totals count: rows, members, or members' contributions, of which a member may have several in a total."""
-
-    ROWS = "rows"
-    MEMBERS = "members"
-    CONTRIBUTIONS = "contributions"
+    contributions: Contributions | None = None
+    names: NamesLook | None = None
 
 
 @dataclass(frozen=True)
-class Totals:
-    """The totals by `column` that a release has beside its elements, for `share` of its units.
+class Laplace:
+    """Counts with Laplace noise, of members who change at most `delta_l0` elements.
 
-    `noise_variance` is that of their counts, and `sum_variances` are those of their centred sums, in half steps, in the
-    order of `Sums.columns`.
+    `d_bar` is how many elements are fetched, in addition to the next one; None: all of a known domain. `noise_scale`
+    is in counts; None: no counts are shown.
     """
 
-    column: str
-    share: Fraction
-    counted: TotalOf
+    delta_l0: int
+    d_bar: int | None
+    noise_scale: Fraction | None
+
+
+@dataclass(frozen=True)
+class Gumbel:
+    """The k largest elements, each chosen and paid for, of members who change any number of elements.
+
+    `d_bar` is how many elements are fetched, in addition to the next one; None: all of a known domain. `count_noise` is
+    the law of the noise in the counts, and `noise_scale` its scale, in counts; both are None without counts.
+    """
+
+    d_bar: int | None
+    count_noise: CountNoise | None
+    noise_scale: Fraction | None
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Counts of bounded contributions, with Gaussian noise whose price does not depend on k.
+
+    A question costs `units` information units, of a look more what that look costs. `noise_variance` is that of a count
+    as it is shown, exactly: of counts relative to a total that of a sum of two draws, and of a look more its own.
+    `noise_scale` is its root, rounded up to six decimal places; None: no counts are shown. `sums` is what is summed
+    beside the counts; None: nothing is. `looks` says how the data are looked at.
+    """
+
+    contributions: Contributions
+    units: int
     noise_variance: Fraction
-    sum_variances: tuple[Fraction, ...] = ()
+    noise_scale: Fraction | None
+    sums: Sums | None
+    looks: OneLook | NamesLook | Shift | Sharpened
 
 
 @dataclass(frozen=True)
 class Parameters:
     """Everything that the policy resolved for a question.
 
-    `delta` is None where the mechanism takes no call, `delta_l0` where the sensitivity is unrestricted, `d_bar` and
-    `domain_size` where they have no meaning, `k` where all is shown. `noise_scale`, in counts, is the scale of
-    Laplace noise or the sigma of Gaussian noise, and None without counts. `contributions` says how they are bounded,
-    None where they are not. `clipped`: rows are counted, and of a member at most `tau` in each element. `sums` is what
-    is summed beside the counts, None if nothing is. `quantiles` is of what quantiles are released instead of counts,
-    None if they are of nothing. `totals` are beside the elements, which then have the rest of the units; None: there
-    are none. `in_element_order`: the list is in ascending order of its elements, as a series is, and not ranked.
-    `having` names the conditions on what was released by which elements are left out; empty: there are none.
+    `delta` is None where the mechanism takes no call, `domain_size` where the domain is unknown, and `k` where all is
+    shown. `clipped`: rows are counted, and of a member at most `tau` in each element. `in_element_order`: the list is
+    in ascending order of its elements, as a series is, and not ranked. `having` names the conditions on what was
+    released by which elements are left out; empty: there are none. `kind` is what kind of answer it is, with what is
+    true of that kind alone.
     """
 
     mechanism: Mechanism
     epsilon_per: Fraction
     delta: Fraction | None
-    tau: int
-    delta_l0: int | None
-    d_bar: int | None
-    k: int | None
-    domain_size: int | None
-    count_noise: CountNoise
-    noise_scale: Fraction | None
     consistency: Consistency
-    contributions: Contributions | None = None
+    tau: int
+    domain_size: int | None
+    k: int | None
+    kind: Laplace | Gumbel | Bounded | Quantiles
     clipped: bool = False
-    sums: Sums | None = None
-    quantiles: Quantiles | None = None
-    totals: Totals | None = None
     in_element_order: bool = False
     having: str = ""
+
+    @property
+    def noise_scale(self) -> Fraction | None:
+        """The scale of the Laplace noise in the counts, or the sigma of the Gaussian; None: no counts are shown."""
+        return None if isinstance(self.kind, Quantiles) else self.kind.noise_scale
+
+    @property
+    def bounded(self) -> Bounded | None:
+        """Counts of bounded contributions; None: it is another kind of answer."""
+        return self.kind if isinstance(self.kind, Bounded) else None
+
+    @property
+    def quantiles(self) -> Quantiles | None:
+        """Of what quantiles are released; None: it is another kind of answer."""
+        return self.kind if isinstance(self.kind, Quantiles) else None
+
+    @property
+    def sums(self) -> Sums | None:
+        """What is summed beside the counts; None: nothing is."""
+        return None if self.bounded is None else self.bounded.sums
+
+    @property
+    def totals(self) -> Totals | None:
+        """The totals that are released beside the elements; None: there are none."""
+        looks = None if self.bounded is None else self.bounded.looks
+        return looks.totals if isinstance(looks, OneLook) else None
+
+    @property
+    def sharpened(self) -> Sharpened | None:
+        """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
+        looks = None if self.bounded is None else self.bounded.looks
+        return looks if isinstance(looks, Sharpened) else None
+
+    @property
+    def denominator(self) -> int:
+        """Counts are multiples of 1 / this."""
+        looks = None if self.bounded is None else self.bounded.looks
+        return looks.denominator if isinstance(looks, Shift | Sharpened) else 1
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -383,8 +439,3 @@ class Parameters:
     def values(self) -> tuple[Aggregate | ShownQuantile, ...]:
         """What the values of a result's rows are: sums and averages, or quantiles."""
         return self.aggregates if self.quantiles is None else self.quantiles.shown
-
-    @property
-    def sharpened(self) -> Sharpened | None:
-        """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
-        return None if self.contributions is None else self.contributions.sharpened

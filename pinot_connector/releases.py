@@ -75,7 +75,7 @@ def shown_of(
         expected = view(ExpectedColumn, stated)
         values = column_values(expected, column)
         elements.columns.extend(element_columns((expected,), ([values[row] for row in rows],)))
-    is_combined = translation.parameters.contributions.HasField("sharpened")
+    is_combined = translation.parameters.bounded.HasField("sharpened")
     if bool(counts_of(elements)) and not is_combined:
         raise IntegrityError("dp_service sent other counts than those that are kept")
     if not is_combined and shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE and rows:
@@ -169,8 +169,8 @@ def _require_elements(kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryRespo
         raise IntegrityError("dp_service sent several totals")
     if len(counts_of(elements)) not in (0, rows):
         raise IntegrityError("dp_service sent counts that do not belong together")
-    own_counts = sum(column.has_own_count for column in parameters.sums.columns)
-    are_few = len(elements.sums) != len(parameters.sums.columns) + own_counts
+    columns = parameters.bounded.sums.columns
+    are_few = len(elements.sums) != len(columns) + sum(column.HasField("own_count") for column in columns)
     if are_few or any(len(column.values) != rows for column in elements.sums):
         raise IntegrityError("dp_service sent sums that do not belong together")
     has_cells = len(elements.cells) > 0

@@ -294,9 +294,8 @@ def _counts_of(message: dp_pb2.ShownElements, parameters: Parameters) -> Sequenc
 
     These are exact where the denominator is a power of two, as no count that is real needs 53 bits.
     """
-    stated = 1 if parameters.contributions is None else parameters.contributions.denominator
     denominator = message.noisy_denominator or 1
-    if denominator not in (1, stated):
+    if denominator not in (1, parameters.denominator):
         raise IntegrityError("dp_service sent noisy counts of another denominator than it says")
     return [each / denominator for each in message.noisy_numerators] or message.noisy_counts
 

@@ -162,7 +162,7 @@ class Translator:
             raise IntegrityError("dp_service translated a question about another table")
         if translation.HasField("unfinished") and translation.unfinished.query_id != translation.query_id:
             raise IntegrityError("dp_service asks for another question than it translated")
-        if bool(before) is not translation.parameters.contributions.HasField("sharpened"):
+        if bool(before) is not translation.parameters.bounded.HasField("sharpened"):
             raise IntegrityError("dp_service is older than this connector: it knows no sharpening")
         _require_understood(question.structured, translation)
         self._accepted[translation.table] = translation.version_is_fixed

@@ -7,6 +7,7 @@ written by `message_of`:
   `Fraction | str` the first type is what a message holds;
 - an `Enum` by the name of its member, which is that of the message's value without its prefix;
 - a `datetime` from a timestamp, another view from the message in it, and `tuple[X, ...]` from a list;
+- a union of views, by the name of a `oneof`, from the message in it: that view whose class is called as the message;
 - `X | None` is None where a field that has presence is unset, and where another one is 0, empty or unspecified.
 
 `called` and `read_by` beside a field say what it needs beyond that. What a message does not hold is given to `view`, or
@@ -26,7 +27,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -36,7 +37,7 @@ from pinot_connector.errors import IntegrityError
 _View = TypeVar("_View")
 _Message = TypeVar("_Message", bound=Message)
 _Enum = TypeVar("_Enum", bound=Enum)
-_Key = TypeVar("_Key", bound=int)
+_Key = TypeVar("_Key", bound=int | str)
 _Meaning = TypeVar("_Meaning")
 
 _Reader = Callable[[Any], Any]
@@ -134,7 +135,7 @@ def day(text: str) -> datetime.date:
 @cache
 def _plan(kind: Any, message_kind: Any, *given: str) -> Callable[..., Any]:
     """Returns the function that makes views of messages of a kind."""
-    hints, described = get_type_hints(kind), message_kind.DESCRIPTOR.fields_by_name
+    hints, described = get_type_hints(kind), message_kind.DESCRIPTOR
     readers = tuple(
         (each.name, _reader(each, hints[each.name], described))
         for each in fields(kind)
@@ -152,24 +153,45 @@ def _plan(kind: Any, message_kind: Any, *given: str) -> Callable[..., Any]:
     return made
 
 
-def _reader(stated: Field[Any], hint: Any, described: Mapping[str, FieldDescriptor]) -> _Reader:
+def _reader(stated: Field[Any], hint: Any, described: Descriptor) -> _Reader:
     """Returns the function that reads one field of a view from the message."""
     if _READ_BY in stated.metadata:
         by: _Reader = stated.metadata[_READ_BY]
         return by
-    name, field, kinds = _held(stated, hint, described)
+    if stated.name in described.oneofs_by_name:
+        return _one_of(described.oneofs_by_name[stated.name], get_args(hint))
+    name, field, kinds = _held(stated, hint, described.fields_by_name)
     raw = attrgetter(name)
     value = _conversion(kinds[0], field)
     if field.is_repeated:
         return lambda message: tuple(map(value, raw(message)) if value else raw(message))
     read: _Reader = (lambda message: value(raw(message))) if value else raw
-    if NoneType not in kinds:
-        return read
+    return _or_none(name, field, read) if NoneType in kinds else read
+
+
+def _or_none(name: str, field: FieldDescriptor, read: _Reader) -> _Reader:
+    """Returns the function that reads a field, and None where a message says nothing of it."""
     if field.has_presence:
         return lambda message: read(message) if message.HasField(name) else None
-    if value is None:
-        return lambda message: raw(message) or None
-    return lambda message: value(found) if (found := raw(message)) else None
+    return lambda message: read(message) if getattr(message, name) else None
+
+
+def _one_of(described: OneofDescriptor, kinds: tuple[Any, ...]) -> _Reader:
+    """Returns the function that reads the one message that is given, as the view that is called as it is."""
+    views = {kind.__name__: kind for kind in kinds}
+    messages = ((field.name, GetMessageClass(field.message_type)) for field in described.fields)  # type: ignore[arg-type]
+    readers = {
+        name: _plan(views[kind.DESCRIPTOR.name], kind)  # type: ignore[arg-type]
+        for name, kind in messages
+        if kind.DESCRIPTOR.name in views
+    }
+
+    def read(message: Any) -> Any:
+        # Exactly one is given: none at all is one that this version does not know.
+        given = message.WhichOneof(described.name)
+        return known(readers, given)(getattr(message, given))
+
+    return read
 
 
 def _held(

@@ -82,11 +82,13 @@ class TotalsReleased:
 
     Attributes:
         place: Which of the two columns of an element the totals are of; they add up over the other one.
+        column: The name of that column.
         share: The part of the units that totals take.
         one_value: Whether the policy says that a member has one value of the other column.
     """
 
     place: int
+    column: str
     share: Fraction
     one_value: bool
 

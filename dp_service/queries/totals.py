@@ -40,7 +40,7 @@ def releasing_totals(parameters: ReleaseParameters, query: HistogramQuery, table
         parameters,
         # Counts relative to the number of all members would have noise in common.
         contributions=replace(bounded, shifted=False),
-        totals=TotalsReleased(place, stated.share, over in stated.one_value),
+        totals=TotalsReleased(place, query.totals_by, stated.share, over in stated.one_value),
     )
 
 

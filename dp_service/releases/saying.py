@@ -167,10 +167,9 @@ def _method(kind: AnyKind) -> Iterator[Statement]:
         f"The mechanism is {asked.mechanism}, {kind.gloss}, with epsilon_per = {asked.epsilon_per}{delta}.",
         values=(asked.mechanism, str(asked.epsilon_per)),
     )
-    if kind.count_scale is not None:
-        scale = written(kind.count_scale)
-        of = "" if kind.law is None else " of this look"
-        text = f"Counts{of} carry {_COUNT_NOISES[asked.count_noise]} {scale}."
+    if kind.noise_scale is not None:
+        scale = written(kind.noise_scale)
+        text = f"{kind.counts_called} carry {_COUNT_NOISES[asked.count_noise]} {scale}."
         yield Statement("method.noise", text, values=(scale,))
 
 

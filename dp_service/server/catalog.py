@@ -18,7 +18,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.alternatives import without_bound
-from dp_service.queries.columns import Column, Operator, ValueColumn, ValueNulls
+from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.contributions import most_names
 from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.policy import Policy
@@ -27,6 +27,7 @@ from dp_service.queries.structured import Value
 from dp_service.queries.table_contributions import Choice, Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
+from dp_service.releases.kinds.quantiles import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.listing_messages import BUCKET_LENGTHS
 from dp_service.server.messages import (
@@ -39,9 +40,9 @@ from dp_service.server.messages import (
     MECHANISMS,
     TIME_UNITS,
     element_columns,
+    filled,
     value_message,
 )
-from dp_service.server.quantile_messages import quantile_column
 from dp_service.server.served_policy import PolicyContent
 from dp_service.terms import Answering
 
@@ -172,13 +173,18 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         contributions=None if table.contributions is None else _contributions(table.contributions),
         choice=None if table.choice is None else _choice(table.choice),
         values=[_value_column(column, sums_rows=table.events is not None) for column in table.values],
-        quantiles=map(quantile_column, table.quantiles),
+        quantiles=map(_quantile_column, table.quantiles),
     )
 
 
-def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.SummedColumn:
+def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
+    fields = column_said(column.name, column.bounds.quantum.size, column.grid, column.rule)
+    return filled(dp_pb2.QuantileColumn(), fields)
+
+
+def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValue:
     quantum, totals, rows = column.bounds.quantum.size, column.bounds.totals, column.bounds.rows
-    return dp_pb2.SummedColumn(
+    return dp_pb2.CatalogValue(
         name=column.name,
         quantum=str(quantum),
         lower=str(totals.low * quantum),
@@ -195,23 +201,23 @@ def _choice(choice: Choice) -> dp_pb2.CatalogChoice:
     return dp_pb2.CatalogChoice(among=[ANSWERINGS[each] for each in choice.among], units=choice.units)
 
 
-def _contributions(stated: Contributions) -> dp_pb2.Contributions:
-    return dp_pb2.Contributions(
+def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
+    return dp_pb2.CatalogContributions(
         bounded_by=BOUNDED_BY[stated.bounded_by],
         delta_0=stated.delta_0,
         periods=stated.periods if isinstance(stated.periods, int) else 0,
         units=stated.units,
         min_count=stated.min_count,
         names=None if stated.names is None else _names(stated.names, stated.units),
-        shift=dp_pb2.Shift() if stated.shift else None,
+        shift=stated.shift,
         most_sharpening_units=stated.sharpening or 0,
         totals_share="" if stated.totals is None else str(stated.totals.share),
         one_value=() if stated.totals is None else sorted(stated.totals.one_value),
     )
 
 
-def _names(stated: Names, units: int) -> dp_pb2.NamesLook:
-    return dp_pb2.NamesLook(
+def _names(stated: Names, units: int) -> dp_pb2.CatalogNames:
+    return dp_pb2.CatalogNames(
         delta_1=stated.delta_1, units=str(stated.share * units), max_names=most_names(stated, texts=1)
     )
 

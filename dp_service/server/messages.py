@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from fractions import Fraction
+from functools import cache
 from typing import Any, TypeVar, assert_never
 
 from google.protobuf import timestamp_pb2
 from google.protobuf.descriptor import EnumDescriptor
+from google.protobuf.message import Message
 from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
@@ -32,11 +35,13 @@ from dp_service.terms import (
     CountNoise,
     Element,
     MechanismName,
+    RankFunction,
     Scalar,
     ValueType,
 )
 
 _Member = TypeVar("_Member", bound=Enum)
+_Message = TypeVar("_Message", bound=Message)
 
 
 def numbers(members: type[_Member], described: EnumDescriptor) -> dict[_Member, Any]:
@@ -45,6 +50,42 @@ def numbers(members: type[_Member], described: EnumDescriptor) -> dict[_Member, 
     return {each: described.values_by_name[f"{prefix}{each.name}"].number for each in members}
 
 
+def filled(message: _Message, fields: Mapping[str, Any]) -> _Message:
+    """Return a message once its fields have what is said of them, by their names.
+
+    Exact numbers are written as texts, members of enums as the numbers of their names, and mappings as messages; what
+    is None stays unset.
+    """
+    described = message.DESCRIPTOR.fields_by_name
+    for name, value in fields.items():
+        if value is None:
+            continue
+        if isinstance(value, Mapping):
+            part = getattr(message, name)
+            part.SetInParent()
+            filled(part, value)
+        elif described[name].is_repeated:
+            _extend(getattr(message, name), value)
+        else:
+            setattr(message, name, _written(described[name], value))
+    return message
+
+
+def _extend(repeated: Any, values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, Mapping):
+            filled(repeated.add(), value)
+        else:
+            repeated.append(str(value) if isinstance(value, Fraction) else value)
+
+
+def _written(field: Any, value: object) -> Any:
+    if isinstance(value, Enum):
+        return _numbers(type(value), field.enum_type)[value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+_numbers = cache(numbers)
 MEASURES = numbers(structured.Measure, question_pb2.Measure.DESCRIPTOR)
 COLUMN_TYPES = numbers(ColumnType, histogram_pb2.ColumnType.DESCRIPTOR)
 TIME_UNITS = numbers(TimeUnit, dp_pb2.TimeUnit.DESCRIPTOR)
@@ -52,10 +93,8 @@ MECHANISMS = numbers(MechanismName, dp_pb2.Mechanism.DESCRIPTOR)
 ANSWERINGS = numbers(Answering, dp_pb2.Answering.DESCRIPTOR)
 BOUNDED_BY = numbers(BoundedBy, dp_pb2.BoundedBy.DESCRIPTOR)
 CONSISTENCIES = numbers(Consistency, dp_pb2.Consistency.DESCRIPTOR)
-COUNT_NOISES = {
-    CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
-    CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
-}
+COUNT_NOISES = numbers(CountNoise, dp_pb2.CountNoise.DESCRIPTOR)
+RANK_FUNCTIONS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
 AGGREGATE_FUNCTIONS = numbers(AggregateFunction, question_pb2.AggregateFunction.DESCRIPTOR)
 FEATURES = numbers(Feature, dp_pb2.EngineFeature.DESCRIPTOR)
 _VALUE_TYPES = numbers(ValueType, dp_pb2.ValueType.DESCRIPTOR)

@@ -14,8 +14,7 @@ from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
 from dp_service.server.listing_messages import bucket_of, having_of
-from dp_service.server.messages import AGGREGATE_FUNCTIONS, MEASURES
-from dp_service.server.quantile_messages import RANK_FUNCTIONS
+from dp_service.server.messages import AGGREGATE_FUNCTIONS, MEASURES, RANK_FUNCTIONS
 
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -10,17 +10,17 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
-from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.resolution import Resolution
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.quantiles import in_text
 from dp_service.releases.kinds.views import (
     AnsweredAggregate,
     Counts,
     ExpectedAccuracy,
     IntervalKind,
     ReleaseView,
+    ShownCells,
     Total,
 )
 from dp_service.releases.plan import Plan
@@ -30,8 +30,7 @@ from dp_service.releases.saying import of_answer
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns, numbers, statement_message
 from dp_service.server.parameter_messages import parameters_message
-from dp_service.server.quantile_messages import chosen_cells, quantile_values
-from dp_service.server.totals_messages import kept_totals_message, shown_totals_message, totals_parameters
+from dp_service.server.totals_messages import kept_totals_message, shown_totals_message
 
 CHUNK_BYTES = 2**20
 # At most: a noisy count, its interval and the tags around them.
@@ -128,7 +127,7 @@ class ReleaseMessages:
             element_count=view.count,
             ended_in_bottom=view.ended_in_bottom,
             bottom=bottom,
-            parameters=plan_parameters(self.plan),
+            parameters=parameters_message(self.plan.parameters),
             interval_kind=_INTERVAL_KINDS[view.interval_kind],
             confidence=self.confidence,
             cost=bill.cost,
@@ -164,24 +163,6 @@ def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bi
     )
 
 
-def plan_parameters(plan: Plan) -> dp_pb2.MechanismParameters:
-    """Return the parameters of a plan in the form in which people read them."""
-    return _parameters(plan.parameters, [name for name, _ in plan.columns])
-
-
-def resolved_parameters(resolution: Resolution) -> dp_pb2.MechanismParameters:
-    """Return the parameters of a resolved question in the form in which people read them."""
-    return _parameters(resolution.parameters, [name for name, _ in resolution.columns])
-
-
-def _parameters(parameters: ReleaseParameters, columns: Sequence[str]) -> dp_pb2.MechanismParameters:
-    kind = kind_of(parameters)
-    message = parameters_message(kind)
-    if (totals := totals_parameters(kind, columns)) is not None:
-        message.totals.CopyFrom(totals)
-    return message
-
-
 def _names_tag(plan: Plan, released: Released, key: NoiseKey) -> bytes:
     """Return what lets a look more be taken at the elements of two looks; empty where they are no names."""
     if plan.looks is None or not released.whole or kind_of(plan.parameters).counts_cells:
@@ -205,7 +186,7 @@ def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
     for each in chosen.among:
         parameters = each.resolution.parameters
         yield dp_pb2.Alternative(
-            parameters=resolved_parameters(each.resolution),
+            parameters=parameters_message(parameters),
             worst_case_cost=cost_message(each.worst, each.resolution.unit_id),
             chosen=parameters == chosen.resolution.parameters,
             finds_all=each.finds_all,  # type: ignore[arg-type]  # None leaves it unset
@@ -228,7 +209,7 @@ def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.Shown
 def _shown_elements(view: ReleaseView, rows: slice) -> dp_pb2.ShownElements:
     message = dp_pb2.ShownElements(
         aggregates=[_values(each, rows) for each in view.aggregates],
-        quantiles=[quantile_values(each, rows) for each in view.quantiles],
+        quantiles=[_cells(each, rows) for each in view.quantiles],
     )
     if view.intervals is not None:
         message.interval_lower.extend(view.intervals.lower[rows].tolist())
@@ -240,7 +221,7 @@ def _kept_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.KeptEl
     message = dp_pb2.KeptElements(
         columns=element_columns(plan.columns, released.elements[rows]),
         sums=[histogram_pb2.CentredSums(values=column[rows].tolist()) for column in released.sums],
-        cells=chosen_cells(released.cells, rows),
+        cells=[dp_pb2.ChosenCells(cells=column[rows].tolist()) for column in released.cells],
     )
     if (counts := _counts(released)) is not None:
         _write_counts(message, counts, rows)
@@ -281,6 +262,15 @@ def _values(aggregate: AnsweredAggregate, rows: slice) -> dp_pb2.AggregateValues
     ]
     values, lower, upper = zip(*ends, strict=True) if ends else ((), (), ())
     return dp_pb2.AggregateValues(values=values, lower=lower, upper=upper)
+
+
+def _cells(shown: ShownCells, rows: slice) -> dp_pb2.QuantileValues:
+    """Return the cells of some elements, and the middle of each."""
+    values, lower, upper = (
+        [in_text(value, shown.scale) for value in column[rows]]
+        for column in (shown.values, shown.lower, shown.upper)
+    )
+    return dp_pb2.QuantileValues(values=values, lower=lower, upper=upper, rank_error=str(shown.rank_error))
 
 
 def _widest_row_bytes(released: Released) -> int:

@@ -46,6 +46,7 @@ from dp_service.server.messages import (
     read_value,
     statement_message,
 )
+from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.policy_check import check_policy
 from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of
 from dp_service.server.served_policy import ServedPolicy
@@ -219,7 +220,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
-            parameters=responses.plan_parameters(plan),
+            parameters=parameters_message(plan.parameters),
             reserve_first=resolution.reserve_first,
             count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
@@ -245,7 +246,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         worst, expected = kind.mechanism.worst_case_cost(), kind.accuracy()
         estimate = dp_pb2.Estimate(
             worst_case_cost=cost_message(worst, resolution.unit_id),
-            parameters=responses.resolved_parameters(resolution),
+            parameters=parameters_message(resolution.parameters),
             statements=map(
                 statement_message,
                 of_question(resolution, worst, expected, asked.chosen if sharpening is None else None),

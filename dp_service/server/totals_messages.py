@@ -8,43 +8,13 @@ import numpy as np
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError
-from dp_service.releases.kinds import AnyKind
 from dp_service.releases.kinds.views import Answer, ShownTotals
 from dp_service.releases.mechanism_output import TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import column_values, element_columns
 from dp_service.terms import Scalar
-
-
-def totals_parameters(kind: AnyKind, columns: Sequence[str]) -> dp_pb2.TotalsParameters | None:
-    """Return what totals are and how noisy; None: there are none.
-
-    Args:
-        kind: That of the release.
-        columns: The names of the question's columns.
-    """
-    stated, mechanism = kind.parameters.totals, kind.drill_down
-    if stated is None or mechanism is None:
-        return None
-    return dp_pb2.TotalsParameters(
-        column=columns[stated.place],
-        share=str(stated.share),
-        counted=_counted(kind.parameters),
-        noise_variance=str(mechanism.total_variance),
-        sum_variances=map(str, mechanism.sum_variances),
-    )
-
-
-def _counted(parameters: ReleaseParameters) -> dp_pb2.TotalOf:
-    stated, bounded = parameters.totals, parameters.contributions
-    if bounded is not None and bounded.of_events:
-        return dp_pb2.TOTAL_OF_ROWS
-    if stated is not None and stated.one_value:
-        return dp_pb2.TOTAL_OF_MEMBERS
-    return dp_pb2.TOTAL_OF_CONTRIBUTIONS
 
 
 def shown_totals_message(plan: Plan, totals: ShownTotals | None) -> dp_pb2.ShownTotals | None:

@@ -140,7 +140,7 @@ func finish(shown *dp.Shown) error {
 		return errors.New("-totals: the gateway is too old for them, and has answered without")
 	}
 	if shown.Totals != nil {
-		showTotals(shown.Totals, shown.Parameters.Totals)
+		showTotals(shown.Totals, shown.Parameters.GetBounded().GetOneLook().GetTotals())
 	}
 	for _, each := range shown.Statements {
 		fmt.Printf("%s: %s\n", each.Code, each.Text)
@@ -150,7 +150,7 @@ func finish(shown *dp.Shown) error {
 }
 
 // A total is of all elements, also of those that are not shown; other is what the shown ones leave of it.
-func showTotals(shown *dp.ShownTotals, stated *dp.TotalsParameters) {
+func showTotals(shown *dp.ShownTotals, stated *dp.Totals) {
 	of := strings.ToLower(strings.TrimPrefix(stated.Counted.String(), "TOTAL_OF_"))
 	fmt.Printf("totals by %s, of %s\n", stated.Column, of)
 	for row, count := range shown.NoisyCounts {

@@ -135,7 +135,7 @@ function print({ chunks, end }) {
   }
   const { parameters, totals, statements, cost } = end.shown;
   if (totals !== null) {
-    printTotals(totals, parameters.totals);
+    printTotals(totals, parameters.bounded.one_look.totals);
   }
   for (const { code, text } of statements) {
     console.log(`${code}: ${text}`);

@@ -81,8 +81,8 @@ def with_elements(receipt: app_pb2.PastRelease, kept: KeptRelease | None) -> app
 def _has_own_elements(shown: app_pb2.PastRelease) -> bool:
     parameters = shown.result.shown.parameters
     return (
-        parameters.sums.HasField("ordered_by")
-        or parameters.contributions.HasField("sharpened")
+        parameters.bounded.sums.HasField("ordered_by")
+        or parameters.bounded.HasField("sharpened")
         or parameters.in_element_order
         or bool(parameters.having)
     )

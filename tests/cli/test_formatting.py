@@ -11,10 +11,13 @@ from gris_cli.printing import print_result
 from pinot_connector import Cost, PrivateResult
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.parameters import (
+    Bounded,
+    BoundedBy,
     Consistency,
-    CountNoise,
+    Contributions,
     IntervalKind,
     Mechanism,
+    OneLook,
     Parameters,
 )
 
@@ -26,13 +29,12 @@ def test_an_empty_list_has_the_column_of_its_counts(capsys: pytest.CaptureFixtur
         epsilon_per=Fraction(3, 20),
         delta=Fraction(1, 10**10),
         tau=1,
-        delta_l0=2,
-        d_bar=None,
         k=6,
         domain_size=None,
-        count_noise=CountNoise.DISCRETE_GAUSSIAN,
-        noise_scale=Fraction(5),
         consistency=Consistency.KEYED,
+        kind=Bounded(
+            Contributions(BoundedBy.IN_QUERY, 2, 1), 8, Fraction(25), Fraction(5), None, OneLook(3, 20)
+        ),
     )
     empty = PrivateResult(
         columns=(ExpectedColumn("shop", ColumnType.STRING),),

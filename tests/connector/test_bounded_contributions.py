@@ -33,7 +33,14 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused, InvalidQuestion
 from pinot_connector.gateway_client import result_of
 from pinot_connector.guarantees import Bound
-from pinot_connector.parameters import BoundedBy, IntervalKind, Mechanism
+from pinot_connector.parameters import (
+    BoundedBy,
+    Contributions,
+    IntervalKind,
+    Mechanism,
+    OneLook,
+    Shift,
+)
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from tests.support.fake_pinot import FakePinot
@@ -219,11 +226,11 @@ def above(counts: Counter[str], threshold: int | None) -> list[tuple[str, int]]:
 def test_a_question_counts_the_bounded_contributions_of_the_reference(client: PrivateClient) -> None:
     """Members count in at most eight articles; hundreds of articles are above the fixed threshold, all are shown."""
     result = client.histogram("feedback", "article_id")
-    bounded = result.parameters.contributions
+    bounded = result.parameters.bounded
     assert bounded is not None
-    assert (bounded.bounded_by, bounded.delta_0, bounded.min_count) == (BoundedBy.IN_QUERY, DELTA_0, 3)
+    assert bounded.contributions == Contributions(BoundedBy.IN_QUERY, DELTA_0, periods=1)
     # m - 1 + tau, for there is no noise.
-    assert (result.mechanism, result.bottom, bounded.threshold) == (Mechanism.BOUND_GAUSS, 3, 3)
+    assert (result.mechanism, result.bottom, bounded.looks) == (Mechanism.BOUND_GAUSS, 3, OneLook(3, 3))
     expected = above(reference(rows(), "feedback"), 3)
     assert len(expected) > 500
     assert shown(result) == expected
@@ -286,9 +293,8 @@ def test_counts_of_a_small_domain_are_released_relative_to_their_total(client: P
         0,
         IntervalKind.PLAIN,
     )
-    bounded = result.parameters.contributions
-    assert bounded is not None
-    assert bounded.shift is not None
+    assert result.parameters.bounded is not None
+    assert isinstance(result.parameters.bounded.looks, Shift)
     assert all(isinstance(row.noisy_count, float) for row in result.rows)
     assert result == result_of([all_elements(result)], result_message(result))
     assert "counts.relative" in {each.code for each in result.statements}
@@ -349,9 +355,8 @@ def test_a_copy_of_months_counts_each_month_of_the_range(client: PrivateClient) 
     """Members are bounded in each month, and the noise is that of as many months as the question sees."""
     days = (datetime.date(2018, 11, 15), datetime.date(2019, 2, 1))
     result = client.top_k("monthly", "article_id", 50, time_range=days)
-    bounded = result.parameters.contributions
-    assert bounded is not None
-    assert (bounded.periods, result.parameters.delta_l0) == (3, 3 * DELTA_0)
+    assert result.parameters.bounded is not None
+    assert result.parameters.bounded.contributions.periods == 3
     whole = [each for each in rows() if f"{each[3]:%Y-%m}" in ("2018-11", "2018-12", "2019-01")]
     # Bounding comes before the range, which begins in the middle of a month.
     seen = reference_before_filter(whole, days[0])
@@ -556,8 +561,9 @@ def test_results_say_so_in_json_and_in_a_cursors_messages(
     services: EmbeddedServices, tables: dict[str, Path], client: PrivateClient
 ) -> None:
     """A reader of counts has to know that they are of bounded contributions."""
-    found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["contributions"]
-    assert (found["bounded_by"], found["delta_0"], found["threshold"]) == ("in_query", DELTA_0, 3)
+    found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["bounded"]
+    assert found["contributions"] == {"bounded_by": "in_query", "delta_0": DELTA_0, "periods": 1}
+    assert found["one_look"] == {"min_count": 3, "threshold": 3, "totals": None}
     engine = DuckDBEngine(tables)
     with dbapi.connect(
         dp=services.dp_address, budget=services.budget_address, account=new_account(), engine=engine

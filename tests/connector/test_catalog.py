@@ -93,9 +93,7 @@ async def test_both_clients_give_it(world: World) -> None:
 
 def page_with(**column: object) -> dp_pb2.GetCatalogResponse:
     """Return a page with one column."""
-    page = dp_pb2.GetCatalogResponse(
-        epsilon_per="1", delta="1/2", count_noise=dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE
-    )
+    page = dp_pb2.GetCatalogResponse(epsilon_per="1", delta="1/2", count_noise=dp_pb2.COUNT_NOISE_LAPLACE)
     table = page.tables.add(name="t", consistency=dp_pb2.CONSISTENCY_KEYED)
     table.columns.add(name="c", **({"type": 1} | column))
     return page

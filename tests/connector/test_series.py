@@ -25,7 +25,12 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.gateway_client import result_of
-from pinot_connector.parameters import IntervalKind, Mechanism
+from pinot_connector.parameters import (
+    IntervalKind,
+    Laplace,
+    Mechanism,
+    Shift,
+)
 from pinot_connector.questions import BucketLength, In, structured_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue
@@ -193,9 +198,8 @@ def test_a_series_relative_to_its_total_is_one_too(client: PrivateClient) -> Non
     """Where customers may count in all months."""
     result = client.sql(MONTHS.format("", "shifted") + BY_MONTH)
     assert result.total is not None
-    contributions = result.parameters.contributions
-    assert contributions is not None
-    assert contributions.shift is not None
+    assert result.parameters.bounded is not None
+    assert isinstance(result.parameters.bounded.looks, Shift)
     assert [row.element[0] for row in result.rows] == sorted(
         month for month in monthly() if month.year < 2012
     )[:12]
@@ -206,11 +210,9 @@ def test_a_series_relative_to_its_total_is_one_too(client: PrivateClient) -> Non
 def test_without_a_bound_all_buckets_carry_the_noise_of_one_member_in_each(client: PrivateClient) -> None:
     """KnownLap, whose price is a unit for each of them."""
     result = client.sql(MONTHS.format("", "unbounded") + BY_MONTH)
-    assert (result.mechanism, result.cost.information, result.parameters.delta_l0) == (
-        Mechanism.KNOWN_LAP,
-        12,
-        12,
-    )
+    assert (result.mechanism, result.cost.information) == (Mechanism.KNOWN_LAP, 12)
+    assert isinstance(result.parameters.kind, Laplace)
+    assert result.parameters.kind.delta_l0 == 12
     assert [row.element[0] for row in result.rows] == sorted(monthly())[:12]
 
 

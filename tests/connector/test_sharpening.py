@@ -131,11 +131,9 @@ async def spent(client: AsyncPrivateClient) -> tuple[int, int, int]:
 
 def by_element(result: PrivateResult) -> dict[tuple[object, ...], Fraction]:
     """Return the counts as the exact multiples that they are."""
-    bounded = result.parameters.contributions
-    assert bounded is not None
+    denominator = result.parameters.denominator
     return {
-        row.element: Fraction(round((row.noisy_count or 0) * bounded.denominator), bounded.denominator)
-        for row in result.rows
+        row.element: Fraction(round((row.noisy_count or 0) * denominator), denominator) for row in result.rows
     }
 
 
@@ -384,7 +382,7 @@ def test_the_command_line_sharpens(
     price = said("explain", "--sharpen", "15")[1]["worst_case_cost"]
     assert (price["information"], price["calls"]) == (15, 0)
     result = said("ask", "--sharpen", "15", "--planned")[1]
-    sharpened = result["parameters"]["contributions"]["sharpened"]
+    sharpened = result["parameters"]["bounded"]["sharpened"]
     assert (sharpened["units_before"], sharpened["planned"]) == (["15/2"], True)
     assert result["charged"]["information"] == 15
     assert main(["ask", *words, "--sharpen", "15"]) == 0

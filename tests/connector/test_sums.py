@@ -294,7 +294,8 @@ def test_every_surface_says_of_which_rows_a_column_with_an_own_count_is(client: 
     explained = client.explain(question)
     assert any("Rows without a value of number count" in each for each in explained.sentences)
     (column,) = explained.parameters.sums.columns if explained.parameters.sums else ()
-    assert (column.has_own_count, column.share, column.count_share) == (True, Fraction(1, 4), Fraction(1, 4))
+    assert column.own_count is not None
+    assert (column.share, column.own_count.share) == (Fraction(1, 4), Fraction(1, 4))
     entry = next(table for table in client.catalog().tables if table.name == "apart")
     assert [each.has_own_count for each in entry.values] == [True, True]
     result = client.sql(question)
@@ -584,7 +585,10 @@ def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, 
     outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question])
     assert outcome.exit_code == 0, outcome.output
     stated = json.loads(outcome.output)
-    assert [each["function"] for each in stated["parameters"]["sums"]["aggregates"]] == ["sum", "average"]
+    assert [each["function"] for each in stated["parameters"]["bounded"]["sums"]["aggregates"]] == [
+        "sum",
+        "average",
+    ]
     expected = true_sums("number")
     assert {row["element"][0]: Fraction(row["values"][0]["value"]) for row in stated["rows"]} == {
         text: total for text, (_, total) in expected.items()

@@ -25,6 +25,7 @@ from pinot_connector.errors import (
     PlanExpired,
     ServiceGone,
 )
+from pinot_connector.parameters import NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
 from tests.support.relay import relayed
@@ -89,10 +90,10 @@ async def test_a_release_is_that_of_the_reference_in_two_looks(looking_world: Wo
         assert [each.charged.information for each in (whole, part, more)] == [UNITS, 0, 0]
         assert await held_and_spent(client) == (UNITS, 1, 0, 0)
         assert len(engine.queries) == 2
-        bounded = whole.parameters.contributions
-        assert bounded is not None
-        assert bounded.names is not None
-        assert (bounded.names.delta_1, bounded.names.max_names) == (DELTA_1, MOST)
+        assert whole.parameters.bounded is not None
+        first = whole.parameters.bounded.looks
+        assert isinstance(first, NamesLook)
+        assert (first.delta_1, first.max_names) == (DELTA_1, MOST)
 
 
 async def test_a_known_domain_takes_one_look(looking_world: World) -> None:

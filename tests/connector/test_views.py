@@ -30,7 +30,15 @@ from pinot_connector.catalog import Catalog
 from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee
-from pinot_connector.parameters import Contributions, Parameters, QuantileColumn
+from pinot_connector.parameters import (
+    Bounded,
+    Gumbel,
+    Laplace,
+    OneLook,
+    Parameters,
+    QuantileColumn,
+    Quantiles,
+)
 from pinot_connector.results import Accuracy, Alternative, RenderedQuery
 from pinot_connector.views import meanings, message_of, view
 from tests.gateway.test_every_field import filled
@@ -83,7 +91,6 @@ NOT_SHOWN = {
     "ReadColumn.largest": _IN_NUMBERS,
 }
 NOT_SENT = {
-    "Contributions.may_shift": "whether a shift is there, which is empty in a catalogue",
     "Aggregate.over_rows": "that of the sums",
     "ShownQuantile.column": "the name of the column of the quantiles",
     "ReadColumn.numbers": "the smallest and the largest",
@@ -94,7 +101,7 @@ ONLY_READ = {
     "Alternative",
     "Catalog",
     "ColumnEntry",
-    "Contributions",
+    "Bounded",
     "PairsCopy",
     "Parameters",
     "QuantileColumn",
@@ -115,7 +122,16 @@ def held(kind: type[Any], message: Any) -> dict[str, tuple[Any, Any]]:
     """Returns the types of a class's fields, and those of the message, by the names that the message has for them."""
     hints = get_type_hints(kind)
     named = {each.metadata.get("called", each.name): hints[each.name] for each in fields(kind) if each.init}
-    return {name: (hint, message.fields_by_name.get(name)) for name, hint in named.items()}
+    found = {}
+    for name, hint in named.items():
+        if name not in message.oneofs_by_name:
+            found[name] = hint, message.fields_by_name.get(name)
+            continue
+        # A choice: the view of each is called as its message.
+        called = {each.__name__: each for each in kinds_in(hint)}
+        for field in message.oneofs_by_name[name].fields:
+            found[field.name] = called[field.message_type.name], field
+    return found
 
 
 def pairs() -> Iterator[Pair]:
@@ -211,9 +227,12 @@ def stated(**changes: Any) -> dp_pb2.MechanismParameters:
     message = dp_pb2.MechanismParameters(
         mechanism=dp_pb2.MECHANISM_BOUND_GAUSS,
         epsilon_per="1/10",
-        count_noise=dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
         consistency=dp_pb2.CONSISTENCY_KEYED,
-        contributions=dp_pb2.Contributions(bounded_by=dp_pb2.BOUNDED_BY_IN_QUERY, noise_variance="3/2"),
+        bounded=dp_pb2.Bounded(
+            contributions=dp_pb2.Contributions(bounded_by=dp_pb2.BOUNDED_BY_IN_QUERY),
+            noise_variance="3/2",
+            one_look=dp_pb2.OneLook(),
+        ),
     )
     message.MergeFrom(dp_pb2.MechanismParameters(**changes))
     return message
@@ -223,11 +242,14 @@ def stated(**changes: Any) -> dp_pb2.MechanismParameters:
     ("changes", "field"),
     [
         ({"mechanism": 99}, "mechanism"),
-        ({"contributions": {"bounded_by": 99}}, "contributions: bounded_by"),
+        ({"bounded": {"contributions": {"bounded_by": 99}}}, "kind: contributions: bounded_by"),
         ({"epsilon_per": "1/0"}, "epsilon_per"),
-        ({"contributions": {"noise_variance": "much"}}, "contributions: noise_variance"),
-        ({"totals": {"counted": 0, "share": "1/2"}}, "totals: counted"),
-        ({"sums": {"share": "1", "aggregates": [{"column": "a"}]}}, "sums: aggregates: function"),
+        ({"bounded": {"noise_variance": "much"}}, "kind: noise_variance"),
+        ({"bounded": {"one_look": {"totals": {"share": "1/2"}}}}, "kind: looks: totals: counted"),
+        (
+            {"bounded": {"sums": {"share": "1", "aggregates": [{"column": "a"}]}}},
+            "kind: sums: aggregates: function",
+        ),
     ],
 )
 def test_what_this_version_does_not_know_is_refused(changes: dict[str, Any], field: str) -> None:
@@ -247,26 +269,38 @@ def test_a_level_with_a_field_of_a_later_version_is_read() -> None:
 
 def test_what_is_unset_is_none_and_what_is_0_is_not() -> None:
     """Where a field has presence; where it has none, 0 and an empty text say that there is nothing."""
-    message = dp_pb2.Contributions(bounded_by=dp_pb2.BOUNDED_BY_ASSUMED)
-    unset = view(Contributions, message)
-    assert {unset.threshold, unset.periods, unset.noise_variance, unset.names} == {None}
-    message.threshold = 0
-    message.shift.SetInParent()
-    zero = view(Contributions, message)
-    assert (zero.threshold, zero.periods) == (0, None)
-    assert [(each.may_shift, each.shift) for each in (unset, zero)] == [(False, None), (True, None)]
+    message = dp_pb2.OneLook()
+    unset = view(OneLook, message)
+    assert (unset.min_count, unset.threshold, unset.totals) == (None, None, None)
+    message.threshold = message.min_count = 0
+    zero = view(OneLook, message)
+    assert (zero.threshold, zero.min_count) == (0, None)
+
+
+def test_of_a_choice_exactly_one_is_read() -> None:
+    """Its view is called as its message. None at all, or one of a later version, is refused."""
+    message = stated()
+    kinds = [("laplace", Laplace), ("gumbel", Gumbel), ("bounded", Bounded), ("quantiles", Quantiles)]
+    for name, kind in kinds:
+        # The first of a choice is set, and every list has one entry.
+        message.ClearField("kind" if message.WhichOneof("kind") is None else message.WhichOneof("kind"))
+        filled(getattr(message, name))
+        assert type(view(Parameters, message).kind) is kind
+    message.ClearField("quantiles")
+    with pytest.raises(IntegrityError, match=r"^kind: "):
+        view(Parameters, message)
 
 
 def test_the_ends_of_a_grid_are_days_where_its_scale_says_so() -> None:
     """A day is no number on another grid, nor a number a day on one of dates."""
     message = stated()
-    filled(message.quantiles)
+    filled(message.quantiles)  # Which takes the place of what was given.
     column = message.quantiles.column
     column.scale, column.lower, column.upper = dp_pb2.GRID_SCALE_DATES, "2020-02-29", "2020-03-01"
     read = view(QuantileColumn, column)
     assert (read.lower, read.upper) == (datetime.date(2020, 2, 29), datetime.date(2020, 3, 1))
     column.scale = dp_pb2.GRID_SCALE_LINEAR
-    with pytest.raises(IntegrityError, match="quantiles: column: lower: "):
+    with pytest.raises(IntegrityError, match="kind: column: lower: "):
         view(Parameters, message)
 
 

@@ -71,7 +71,7 @@ async def test_a_table_is_shown_with_what_questions_can_use() -> None:
     assert (page.epsilon_per, page.delta) == ("3/20", "1/10000000000")
     assert (page.unit_id, page.count_noise) == (
         "61c38258a2d5d2f817f4797eeb22bee5",
-        dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
+        dp_pb2.COUNT_NOISE_LAPLACE,
     )
     assert (table.name, table.member, table.consistency) == ("visits", "m", dp_pb2.CONSISTENCY_FRESH)
     assert [(each.measure, each.tau, each.clipped) for each in table.measures] == [

@@ -47,7 +47,7 @@ async def test_gaussian_counts_leave_zcdp_as_the_only_bound(information: int) ->
     laplace = await described(information=information)
     assert [dp_pb2.COMPOSITION_BOUND_ZCDP] == [each.bound for each in found.composed]
     assert dp_pb2.COMPOSITION_BOUND_ZCDP == found.bound
-    assert dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN == found.count_noise
+    assert dp_pb2.COUNT_NOISE_GAUSSIAN == found.count_noise
     assert found.epsilon >= laplace.epsilon
     assert (found.epsilon > laplace.epsilon) == (information == 1)
 

@@ -307,7 +307,7 @@ async def test_the_services_messages_are_those_of_a_chain_of_looks() -> None:
             ],
         )
         release = (await dp.ShowRelease(request)).release
-        sharpened = release.shown.parameters.contributions.sharpened
+        sharpened = release.shown.parameters.bounded.sharpened
         # 6 units and 10.
         assert (sharpened.denominator, list(sharpened.units_before)) == (8, ["6"])
         assert release.elements.noisy_denominator == 8
@@ -319,7 +319,7 @@ async def test_the_services_messages_are_those_of_a_chain_of_looks() -> None:
         assert (await error_of(dp.ShowRelease(request)))[0] is grpc.StatusCode.INVALID_ARGUMENT
         before.releases.append(_without_elements(more))
         again = await _translated(dp, _sharpened(10, 20), before)
-        assert list(again.parameters.contributions.sharpened.units_before) == ["6", "10"]
+        assert list(again.parameters.bounded.sharpened.units_before) == ["6", "10"]
 
 
 def _with(

@@ -211,7 +211,7 @@ async def test_a_kept_release_is_shown_as_a_new_one_is(dp: Any) -> None:
     drawn: dp_pb2.AddNoiseUnaryResponse = await dp.AddNoiseUnary(
         dp_pb2.AddNoiseUnaryRequest(header=head, histogram=days())
     )
-    kept, shift = drawn.release.kept, drawn.release.shown.parameters.contributions.shift
+    kept, shift = drawn.release.kept, drawn.release.shown.parameters.bounded.shift
     assert not kept.elements.noisy_counts
     assert kept.elements.noisy_denominator == shift.denominator > 1
     names = list(kept.elements.columns[0].strings.values)

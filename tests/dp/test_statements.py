@@ -60,10 +60,8 @@ def test_a_list_is_said_to_end_for_its_sums_only_if_it_may(k: int | None, is_sai
 def test_the_noise_in_sums_of_totals_is_that_of_what_is_shown() -> None:
     """Half of B + (lower + upper) N, in the units of the column, as it is of the list's own sums."""
     plan = totals.plan_of()
-    released = kind_of(plan.parameters).drill_down
-    assert released is not None
-    moments = released.totals
-    variance = moments.sum_variance(0) + moments.count_variance * 6**2  # type: ignore[union-attr]
+    moments = kind_of(plan.parameters).mechanism.totals
+    variance = moments.sum_variance(0) + moments.count_variance * 6**2
     assert f"standard deviation {math.sqrt(variance) / 4:.6g}." in said(plan)["totals.noise"]
 
 

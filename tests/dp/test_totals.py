@@ -31,7 +31,7 @@ SUMS = SumsReleased(
     (SummedValue("paid", Fraction(1, 2), CLAMP.low, CLAMP.high, Fraction(1, 2)),),
     (AskedAggregate(AggregateFunction.SUM, 0),),
 )
-TOTALS = TotalsReleased(0, Fraction(1, 4), one_value=False)
+TOTALS = TotalsReleased(0, "country", Fraction(1, 4), one_value=False)
 # Country, product, rows, and the sum of what was paid, in steps. Some are near the threshold, and some below.
 ROWS = [
     ("A", "p", 90, 301),
@@ -123,8 +123,7 @@ def test_intervals_of_totals_and_of_what_is_left_cover(known: bool, k: int | Non
 def test_totals_have_noise_of_their_own_of_the_variance_that_is_stated() -> None:
     """It is not that of the rows, whose labels it has: with one product in each country the two would be equal."""
     found = [drawn(number, known=True, k=None, summed=False) for number in range(200)]
-    mechanism = kind_of(plan_of(known=True, summed=False).parameters).drill_down
-    assert mechanism is not None
+    mechanism = kind_of(plan_of(known=True, summed=False).parameters).mechanism
     of_totals, of_rows = [], []
     for each in found:
         assert each.shown.totals is not None
@@ -166,9 +165,9 @@ def test_a_plan_carries_totals_and_each_part_of_them_is_another_release() -> Non
     plan = plan_of()
     assert verify_plan(sign_plan(plan, KEY), KEY, now=plan.issued_at) == plan
     others = [
-        TotalsReleased(1, TOTALS.share, TOTALS.one_value),
-        TotalsReleased(0, Fraction(1, 3), TOTALS.one_value),
-        TotalsReleased(0, TOTALS.share, one_value=True),
+        TotalsReleased(1, "product", TOTALS.share, TOTALS.one_value),
+        TotalsReleased(0, "country", Fraction(1, 3), TOTALS.one_value),
+        TotalsReleased(0, "country", TOTALS.share, one_value=True),
         None,
     ]
     specified = {
@@ -180,8 +179,7 @@ def test_a_plan_carries_totals_and_each_part_of_them_is_another_release() -> Non
 
 def test_units_are_divided_and_rounded_up_together() -> None:
     """List and totals cost what the list costs alone."""
-    mechanism = kind_of(plan_of().parameters).drill_down
-    assert mechanism is not None
+    mechanism = kind_of(plan_of().parameters).mechanism
     assert isinstance(mechanism.rows, BoundMoments)
     assert (mechanism.rows.units, mechanism.totals.units) == (Fraction(9, 2), Fraction(3, 2))
     assert (mechanism.worst_case_cost().information, mechanism.worst_case_cost().calls) == (6, 1)

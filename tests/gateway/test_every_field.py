@@ -40,12 +40,16 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.AggregateValues",
     "gris.dp.v1.Alternative",
     "gris.dp.v1.Bound",
+    "gris.dp.v1.Bounded",
     "gris.dp.v1.BudgetWorth",
     "gris.dp.v1.CatalogChoice",
     "gris.dp.v1.CatalogColumn",
+    "gris.dp.v1.CatalogContributions",
     "gris.dp.v1.CatalogMeasure",
     "gris.dp.v1.CatalogTable",
+    "gris.dp.v1.CatalogNames",
     "gris.dp.v1.CatalogTime",
+    "gris.dp.v1.CatalogValue",
     "gris.dp.v1.ComposedEpsilon",
     "gris.dp.v1.Contributions",
     "gris.dp.v1.Estimate",
@@ -53,11 +57,15 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.ExpectedPrice",
     "gris.dp.v1.Filter",
     "gris.dp.v1.GetCatalogResponse",
+    "gris.dp.v1.Gumbel",
     "gris.dp.v1.HavingCondition",
     "gris.dp.v1.HistogramQuery",
+    "gris.dp.v1.Laplace",
     "gris.dp.v1.MechanismParameters",
     "gris.dp.v1.NamesLook",
     "gris.dp.v1.NoisyTotal",
+    "gris.dp.v1.OneLook",
+    "gris.dp.v1.OwnCount",
     "gris.dp.v1.PublishedDomain",
     "gris.dp.v1.Quantile",
     "gris.dp.v1.QuantileColumn",
@@ -78,7 +86,7 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.Sums",
     "gris.dp.v1.TimeBucket",
     "gris.dp.v1.TimeRange",
-    "gris.dp.v1.TotalsParameters",
+    "gris.dp.v1.Totals",
     "gris.dp.v1.Value",
     "gris.dp.v1.ValueRange",
     "gris.dp.v1.ValueSet",
@@ -104,15 +112,19 @@ _KINDS: dict[int, Any] = {
 }
 
 
-def filled(message: Message, without: frozenset[str] = frozenset()) -> None:
-    """Sets every field to something else than its default, of a choice the first one, and every list to one entry."""
+def filled(
+    message: Message, without: frozenset[str] = frozenset(), chosen: frozenset[str] = frozenset()
+) -> None:
+    """Sets every field to something else than its default, and every list to one entry.
+
+    Of a choice what is chosen is set, otherwise the first one.
+    """
     for field in message.DESCRIPTOR.fields:
-        group = field.containing_oneof
-        if field.name in without or (group is not None and group.fields[0].name != field.name):
+        if field.name in without or not is_chosen(field, chosen):
             continue
         if field.message_type is not None:
             part = getattr(message, field.name)
-            filled(part.add() if field.is_repeated else part, without)
+            filled(part.add() if field.is_repeated else part, without, chosen)
             continue
         # The services' times are in microseconds.
         value = 1000 if field.name == "nanos" else _KINDS.get(field.type, 1)
@@ -120,6 +132,15 @@ def filled(message: Message, without: frozenset[str] = frozenset()) -> None:
             getattr(message, field.name).append(value)
         else:
             setattr(message, field.name, value)
+
+
+def is_chosen(field: Any, chosen: frozenset[str]) -> bool:
+    """Returns whether `filled` sets a field: one that is no part of a choice, or that of the choice's fields."""
+    if field.containing_oneof is None:
+        return True
+    names = [each.name for each in field.containing_oneof.fields]
+    chosen_one: bool = field.name == next((name for name in names if name in chosen), names[0])
+    return chosen_one
 
 
 def lost(sent: Message, arrived: Message, path: str = "") -> Iterator[str]:
@@ -164,21 +185,24 @@ def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
     unlisted = {"noisy_numerators", "noisy_denominator"} if denominator == 1 else {"noisy_counts"}
     counted = {"aggregates", "noisy_counts", "interval_lower", "interval_upper"}
     filled(elements, frozenset(unlisted | (counted if kind == "quantiles" else {"quantiles"})))
-    filled(end)
-    parameters, totals = end.shown.parameters, end.shown.totals
+    filled(end, chosen=CHOSEN[kind])
     end.shown.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
     if kind == "quantiles":
         end.shown.interval_kind = dp_pb2.INTERVAL_KIND_NONE
-        for part, name in ((parameters, "sums"), (totals, "sums"), (totals, "other_sums")):
-            part.ClearField(name)
-    else:
-        parameters.ClearField("quantiles")
+    if kind != "counts":
+        # Totals are beside one look at counts.
+        end.shown.ClearField("totals")
     if denominator > 1:
-        elements.noisy_denominator = parameters.contributions.sharpened.denominator = denominator
+        elements.noisy_denominator = end.shown.parameters.bounded.sharpened.denominator = denominator
     return elements, end
 
 
-KINDS = ["counts", "combined counts", "quantiles"]
+CHOSEN = {
+    "counts": frozenset({"bounded"}),
+    "combined counts": frozenset({"bounded", "sharpened"}),
+    "quantiles": frozenset({"quantiles"}),
+}
+KINDS = list(CHOSEN)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,10 +20,15 @@ from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.parameters import (
     Aggregate,
+    Bounded,
+    BoundedBy,
     Consistency,
+    Contributions,
     CountNoise,
+    Gumbel,
     IntervalKind,
     Mechanism,
+    OneLook,
     Parameters,
     Sums,
 )
@@ -50,13 +55,10 @@ PARAMETERS = Parameters(
     epsilon_per=Fraction(3, 20),
     delta=Fraction(1, 10**10),
     tau=1,
-    delta_l0=None,
-    d_bar=1000,
     k=10,
     domain_size=None,
-    count_noise=CountNoise.DISCRETE_LAPLACE,
-    noise_scale=Fraction(20, 3),
     consistency=Consistency.KEYED,
+    kind=Gumbel(d_bar=1000, count_noise=CountNoise.LAPLACE, noise_scale=Fraction(20, 3)),
 )
 
 
@@ -199,7 +201,9 @@ def test_sums_and_averages_are_shown_with_their_intervals() -> None:
         Row(("a",), 10, (9, 11), (value, value)),
         Row(("b",), 3, (2, 4), (value, None)),
     )
-    result = replace(result_of(()), rows=rows, parameters=replace(PARAMETERS, sums=sums))
+    bound = Contributions(BoundedBy.IN_QUERY, 1, 1)
+    kind = Bounded(bound, 8, Fraction(9), Fraction(3), sums, OneLook())
+    result = replace(result_of(()), rows=rows, parameters=replace(PARAMETERS, kind=kind))
     table, frame = result.to_arrow(), result.to_pandas()
     assert [2.5, 2.5] == table["sum_price"].to_pylist()
     assert [2.5, None] == table["average_price_per_member"].to_pylist()

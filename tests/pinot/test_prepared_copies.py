@@ -16,7 +16,10 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.parameters import BoundedBy
+from pinot_connector.parameters import (
+    BoundedBy,
+    NamesLook,
+)
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.support.world import COFACTS, copy, new_account
 
@@ -102,7 +105,7 @@ def test_a_copy_on_pinot_gives_the_release_of_its_file(
         assert left.rows
         assert (left.release_id, left.rows) == (right.release_id, right.rows)
         assert (left.charged.information, left.charged.calls) == (UNITS, 1)
-        bounded = left.parameters.contributions
+        bounded = left.parameters.bounded
         assert bounded is not None
-        assert bounded.bounded_by is BoundedBy.PREPARED
-        assert (bounded.names is not None) is (table == "named")
+        assert bounded.contributions.bounded_by is BoundedBy.PREPARED
+        assert isinstance(bounded.looks, NamesLook) is (table == "named")

@@ -296,7 +296,7 @@ def test_k_neither_changes_the_release_nor_is_it_lowered(k: int | None) -> None:
 
 def test_the_scale_of_the_noise_is_rounded_up() -> None:
     """Sigma is irrational: 16.8654801... of a variance of 2560 / 9."""
-    scale = kind_of(resolved(policy_of(IN_QUERY)).parameters).count_scale
+    scale = kind_of(resolved(policy_of(IN_QUERY)).parameters).noise_scale
     assert scale == Fraction(16_865_481, 10**6)
     assert (scale - Fraction(1, 10**6)) ** 2 < Fraction(2560, 9) <= scale**2
 
@@ -332,7 +332,7 @@ def test_the_calendar_and_the_range_say_how_many_periods_a_question_sees(
     assert (parameters.contributions.periods, parameters.delta_l0) == (periods, 32 * periods)
     assert kind_of(parameters).mechanism.worst_case_cost().information == 20
     events = resolve(replace(asked, measure=Measure.EVENTS), policy, now=0).parameters
-    ratio = kind_of(events).count_scale / kind_of(parameters).count_scale  # type: ignore[operator]
+    ratio = kind_of(events).noise_scale / kind_of(parameters).noise_scale  # type: ignore[operator]
     # Of members the variance grows with P, of events with P^2 tau^2.
     assert float(ratio) ** 2 == pytest.approx(9 * periods, rel=1e-5)
 

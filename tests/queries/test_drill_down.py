@@ -62,9 +62,9 @@ def test_totals_are_answered_as_the_policy_states() -> None:
     assert chosen(asked(None), under, now=NOW).among
     found = chosen(asked(), under, now=NOW)
     assert not found.among
-    assert found.resolution.parameters.totals == TotalsReleased(0, Fraction(1, 5), one_value=True)
+    assert found.resolution.parameters.totals == TotalsReleased(0, "a", Fraction(1, 5), one_value=True)
     of_b = resolve(asked("b"), under, now=NOW).parameters.totals
-    assert of_b == TotalsReleased(1, Fraction(1, 5), one_value=False)
+    assert of_b == TotalsReleased(1, "b", Fraction(1, 5), one_value=False)
 
 
 @pytest.mark.parametrize(

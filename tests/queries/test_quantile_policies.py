@@ -171,7 +171,7 @@ def test_the_price_follows_from_the_question_and_the_bound(
     assert parameters.contributions is not None
     assert (parameters.contributions.units, parameters.contributions.shifted) == (units, False)
     assert (parameters.mechanism, parameters.with_counts) == (MechanismName.QUANTILE_GUMB, False)
-    assert kind_of(parameters).count_scale is None
+    assert kind_of(parameters).noise_scale is None
     assert carried(parameters) == parameters
 
 
@@ -289,8 +289,7 @@ def test_the_spare_members_of_extremes_follow_from_the_grid() -> None:
     spares = []
     for number in (NUMBERS[0], NUMBERS[0].replace("cells: 40", "cells: 400")):
         under = policy(number=number)
-        mechanism = kind_of(resolve(query, under, now=NOW).parameters).ranked
-        assert mechanism is not None
+        mechanism = kind_of(resolve(query, under, now=NOW).parameters).mechanism
         assert mechanism.among.cells == len(Grid.of(under.table("t").quantile("number").grid))
         spares.append(mechanism.spare)
     assert 0 < spares[0] < spares[1]

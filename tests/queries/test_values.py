@@ -127,9 +127,8 @@ def test_shares_add_up_to_the_units() -> None:
     """Counts take half, and columns the rest by their weights."""
     weighted = "{type: int64, lower: 0, upper: 10, weight: 3}"
     resolution = resolve(asked("number", "whole"), policy(whole=weighted), now=NOW)
-    mechanism, sums = kind_of(resolution.parameters).moments, resolution.parameters.sums
+    mechanism, sums = kind_of(resolution.parameters).mechanism, resolution.parameters.sums
     assert resolution.parameters.mechanism is MechanismName.BOUND_MOMENTS
-    assert mechanism is not None
     assert sums is not None
     assert [(each.name, each.share) for each in sums.columns] == [
         ("number", Fraction(1, 8)),

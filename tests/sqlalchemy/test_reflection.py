@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import sqlalchemy as sa
 
-from pinot_connector.catalog import ColumnEntry, FilterOperator, MeasureEntry, TableEntry
+from pinot_connector.catalog import CatalogValue, ColumnEntry, FilterOperator, MeasureEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
-from pinot_connector.parameters import Consistency, Mechanism, SummedColumn
+from pinot_connector.parameters import Consistency, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.sqlalchemy.reflection import reflected_columns, table_comment, table_sums
 
 
-def value(name: str) -> SummedColumn:
+def value(name: str) -> CatalogValue:
     """Return a column that may be summed."""
-    return SummedColumn(name, Fraction(1, 100), Fraction(0), Fraction(5000), None, None)
+    return CatalogValue(name, Fraction(1, 100), Fraction(0), Fraction(5000))
 
 
 TABLE = TableEntry(

@@ -31,6 +31,7 @@ from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.kind import (
     HALF,
     MOSTLY,
+    Fields,
     IncompleteParametersError,
     Kind,
     Priced,
@@ -59,6 +60,32 @@ class Bounded(Kind[_Mechanism]):
     def stated(self) -> BoundedContributions:
         """How contributions are bounded."""
         return contributions_of(self.parameters)
+
+    @property
+    def look(self) -> BoundGauss | None:
+        """The look whose counts are shown; None: counts are not shown as they were drawn."""
+        return None
+
+    @property
+    def said(self) -> Fields:
+        """What a message says of it."""
+        own = {
+            "contributions": bound_said(self.stated),
+            "units": self.stated.units,
+            "noise_variance": self.count_variance,
+            "noise_scale": self.noise_scale,
+            **self.looks_said,
+        }
+        return {"bounded": own}
+
+    @property
+    def looks_said(self) -> Fields:
+        """What a message says of how it looks at the data."""
+        if self.first_look is not None:
+            return {"names": names_said(self.first_look)}
+        if self.look is None:
+            raise IncompleteParametersError
+        return {"one_look": {"min_count": self.look.min_count, "threshold": self.look.threshold}}
 
     @property
     def least_count(self) -> int:
@@ -152,6 +179,24 @@ class Bounded(Kind[_Mechanism]):
             yield named(self.first_look)
             yield counted(self.first_look)
             yield unfinished(self.first_look, self.parameters.consistency)
+
+
+def bound_said(stated: BoundedContributions) -> Fields:
+    """Return what a message says of a bound."""
+    return {"bounded_by": stated.bounded_by, "delta_0": stated.delta_0, "periods": stated.periods}
+
+
+def names_said(looks: TwoLooks) -> Fields:
+    """Return what a message says of the first of two looks."""
+    first = looks.names_look
+    return {
+        "delta_1": first.bound.delta_0,
+        "units": first.units,
+        "max_names": looks.most_names,
+        "min_count": first.min_count,
+        "threshold": first.threshold,
+        "noise_variance": first.variance,
+    }
 
 
 _OF_BOUNDED = (

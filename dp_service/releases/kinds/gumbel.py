@@ -30,7 +30,7 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import HALF, MOSTLY, Kind, counts_of, made, needed, plain_counts
+from dp_service.releases.kinds.kind import HALF, MOSTLY, Fields, Kind, counts_of, made, needed, plain_counts
 from dp_service.releases.kinds.laplace import least_shown
 from dp_service.releases.kinds.views import ExpectedAccuracy, ExpectedPrice, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -56,6 +56,17 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
     def information_per_element(self) -> int:
         """One choice, and one count if there are counts."""
         return 2 if self.parameters.with_counts else 1
+
+    @property
+    def said(self) -> Fields:
+        """What a message says of it."""
+        asked = self.parameters
+        own = {
+            "d_bar": asked.d_bar,
+            "count_noise": asked.count_noise if asked.with_counts else None,
+            "noise_scale": self.noise_scale,
+        }
+        return {"gumbel": own}
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
@@ -97,7 +108,7 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
 
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, how large they have to be, and how far apart to be ranked rightly."""
-        scale = self.count_scale
+        scale = self.noise_scale
         threshold = gumbel_threshold(self.mechanism) if isinstance(self.mechanism, UnkGumb) else None
         heights = () if threshold is None else (threshold.needed(HALF), threshold.needed(MOSTLY))
         return ExpectedAccuracy(

@@ -10,7 +10,7 @@ Why a release is private is the argument of its mechanism. Everything that is sh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.aggregates import BoundMoments, DrillDown, RankedValues
-from dp_service.mechanisms.bounded import BoundGauss, CombinedLaw, Shift, TwoLooks
+from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
@@ -76,6 +75,8 @@ class Priced(Protocol):
 
 _Mechanism = TypeVar("_Mechanism", bound=Priced)
 _Made = TypeVar("_Made")
+Fields: TypeAlias = Mapping[str, Any]
+"""What a message holds, by the names of its fields; those of a message in it in the same form. None: it is unset."""
 Value: TypeAlias = Callable[[int], Fraction | None]
 """A number of a row of a release; None: it is not shown."""
 
@@ -110,7 +111,10 @@ class Kind(ABC, Generic[_Mechanism]):
     parameters: ReleaseParameters
     mechanism: _Mechanism
 
-    # What of a kind other kinds have not: what it is written into messages and sentences with.
+    @property
+    @abstractmethod
+    def said(self) -> Fields:
+        """What a message says of it: the one field for kinds like it, with what is true of them alone."""
 
     @property
     def first_look(self) -> TwoLooks | None:
@@ -120,35 +124,8 @@ class Kind(ABC, Generic[_Mechanism]):
         """
         return None
 
-    @property
-    def look(self) -> BoundGauss | None:
-        """The look whose counts are shown, with its exact variance and threshold; None: there is none."""
-        return None
-
-    @property
-    def moments(self) -> BoundMoments | None:
-        """What releases its sums, of two looks the second one; beside totals, that of the rows."""
-        return None
-
-    @property
-    def shift(self) -> Shift | None:
-        """What releases counts relative to their total."""
-        return None
-
-    @property
-    def drill_down(self) -> DrillDown | None:
-        """What releases totals beside the rows."""
-        return None
-
-    @property
-    def ranked(self) -> RankedValues | None:
-        """What releases quantiles, of two looks the second one."""
-        return None
-
-    @property
-    def law(self) -> CombinedLaw | None:
-        """How its counts are combined with those of looks before it."""
-        return None
+    counts_called: ClassVar[str] = "Counts"
+    """What its noise is in, in words."""
 
     # What the engine is asked for.
 
@@ -246,7 +223,7 @@ class Kind(ABC, Generic[_Mechanism]):
             raise ValueError("a total must be there exactly where counts are released relative to it")
         if len(drawn.sums) != sums or any(each.shape != rows for each in drawn.sums):
             raise ValueError("expected the sums of every column for each element")
-        if (drawn.totals is not None) is not (self.drill_down is not None):
+        if (drawn.totals is not None) is not (self.parameters.totals is not None):
             raise ValueError("totals must be there exactly where the question asks for them")
         if drawn.cells and not self.counts_cells:
             raise ValueError("expected cells of quantiles alone")
@@ -315,7 +292,7 @@ class Kind(ABC, Generic[_Mechanism]):
     # How exact it will be: from the parameters alone. Nothing here bounds privacy loss, and no data are read.
 
     @property
-    def count_scale(self) -> Fraction | None:
+    def noise_scale(self) -> Fraction | None:
         """The scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown."""
         return self._count_scale() if self.parameters.with_counts else None
 

@@ -22,7 +22,7 @@ from dp_service.mechanisms.unk_lap import threshold_shift
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import HALF, MOSTLY, Kind, counts_of, made, needed, plain_counts
+from dp_service.releases.kinds.kind import HALF, MOSTLY, Fields, Kind, counts_of, made, needed, plain_counts
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.terms import Element
@@ -39,6 +39,13 @@ class Laplace(Kind[KnownLap | UnkLap]):
         if parameters.domain is not None:
             return cls(parameters, made(KnownLap, currency, delta_l0, tau))
         return cls(parameters, made(UnkLap, currency, delta_l0, needed(parameters.d_bar), tau))
+
+    @property
+    def said(self) -> Fields:
+        """What a message says of it."""
+        asked = self.parameters
+        own = {"delta_l0": asked.delta_l0, "d_bar": asked.d_bar, "noise_scale": self.noise_scale}
+        return {"laplace": own}
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
@@ -79,7 +86,7 @@ class Laplace(Kind[KnownLap | UnkLap]):
 
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, and how large they have to be."""
-        scale = self.count_scale
+        scale = self.noise_scale
         threshold = laplace_threshold(self.mechanism) if isinstance(self.mechanism, UnkLap) else None
         return ExpectedAccuracy(
             half_width=None if scale is None else noise_half_width(1 / scale, 1 - MOSTLY),

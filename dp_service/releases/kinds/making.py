@@ -50,7 +50,7 @@ def kind_of(parameters: ReleaseParameters) -> AnyKind:
         found = _KINDS[parameters.mechanism](parameters, Currency(parameters.epsilon_per, parameters.delta))
     except ValueError as error:
         raise UnusableParametersError from error
-    if parameters.totals is not None and found.drill_down is None:
+    if parameters.totals is not None and not isinstance(found, WithTotals):
         raise IncompleteParametersError
     _last = parameters, found
     return found

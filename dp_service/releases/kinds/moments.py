@@ -37,6 +37,7 @@ from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.kind import (
+    Fields,
     IncompleteParametersError,
     Value,
     counts_of,
@@ -105,6 +106,39 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def own_counts(self) -> tuple[int, ...]:
         """The places of the columns that have a count of their own."""
         return self.sums.own_counts
+
+    @property
+    def said(self) -> Fields:
+        """What a message says of it."""
+        return {"bounded": {**super().said["bounded"], "sums": self._sums_said}}
+
+    @property
+    def _sums_said(self) -> Fields:
+        stated = self.sums
+        return {
+            "share": stated.share,
+            "columns": [self._column_said(*each) for each in enumerate(stated.columns)],
+            "aggregates": [
+                {"function": each.function, "column": stated.columns[each.place].name, "alias": each.alias}
+                for each in stated.asked
+            ],
+            "ordered_by": stated.ordered_by,
+            "over_rows": self.parameters.sums_rows,
+        }
+
+    def _column_said(self, place: int, column: SummedValue) -> Fields:
+        of_count = self.moments.own_count_variance(place)
+        return {
+            "name": column.name,
+            "quantum": column.quantum,
+            "lower": column.low * column.quantum,
+            "upper": column.high * column.quantum,
+            "share": column.share,
+            "noise_variance": self.moments.sum_variance(place),
+            "own_count": None
+            if of_count is None
+            else {"share": column.count_share, "noise_variance": of_count},
+        }
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise

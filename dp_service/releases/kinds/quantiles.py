@@ -25,12 +25,20 @@ from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.elements import date_of
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import BOUNDED_BY, GaussianThreshold, looks_of, named, unfinished
-from dp_service.releases.kinds.kind import HALF, MOSTLY, IncompleteParametersError, Kind, made
+from dp_service.releases.kinds.bounded import (
+    BOUNDED_BY,
+    GaussianThreshold,
+    bound_said,
+    looks_of,
+    named,
+    names_said,
+    unfinished,
+)
+from dp_service.releases.kinds.kind import HALF, MOSTLY, Fields, IncompleteParametersError, Kind, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements
-from dp_service.terms import ColumnType, Element, GridScale, MemberValue, RankFunction
+from dp_service.terms import ColumnType, Element, GridScale, GridSpec, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -88,6 +96,28 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         """The smallest count that the first of two looks considers."""
         bounded = self.parameters.contributions
         return 1 if bounded is None else bounded.min_count or 1
+
+    @property
+    def said(self) -> Fields:
+        """What a message says of it, with ranks as they hold with 95 %."""
+        stated, bounded, looks = self.stated, self.parameters.contributions, self.first_look
+        own = {
+            "column": column_said(stated.column, stated.quantum, stated.grid, stated.rule),
+            "shown": [
+                {
+                    "function": asked.function,
+                    "q": asked.q,
+                    "alias": asked.alias,
+                    "rank_error": error.rank_error,
+                    "cuts": [{"position": position, "part": part} for position, part in error.cuts],
+                }
+                for asked, error in zip(stated.asked, self._ranks_only(1 - MOSTLY), strict=True)
+            ],
+            "spare_members": self.ranked.spare if stated.smallest or stated.largest else None,
+            "contributions": None if bounded is None else bound_said(bounded),
+            "names": None if looks is None else names_said(looks),
+        }
+        return {"quantiles": own}
 
     def cells_only(
         self, answer: TypedHistogram, known: tuple[Element, ...] | None, *, row_limit: int
@@ -225,13 +255,8 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
 
     def _end(self, place: int) -> str:
         """Return the first or the last value of the grid."""
-        edge = Grid.of(self.stated.grid).edges[place] + min(place, 0)
-        value = edge * self.stated.quantum
-        return (
-            date_of(math.floor(value)).isoformat()
-            if self.stated.grid.scale is GridScale.DATES
-            else brief(value)
-        )
+        value, scale = _ends(self.stated.grid, self.stated.quantum)[place], self.stated.grid.scale
+        return in_text(value, scale) if scale is GridScale.DATES else brief(value)
 
     def _bounded(self) -> Iterator[Statement]:
         bounded = self.parameters.contributions
@@ -247,9 +272,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         )
 
     def _ranks(self, confidence: float) -> Iterator[Statement]:
-        # The errors are the same whatever cells were chosen.
-        nothing = (np.zeros(0, dtype=np.int64),) * self.ranked.size
-        found = self.shown_cells(nothing, alpha=1 - Fraction(str(confidence)))
+        found = self._ranks_only(1 - Fraction(str(confidence)))
         together = ", for all quantiles of an element together," if len(found) > 1 else ""
         for asked, shown in zip(self.stated.asked, found, strict=True):
             largest = sum((part for _, part in shown.cuts), Fraction(0))
@@ -265,6 +288,10 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
                 self.stated.column,
                 (brief(shown.rank_error),),
             )
+
+    def _ranks_only(self, alpha: Fraction) -> tuple[ShownCells, ...]:
+        """Return how far ranks may be off, which is the same whatever cells were chosen."""
+        return self.shown_cells((np.zeros(0, dtype=np.int64),) * self.ranked.size, alpha=alpha)
 
     def method(self) -> Iterator[Statement]:
         """Yield which looks are taken."""
@@ -314,6 +341,31 @@ def _name(asked: ShownQuantile) -> str:
             return "about the largest value"
         case RankFunction.QUANTILE:
             return f"the quantile {brief(asked.q or Fraction(0))}"
+
+
+def column_said(name: str, quantum: Fraction, grid: GridSpec, rule: MemberValue) -> Fields:
+    """Return what a message says of a column whose quantiles may be asked for."""
+    lower, upper = _ends(grid, quantum)
+    return {
+        "name": name,
+        "member_value": rule,
+        "quantum": quantum,
+        "scale": grid.scale,
+        "lower": in_text(lower, grid.scale),
+        "upper": in_text(upper, grid.scale),
+        "cells": len(Grid.of(grid)),
+    }
+
+
+def in_text(value: Fraction, scale: GridScale) -> str:
+    """Return a value of a grid: an exact number, or a day; that in the middle of two is the first of them."""
+    return date_of(math.floor(value)).isoformat() if scale is GridScale.DATES else str(value)
+
+
+def _ends(grid: GridSpec, quantum: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the first and the last value of a grid, in the units of the column."""
+    edges = Grid.of(grid).edges
+    return edges[0] * quantum, (edges[-1] - 1) * quantum
 
 
 def quantiles_of(parameters: ReleaseParameters) -> QuantilesReleased:

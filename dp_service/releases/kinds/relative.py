@@ -19,7 +19,7 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of
-from dp_service.releases.kinds.kind import made, some_intervals
+from dp_service.releases.kinds.kind import Fields, made, some_intervals
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView, Total
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
@@ -38,9 +38,16 @@ class Relative(Bounded[Shift]):
         return cls(parameters, made(Shift, currency, Fraction(stated.units), bound, size))
 
     @property
-    def shift(self) -> Shift:
-        """What is released."""
-        return self.mechanism
+    def looks_said(self) -> Fields:
+        """What a message says of how it looks at the data."""
+        factor, denominator = self.mechanism.factors
+        own = {
+            "factor": factor,
+            "denominator": denominator,
+            "count_variance": self.mechanism.count_variance,
+            "total_variance": self.mechanism.total_variance,
+        }
+        return {"shift": own}
 
     @property
     def counts_first_elements(self) -> bool:

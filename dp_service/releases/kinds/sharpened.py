@@ -34,7 +34,7 @@ from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.parameters.contributions import LooksBefore
 from dp_service.queries.errors import QuestionError
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.kind import IncompleteParametersError, counts_of, some_intervals
+from dp_service.releases.kinds.kind import Fields, IncompleteParametersError, counts_of, some_intervals
 from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView, ShownSharpened
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, units, written
@@ -48,6 +48,8 @@ Integers = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class LookMore(BoundedCounts):
     """Counts of a look more, that are combined with those of the looks before it."""
+
+    counts_called = "Counts of this look"
 
     @property
     def before(self) -> LooksBefore:
@@ -65,6 +67,17 @@ class LookMore(BoundedCounts):
     def law(self) -> CombinedLaw:
         """How they are combined."""
         return CombinedLaw.of(self.looks)
+
+    @property
+    def looks_said(self) -> Fields:
+        """What a message says of how it looks at the data."""
+        own = {
+            "units_before": self.before.units,
+            "denominator": self.law.denominator,
+            "noise_variance": self.law.variance,
+            "planned": self.before.planned,
+        }
+        return {"sharpened": own}
 
     def require_answerable(self) -> None:
         """Refuse units whose combined law has too many values. All of that follows from the units and the policy."""

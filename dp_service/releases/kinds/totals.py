@@ -45,12 +45,12 @@ from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.kind import IncompleteParametersError, Kind, Value, counts_of, made
+from dp_service.releases.kinds.kind import Fields, IncompleteParametersError, Kind, Value, counts_of, made
 from dp_service.releases.kinds.moments import Moments, column_sums, sum_deviation, with_own_counts
 from dp_service.releases.kinds.views import Answer, ExpectedAccuracy, ReleaseView, ShownCount, ShownTotals
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.statements import Statement
-from dp_service.terms import Element
+from dp_service.terms import Element, TotalOf
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
@@ -98,19 +98,27 @@ class WithTotals(Kind[DrillDown]):
         return self.parameters.totals
 
     @property
-    def look(self) -> BoundGauss:
-        """The look whose counts are shown."""
-        return self.rows.look
+    def said(self) -> Fields:
+        """What a message says of it: of the rows, and of the totals beside them."""
+        rows = self.rows.said["bounded"]
+        return {"bounded": {**rows, "one_look": {**rows["one_look"], "totals": self._totals_said}}}
 
     @property
-    def moments(self) -> BoundMoments | None:
-        """What releases the sums of the rows."""
-        return self.rows.moments
+    def _totals_said(self) -> Fields:
+        stated = self.totals
+        return {
+            "column": stated.column,
+            "share": stated.share,
+            "counted": self._counted,
+            "noise_variance": self.mechanism.total_variance,
+            "sum_variances": self.mechanism.sum_variances,
+        }
 
     @property
-    def drill_down(self) -> DrillDown:
-        """What releases totals beside the rows."""
-        return self.mechanism
+    def _counted(self) -> TotalOf:
+        if self.rows.stated.of_events:
+            return TotalOf.ROWS
+        return TotalOf.MEMBERS if self.totals.one_value else TotalOf.CONTRIBUTIONS
 
     @property
     def clamps(self) -> tuple[Clamp, ...]:
@@ -340,7 +348,7 @@ class _Parts:
 def _shown_counts(
     kind: WithTotals, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
 ) -> tuple[tuple[ShownCount, ...], tuple[ShownCount, ...]]:
-    look, noisy, variance = kind.look, counts_of(drawn), kind.mechanism.total_variance
+    look, noisy, variance = kind.rows.look, counts_of(drawn), kind.mechanism.total_variance
     thresholds = selection_thresholds(drawn.selection, parts.count)
 
     def of_totals(level: Fraction, places: Sequence[int]) -> list[tuple[int, int]]:

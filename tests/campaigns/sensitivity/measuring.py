@@ -16,7 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
+from dp_service.mechanisms.bounded import (
+    BoundGauss,
+    Shift,
+    TwoLooks,
+)
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, second_look
@@ -281,8 +285,8 @@ def _change_faults(
     }
     moved = [change for change in changes.values() if change]
     totals.neighbours += 1
-    shift = kind_of(resolution.parameters).shift
-    if shift is not None and (lost := _loss_of_shift(shift, moved, with_member, without)) > shift.rho:
+    shift = kind_of(resolution.parameters).mechanism
+    if isinstance(shift, Shift) and (lost := _loss_of_shift(shift, moved, with_member, without)) > shift.rho:
         yield f"a member's change relative to the total is worth {lost}, and {shift.rho} is charged"
     if not moved:
         return
@@ -367,7 +371,7 @@ def _count(totals: Totals, resolution: Resolution, whole: TypedHistogram) -> Non
     totals.second_looks += (
         resolution.names is not None and kind_of(resolution.parameters).first_look is not None
     )
-    totals.shifts += kind_of(resolution.parameters).shift is not None
+    totals.shifts += isinstance(kind_of(resolution.parameters).mechanism, Shift)
     parameters = resolution.parameters
     bounded = parameters.contributions
     totals.sharpenings += bounded is not None and bounded.before is not None

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dp_service.mechanisms.aggregates import BoundMoments
+from dp_service.mechanisms.bounded import Shift
 from dp_service.queries import bucketing
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.policy import Policy
@@ -147,8 +149,7 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
         yield "a member changes more buckets than Delta"
     if any(not 0 <= change <= parameters.tau for change in changes):
         yield "a member changes a bucket by more than tau"
-    shift, moments = kind_of(parameters).shift, kind_of(parameters).moments
-    if shift is not None:
+    if isinstance(shift := mechanism, Shift):
         assert whole.total is not None
         assert without.total is not None
         a, b = shift.factors
@@ -157,7 +158,7 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
         rho = Fraction(squares) / (2 * shift.count_variance) + Fraction(total**2) / (2 * shift.total_variance)
         if rho > shift.rho:
             yield "a member's change is worth more than is charged"
-    if moments is not None:
+    if isinstance(moments := mechanism, BoundMoments):
         sums = [int(a - b) for a, b in zip(whole.sums[0], without.sums[0], strict=True)]
         if any(each and not change for each, change in zip(sums, changes, strict=True)):
             yield "a member changes a sum and not the count"

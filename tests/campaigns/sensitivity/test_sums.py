@@ -23,6 +23,7 @@ from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds.moments import Moments
 from dp_service.terms import BoundedBy
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
@@ -125,8 +126,9 @@ def faults(
 
 
 def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistogram) -> Iterator[str]:
-    mechanism, contributions = kind_of(resolution.parameters).moments, resolution.parameters.contributions
-    assert mechanism is not None
+    kind, contributions = kind_of(resolution.parameters), resolution.parameters.contributions
+    assert isinstance(kind, Moments)
+    mechanism = kind.moments
     assert contributions is not None
     after, before = _numbers(whole), _numbers(without)
     sums, owned = len(mechanism.columns), resolution.query.own_counts

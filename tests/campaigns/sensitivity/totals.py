@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dp_service.mechanisms.aggregates import BoundMoments
+from dp_service.mechanisms.aggregates import BoundMoments, DrillDown
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds import kind_of
@@ -33,8 +33,8 @@ def true_totals(resolution: Resolution, answer: TypedHistogram) -> Numbers:
 
 def relative_loss(resolution: Resolution, whole: Numbers, without: Numbers) -> Fraction:
     """Return the zCDP of what changed, relative to what is charged for totals."""
-    mechanism = kind_of(resolution.parameters).drill_down
-    assert mechanism is not None
+    mechanism = kind_of(resolution.parameters).mechanism
+    assert isinstance(mechanism, DrillDown)
     totals, variances = mechanism.totals, [mechanism.total_variance]
     if isinstance(totals, BoundMoments):
         places = range(len(totals.columns))

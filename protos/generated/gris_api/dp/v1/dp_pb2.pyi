@@ -25,9 +25,8 @@ class Mechanism(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 class CountNoise(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     COUNT_NOISE_UNSPECIFIED: _ClassVar[CountNoise]
-    COUNT_NOISE_NONE: _ClassVar[CountNoise]
-    COUNT_NOISE_DISCRETE_LAPLACE: _ClassVar[CountNoise]
-    COUNT_NOISE_DISCRETE_GAUSSIAN: _ClassVar[CountNoise]
+    COUNT_NOISE_LAPLACE: _ClassVar[CountNoise]
+    COUNT_NOISE_GAUSSIAN: _ClassVar[CountNoise]
 
 class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -140,9 +139,8 @@ MECHANISM_BOUND_GAUSS: Mechanism
 MECHANISM_BOUND_MOMENTS: Mechanism
 MECHANISM_QUANTILE_GUMB: Mechanism
 COUNT_NOISE_UNSPECIFIED: CountNoise
-COUNT_NOISE_NONE: CountNoise
-COUNT_NOISE_DISCRETE_LAPLACE: CountNoise
-COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise
+COUNT_NOISE_LAPLACE: CountNoise
+COUNT_NOISE_GAUSSIAN: CountNoise
 CONSISTENCY_UNSPECIFIED: Consistency
 CONSISTENCY_KEYED: Consistency
 CONSISTENCY_FRESH: Consistency
@@ -206,34 +204,14 @@ MEMBER_VALUE_LARGEST: MemberValue
 MEMBER_VALUE_ONE_ROW: MemberValue
 
 class Contributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "threshold", "noise_variance", "names", "shift", "sharpened", "most_sharpening_units", "totals_share", "one_value")
+    __slots__ = ("bounded_by", "delta_0", "periods")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_0_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
-    UNITS_FIELD_NUMBER: _ClassVar[int]
-    MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
-    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    SHIFT_FIELD_NUMBER: _ClassVar[int]
-    SHARPENED_FIELD_NUMBER: _ClassVar[int]
-    MOST_SHARPENING_UNITS_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_SHARE_FIELD_NUMBER: _ClassVar[int]
-    ONE_VALUE_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
     delta_0: int
     periods: int
-    units: int
-    min_count: int
-    threshold: int
-    noise_variance: str
-    names: NamesLook
-    shift: Shift
-    sharpened: Sharpened
-    most_sharpening_units: int
-    totals_share: str
-    one_value: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ..., most_sharpening_units: _Optional[int] = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ...) -> None: ...
 
 class Sharpened(_message.Message):
     __slots__ = ("units_before", "denominator", "noise_variance", "planned")
@@ -259,47 +237,57 @@ class Shift(_message.Message):
     total_variance: str
     def __init__(self, factor: _Optional[int] = ..., denominator: _Optional[int] = ..., count_variance: _Optional[str] = ..., total_variance: _Optional[str] = ...) -> None: ...
 
+class OneLook(_message.Message):
+    __slots__ = ("min_count", "threshold", "totals")
+    MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    min_count: int
+    threshold: int
+    totals: Totals
+    def __init__(self, min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ...) -> None: ...
+
 class NamesLook(_message.Message):
-    __slots__ = ("delta_1", "units", "max_names", "threshold", "noise_variance")
+    __slots__ = ("delta_1", "units", "max_names", "min_count", "threshold", "noise_variance")
     DELTA_1_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
+    MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     THRESHOLD_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     delta_1: int
     units: str
     max_names: int
+    min_count: int
     threshold: int
     noise_variance: str
-    def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
+    def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "row_lower", "row_upper", "has_own_count", "count_share", "count_variance", "published")
+    __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "own_count")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
     UPPER_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
-    ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
-    ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
-    HAS_OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    COUNT_SHARE_FIELD_NUMBER: _ClassVar[int]
-    COUNT_VARIANCE_FIELD_NUMBER: _ClassVar[int]
-    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
     upper: str
     share: str
     noise_variance: str
-    row_lower: str
-    row_upper: str
-    has_own_count: bool
-    count_share: str
-    count_variance: str
-    published: PublishedDomain
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., count_share: _Optional[str] = ..., count_variance: _Optional[str] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ...) -> None: ...
+    own_count: OwnCount
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., share: _Optional[str] = ..., noise_variance: _Optional[str] = ..., own_count: _Optional[_Union[OwnCount, _Mapping]] = ...) -> None: ...
+
+class OwnCount(_message.Message):
+    __slots__ = ("share", "noise_variance")
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    share: str
+    noise_variance: str
+    def __init__(self, share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class ShownAggregate(_message.Message):
     __slots__ = ("function", "column", "alias")
@@ -326,46 +314,80 @@ class Sums(_message.Message):
     def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownAggregate, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency", "contributions", "clipped", "sums", "quantiles", "in_element_order", "having", "totals")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "having", "laplace", "gumbel", "bounded", "quantiles")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
-    TAU_FIELD_NUMBER: _ClassVar[int]
-    DELTA_L0_FIELD_NUMBER: _ClassVar[int]
-    D_BAR_FIELD_NUMBER: _ClassVar[int]
-    K_FIELD_NUMBER: _ClassVar[int]
-    DOMAIN_SIZE_FIELD_NUMBER: _ClassVar[int]
-    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
-    NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
-    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    TAU_FIELD_NUMBER: _ClassVar[int]
     CLIPPED_FIELD_NUMBER: _ClassVar[int]
-    SUMS_FIELD_NUMBER: _ClassVar[int]
-    QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_SIZE_FIELD_NUMBER: _ClassVar[int]
+    K_FIELD_NUMBER: _ClassVar[int]
     IN_ELEMENT_ORDER_FIELD_NUMBER: _ClassVar[int]
     HAVING_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    LAPLACE_FIELD_NUMBER: _ClassVar[int]
+    GUMBEL_FIELD_NUMBER: _ClassVar[int]
+    BOUNDED_FIELD_NUMBER: _ClassVar[int]
+    QUANTILES_FIELD_NUMBER: _ClassVar[int]
     mechanism: Mechanism
     epsilon_per: str
     delta: str
-    tau: int
-    delta_l0: int
-    d_bar: int
-    k: int
-    domain_size: int
-    count_noise: CountNoise
-    noise_scale: str
     consistency: Consistency
-    contributions: Contributions
+    tau: int
     clipped: bool
-    sums: Sums
-    quantiles: Quantiles
+    domain_size: int
+    k: int
     in_element_order: bool
     having: str
-    totals: TotalsParameters
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., clipped: bool = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ..., in_element_order: bool = ..., having: _Optional[str] = ..., totals: _Optional[_Union[TotalsParameters, _Mapping]] = ...) -> None: ...
+    laplace: Laplace
+    gumbel: Gumbel
+    bounded: Bounded
+    quantiles: Quantiles
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., domain_size: _Optional[int] = ..., k: _Optional[int] = ..., in_element_order: bool = ..., having: _Optional[str] = ..., laplace: _Optional[_Union[Laplace, _Mapping]] = ..., gumbel: _Optional[_Union[Gumbel, _Mapping]] = ..., bounded: _Optional[_Union[Bounded, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ...) -> None: ...
 
-class TotalsParameters(_message.Message):
+class Laplace(_message.Message):
+    __slots__ = ("delta_l0", "d_bar", "noise_scale")
+    DELTA_L0_FIELD_NUMBER: _ClassVar[int]
+    D_BAR_FIELD_NUMBER: _ClassVar[int]
+    NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
+    delta_l0: int
+    d_bar: int
+    noise_scale: str
+    def __init__(self, delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., noise_scale: _Optional[str] = ...) -> None: ...
+
+class Gumbel(_message.Message):
+    __slots__ = ("d_bar", "count_noise", "noise_scale")
+    D_BAR_FIELD_NUMBER: _ClassVar[int]
+    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
+    NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
+    d_bar: int
+    count_noise: CountNoise
+    noise_scale: str
+    def __init__(self, d_bar: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ...) -> None: ...
+
+class Bounded(_message.Message):
+    __slots__ = ("contributions", "units", "noise_variance", "noise_scale", "sums", "one_look", "names", "shift", "sharpened")
+    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
+    ONE_LOOK_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    SHIFT_FIELD_NUMBER: _ClassVar[int]
+    SHARPENED_FIELD_NUMBER: _ClassVar[int]
+    contributions: Contributions
+    units: int
+    noise_variance: str
+    noise_scale: str
+    sums: Sums
+    one_look: OneLook
+    names: NamesLook
+    shift: Shift
+    sharpened: Sharpened
+    def __init__(self, contributions: _Optional[_Union[Contributions, _Mapping]] = ..., units: _Optional[int] = ..., noise_variance: _Optional[str] = ..., noise_scale: _Optional[str] = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., one_look: _Optional[_Union[OneLook, _Mapping]] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ...) -> None: ...
+
+class Totals(_message.Message):
     __slots__ = ("column", "share", "counted", "noise_variance", "sum_variances")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -1079,11 +1101,65 @@ class CatalogTable(_message.Message):
     time: CatalogTime
     consistency: Consistency
     columns: _containers.RepeatedCompositeFieldContainer[CatalogColumn]
-    contributions: Contributions
+    contributions: CatalogContributions
     choice: CatalogChoice
-    values: _containers.RepeatedCompositeFieldContainer[SummedColumn]
+    values: _containers.RepeatedCompositeFieldContainer[CatalogValue]
     quantiles: _containers.RepeatedCompositeFieldContainer[QuantileColumn]
-    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ...) -> None: ...
+
+class CatalogContributions(_message.Message):
+    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "most_sharpening_units", "totals_share", "one_value")
+    BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
+    DELTA_0_FIELD_NUMBER: _ClassVar[int]
+    PERIODS_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    SHIFT_FIELD_NUMBER: _ClassVar[int]
+    MOST_SHARPENING_UNITS_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_SHARE_FIELD_NUMBER: _ClassVar[int]
+    ONE_VALUE_FIELD_NUMBER: _ClassVar[int]
+    bounded_by: BoundedBy
+    delta_0: int
+    periods: int
+    units: int
+    min_count: int
+    names: CatalogNames
+    shift: bool
+    most_sharpening_units: int
+    totals_share: str
+    one_value: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., most_sharpening_units: _Optional[int] = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CatalogNames(_message.Message):
+    __slots__ = ("delta_1", "units", "max_names")
+    DELTA_1_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
+    delta_1: int
+    units: str
+    max_names: int
+    def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
+
+class CatalogValue(_message.Message):
+    __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "published")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    QUANTUM_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
+    ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
+    HAS_OWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    quantum: str
+    lower: str
+    upper: str
+    row_lower: str
+    row_upper: str
+    has_own_count: bool
+    published: PublishedDomain
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ...) -> None: ...
 
 class CatalogChoice(_message.Message):
     __slots__ = ("among", "units")
@@ -1188,14 +1264,18 @@ class RankCut(_message.Message):
     def __init__(self, position: _Optional[int] = ..., part: _Optional[str] = ...) -> None: ...
 
 class Quantiles(_message.Message):
-    __slots__ = ("column", "shown", "spare_members")
+    __slots__ = ("column", "shown", "spare_members", "contributions", "names")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPARE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     column: QuantileColumn
     shown: _containers.RepeatedCompositeFieldContainer[ShownQuantile]
     spare_members: int
-    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ...) -> None: ...
+    contributions: Contributions
+    names: NamesLook
+    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ...) -> None: ...
 
 class QuantileValues(_message.Message):
     __slots__ = ("values", "lower", "upper", "rank_error")
