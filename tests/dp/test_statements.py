@@ -7,12 +7,14 @@ import math
 
 import numpy as np
 import pytest
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView
 from dp_service.releases.plan import Plan
 from dp_service.releases.saying import of_answer
+from dp_service.server.totals_messages import totals_parameters
 from tests.dp import test_sharpening as sharpening
 from tests.dp import test_totals as totals
 from tests.dp.plans import PLAN
@@ -65,6 +67,27 @@ def test_the_noise_in_sums_of_totals_is_that_of_what_is_shown() -> None:
     moments = released.totals
     variance = moments.sum_variance(0) + moments.count_variance * 6**2  # type: ignore[union-attr]
     assert f"standard deviation {math.sqrt(variance) / 4:.6g}." in said(plan)["totals.noise"]
+
+
+@pytest.mark.parametrize(
+    ("of_events", "one_value"), [(True, False), (True, True), (False, True), (False, False)]
+)
+def test_what_totals_count_is_said_as_their_parameters_say_it(of_events: bool, one_value: bool) -> None:
+    """Of rows, too; and where their noise rests on a promise, whatever they count, that it is one."""
+    plan = totals.plan_of()
+    asked = dataclasses.replace(
+        plan.parameters,
+        tau=2 if of_events else 1,
+        contributions=dataclasses.replace(totals.STATED, of_events=of_events),
+        totals=dataclasses.replace(totals.TOTALS, one_value=one_value),
+    )
+    stated = totals_parameters(kind_of(asked), ("country", "product"))
+    assert stated is not None
+    counted = dp_pb2.TotalOf.Name(stated.counted).removeprefix("TOTAL_OF_").lower()
+    codes = said(dataclasses.replace(plan, parameters=asked))
+    found = {code for code in codes if code in {"totals.rows", "totals.members", "totals.contributions"}}
+    assert found == {f"totals.{counted}"}
+    assert one_value is ("a promise of the policy's author" in codes[f"totals.{counted}"])
 
 
 def test_the_noise_of_a_look_more_is_not_said_of_combined_counts() -> None:
