@@ -97,7 +97,7 @@ def total_lines(totals: Sequence[TotalRow] | None, parameters: Parameters) -> It
     stated = parameters.totals
     if stated is None:
         return
-    yield f"totals by {stated.column}, of {stated.counted.value}; other is what the rows above leave of a total"
+    yield f"totals by {stated.column}, of {stated.counted.value}"
     names = ["count", *(aggregate.title for aggregate in parameters.aggregates)]
     for total in totals or ():
         ends = [

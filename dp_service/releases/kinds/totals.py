@@ -204,9 +204,9 @@ class WithTotals(Kind[DrillDown]):
         which = "of every value" if is_known else "of the values that an element of the list has"
         yield Statement(
             "totals.of",
-            f"Beside the list there are totals by {of}, {which}, and what the list leaves of each, which may be "
-            f"negative. They take {stated.share} of all units, with noise of their own: their counts carry noise of "
-            f"standard deviation {math.sqrt(self.mechanism.total_variance):.6f}.",
+            f"Beside the list there are totals by {of}, {which}, and what the list leaves of each (other), which may "
+            f"be negative. They take {stated.share} of all units, with noise of their own: their counts carry noise "
+            f"of standard deviation {math.sqrt(self.mechanism.total_variance):.6f}.",
             of,
         )
         yield from self._of_sums()
