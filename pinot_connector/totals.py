@@ -22,8 +22,7 @@ class TotalRow:
     """A total with its interval, both ends inclusive, and what the elements that are shown leave of it.
 
     What it counts says `Parameters.totals`. `sums` are its sums, in the order of `Parameters.aggregates`. `other_count`
-    and `other_sums` are the total less the elements of it that are shown: with the noise of all of them, they may be
-    negative. All intervals hold with the confidence of the result.
+    and `other_sums` are the total less the elements of it that are shown.
     """
 
     value: ShownScalar
