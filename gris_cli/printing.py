@@ -81,8 +81,6 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
                 f"the first {MAX_ROWS} of {len(result.totals or ())} totals; --json has all of them",
             )
     say(console, "total", format_total(result))
-    if result.ended_in_bottom and result.bottom is not None:
-        say(console, "bottom", str(result.bottom))
     _say_statements(console, result.statements)
     say(console, "cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")
     say(console, "release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")

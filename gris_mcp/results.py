@@ -109,11 +109,7 @@ class Said(BaseModel):
 
 
 class Value(BaseModel):
-    """A sum or an average with its interval, or a quantile with its cell of a public grid.
-
-    The cell of a quantile is no confidence interval: `rank_errors` say how far off its rank may be, and where no person
-    has a value it says nothing.
-    """
+    """A sum or an average with its interval, or a quantile with its cell; `notes` say what these mean."""
 
     value: Annotated[float | str, BeforeValidator(_end)]
     interval: Interval | None = Field(description="Of a sum or an average; null for a quantile.")
@@ -129,13 +125,11 @@ class AnswerRow(BaseModel):
     element: list[Element]
     count: int | float | None = Field(
         validation_alias="noisy_count",
-        description="The best guess; null where only the ranking was asked for.",
+        description="Noisy; null where no counts were asked for.",
     )
-    interval: Interval | None = Field(
-        description="Where the number before noise lies, with the confidence of the answer."
-    )
+    interval: Interval | None = Field(description="Of the count; notes say what it covers.")
     values: list[Value | None] = Field(
-        description="In the order of value_names; null: too few for an average."
+        description="In the order of value_names; null: an average that is not shown."
     )
 
 
@@ -147,14 +141,14 @@ class AnswerTotal(BaseModel):
     interval: Interval
     values: list[Value] = Field(validation_alias="sums", description="Its sums, in the order of value_names.")
     other_count: int = Field(
-        description="The total less all rows of it in the answer, also those left out here; it may be negative."
+        description="The total less all rows of it in the answer, also those left out here."
     )
     other_interval: Interval
     other_values: list[Value] = Field(validation_alias="other_sums")
 
 
 class Answer(BaseModel):
-    """A private answer: noisy numbers with intervals."""
+    """A private answer: noisy numbers, and in `notes` what they mean."""
 
     columns: list[Annotated[str, BeforeValidator(lambda column: column.alias or column.name)]] = Field(
         description="Data: names of the columns that an element has."
@@ -173,7 +167,9 @@ class Answer(BaseModel):
     totals: list[AnswerTotal]
     totals_left_out: int = Field(description="How many further totals the answer has.")
     confidence: float
-    rank_errors: list[float] = Field(description="Of quantiles: within how many members their ranks are.")
+    rank_errors: list[float] = Field(
+        description="Of quantiles, in their order: the numbers in the notes quantiles.rank."
+    )
     notes: list[Said] = Field(description="What the numbers are of, and what their intervals cover.")
     mechanism: str = Field(validation_alias=AliasPath("parameters", "mechanism"))
     k: int | None = Field(
@@ -197,7 +193,7 @@ class PriceOfQuestion(BaseModel):
         description="How many such questions the budget pays for; null: no limit."
     )
     typical_error: int | None = Field(
-        description="With 95 % a count is off by no more, by its noise alone; null: no counts are shown."
+        description="Half the width of a 95 % interval of plain noise, of which how says more; null: no counts."
     )
     mechanism: str = Field(validation_alias=AliasPath("parameters", "mechanism"))
     k: int | None = Field(validation_alias=AliasPath("parameters", "k"))

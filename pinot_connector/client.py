@@ -44,7 +44,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         budget: address of budget_service, in the same forms.
         account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
         engine: the engine that holds the data.
-        confidence: the probability that an interval covers the count before noise, strictly between 0.5 and 1.
+        confidence: of intervals and of the ranks of quantiles, strictly between 0.5 and 1; the statements of a
+            result say of what.
         timeouts: how long each part of a question may take.
         reserve_first: whether the engine is asked only once the budget is reserved, even if the policy does not say so:
             slower by one call, and a question that the budget refuses costs the engine nothing.

@@ -60,7 +60,7 @@ class NewReleases:
     Args:
         noise: dp_service.
         engine: answers queries with true counts.
-        confidence: that of the intervals of counts.
+        confidence: of intervals and of the ranks of quantiles.
         reserve_first: whether the engine is asked only once the reservation is made, whatever the policy says.
     """
 

@@ -12,7 +12,8 @@ class Statement:
     """A sentence that is true of what it stands beside.
 
     `code` says what it is of, such as `counts.bounded`; `column` is the policy's column that it is of, empty where it
-    is of no single one; `values` are the numbers in it. No element, literal or alias is in it.
+    is of no single one; `values` are the numbers in it. It holds no element, no value that a condition compares with,
+    no alias, no account.
     """
 
     code: str

@@ -191,7 +191,8 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         budget: address of budget_service, in the same forms.
         account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
         engine: the engine that holds the data.
-        confidence: the probability that an interval covers the count before noise, strictly between 0.5 and 1.
+        confidence: of intervals and of the ranks of quantiles, strictly between 0.5 and 1; the statements of a
+            result say of what.
         timeouts: how long each part of a question may take.
         releases: where releases are kept, shared with every client that should give the same answers; the client does
             not close it. None: one store for all clients of the same services in this process: in memory, or that of

@@ -22,8 +22,7 @@ class TotalRow:
     """A total with its interval, both ends inclusive, and what the elements that are shown leave of it.
 
     What it counts says `Parameters.totals`. `sums` are its sums, in the order of `Parameters.aggregates`. `other_count`
-    and `other_sums` are the total less the elements of it that are shown: with the noise of all of them, they may be
-    negative. All intervals hold with the confidence of the result.
+    and `other_sums` are the total less the elements of it that are shown.
     """
 
     value: ShownScalar
@@ -97,7 +96,7 @@ def total_lines(totals: Sequence[TotalRow] | None, parameters: Parameters) -> It
     stated = parameters.totals
     if stated is None:
         return
-    yield f"totals by {stated.column}, of {stated.counted.value}; other is what the rows above leave of a total"
+    yield f"totals by {stated.column}, of {stated.counted.value}"
     names = ["count", *(aggregate.title for aggregate in parameters.aggregates)]
     for total in totals or ():
         ends = [

@@ -260,7 +260,7 @@ def _lookups(resolution: Resolution) -> Iterator[Statement]:
     query = resolution.query
     named = [*query.dimensions, *(each.column for each in query.restrictions)]
     for column in dict.fromkeys(each for each in named if each.lookup is not None):
-        rest = "are left out" if column.null_value is None else f"count as {column.null_value}"
+        rest = "are left out" if column.null_value is None else "count with the policy's value for NULL"
         yield Statement(
             "rows.looked_up",
             f"{column.name} is looked up by {column.of_table.name} in a public file, before anything is counted; rows "

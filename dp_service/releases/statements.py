@@ -12,7 +12,8 @@ _LARGEST_DENOMINATOR = 1000
 class Statement:
     """One sentence, true of the release that it stands beside.
 
-    It holds numbers of the policy and names of its columns: no element, no literal or alias of a question, no account.
+    It holds numbers of the policy, of the question and of what was released, and names of tables and columns; no
+    element, no value that a condition compares with, no alias, no account.
 
     Attributes:
         code: What it says, for programs: its subject and what is said of that, such as `counts.bounded`. Codes that

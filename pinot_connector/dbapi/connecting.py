@@ -105,7 +105,8 @@ def connect(
         budget: address of budget_service.
         account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
         intervals: whether rows include both ends of each count's interval, in two more columns.
-        confidence: the probability that an interval covers the count before noise, strictly between 0.5 and 1.
+        confidence: of intervals and of the ranks of quantiles, strictly between 0.5 and 1; the statements of a
+            result say of what.
         timeouts: how long each part of a question may take.
         releases: where releases are kept, shared by all that should give the same answers: an open store, which the
             connection does not close, or the file of one. None: one store for all connections and clients of the same

@@ -203,9 +203,9 @@ class Cursor:
     """Asks questions and fetches their rows. It belongs to one thread at a time.
 
     `arraysize` is how many rows `fetchmany` returns by default. `messages` has what there is to know about the result,
-    as PEP 249's extension does: pairs of `Warning` and the warning; so far that the policy shows fewer elements than
-    its LIMIT, what counts leave out (rows beyond tau, and elements beyond a bound), and which rows are totals. After an
-    `execute` that failed there is nothing to fetch: neither its own rows nor those of the question before.
+    as PEP 249's extension does: pairs of `Warning` and the warning, for each statement that says what the numbers mean,
+    and for which rows are totals. After an `execute` that failed there is nothing to fetch: neither its own rows nor
+    those of the question before.
     """
 
     def __init__(self, connection: Connection, *, intervals: bool) -> None:

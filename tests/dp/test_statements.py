@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import resolve
+from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView
 from dp_service.releases.plan import Plan
-from dp_service.releases.saying import of_answer
+from dp_service.releases.saying import of_answer, of_question
+from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.server.totals_messages import totals_parameters
 from tests.dp import test_sharpening as sharpening
 from tests.dp import test_totals as totals
+from tests.dp.identities import KEY
 from tests.dp.plans import PLAN
 
 
@@ -63,6 +71,69 @@ def test_the_noise_in_sums_of_totals_is_that_of_what_is_shown() -> None:
     moments = kind_of(plan.parameters).mechanism.totals
     variance = moments.sum_variance(0) + moments.count_variance * 6**2
     assert f"standard deviation {math.sqrt(variance) / 4:.6g}." in said(plan)["totals.noise"]
+
+
+@pytest.mark.parametrize(
+    ("of_events", "one_value"), [(True, False), (True, True), (False, True), (False, False)]
+)
+def test_what_totals_count_is_said_as_their_parameters_say_it(of_events: bool, one_value: bool) -> None:
+    """Of rows, too; and where their noise rests on a promise, whatever they count, that it is one."""
+    plan = totals.plan_of()
+    asked = dataclasses.replace(
+        plan.parameters,
+        tau=2 if of_events else 1,
+        contributions=dataclasses.replace(totals.STATED, of_events=of_events),
+        totals=dataclasses.replace(totals.TOTALS, one_value=one_value),
+    )
+    stated = totals_parameters(kind_of(asked), ("country", "product"))
+    assert stated is not None
+    counted = dp_pb2.TotalOf.Name(stated.counted).removeprefix("TOTAL_OF_").lower()
+    codes = said(dataclasses.replace(plan, parameters=asked))
+    found = {code for code in codes if code in {"totals.rows", "totals.members", "totals.contributions"}}
+    assert found == {f"totals.{counted}"}
+    assert one_value is ("a promise of the policy's author" in codes[f"totals.{counted}"])
+
+
+POLICY = """
+epsilon_per: 0.5
+delta: 1e-3
+count_noise: gaussian
+tables:
+  t:
+    member: m
+    contributions: {bound: in_query, delta_0: 2, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
+    measures: {distinct_members: true}
+    columns:
+      m: {type: string}
+      item: {type: string, group_by: true, filter: [in], domain: [element_a, element_b, element_c]}
+      place: {type: string, group_by: true, filter: [in, not_in], null_value: element_null, nulls: keep}
+    values: {amount: {type: int64, lower: 0, upper: 10}}
+    quantiles: {age: {type: int64, member_value: largest, grid: {scale: linear, from: 0, to: 100, cells: 50}}}
+"""
+WHERE = "FROM t WHERE place = 'compared_with' AND item IN ('element_a', 'element_b') GROUP BY 1"
+QUESTIONS = [
+    f"SELECT item AS alias_i, COUNT(DISTINCT m) AS alias_n, SUM(amount) AS alias_s {WHERE} "
+    "HAVING alias_n > 73311 ORDER BY alias_s DESC LIMIT 2",
+    f"SELECT item AS alias_i, COUNT(DISTINCT m) AS alias_n, AVG(amount) AS alias_v {WHERE}",
+    f"SELECT place AS alias_p, COUNT(DISTINCT m) AS alias_n {WHERE} LIMIT 2",
+    f"SELECT item AS alias_i, PERCENTILE(age, 37) AS alias_q, MAX(age) AS alias_m {WHERE}",
+]
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_statements_hold_no_element_no_value_of_a_condition_and_no_alias(sql: str) -> None:
+    """Of an estimate and of an answer; a quantile's q and a LIMIT are numbers of the question, and are said."""
+    policy = parse_policy(POLICY)
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    kind = kind_of(resolution.parameters)
+    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+    view = ReleaseView(0, None, IntervalKind.NONE)
+    estimated = of_question(resolution, kind.mechanism.worst_case_cost(), kind.accuracy())
+    answered = of_answer(plan, None, view, bottom=None, confidence=0.95)
+    for each in (*estimated, *answered):
+        assert not re.search(
+            "element_|compared_with|alias_|73311", " ".join((each.text, each.column, *each.values))
+        )
 
 
 def test_the_noise_of_a_look_more_is_not_said_of_combined_counts() -> None:

@@ -223,7 +223,7 @@ def test_explain_says_what_is_looked_up_and_what_becomes_of_other_keys() -> None
     question = replace(BY_TOPIC, filters=(In("topic", ("health",)),))
     for under, rest in (
         (policy(), "are left out"),
-        (policy(nulls="keep", null_value="other"), "count as other"),
+        (policy(nulls="keep", null_value="other"), "count with the policy's value for NULL"),
     ):
         (line,) = [
             each

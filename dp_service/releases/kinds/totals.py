@@ -212,25 +212,28 @@ class WithTotals(Kind[DrillDown]):
         which = "of every value" if is_known else "of the values that an element of the list has"
         yield Statement(
             "totals.of",
-            f"Beside the list there are totals by {of}, {which}, and what the list leaves of each, which may be "
-            f"negative. They take {stated.share} of all units, with noise of their own: their counts carry noise of "
-            f"standard deviation {math.sqrt(self.mechanism.total_variance):.6f}.",
+            f"Beside the list there are totals by {of}, {which}, and what the list leaves of each (other), which may "
+            f"be negative. They take {stated.share} of all units, with noise of their own: their counts carry noise "
+            f"of standard deviation {math.sqrt(self.mechanism.total_variance):.6f}.",
             of,
         )
         yield from self._of_sums()
-        if stated.one_value:
-            yield Statement(
-                "totals.members",
-                f"Totals count a member once: that a member has one value of {over} is a promise of the policy's "
-                "author, and nothing checks it.",
-                over,
-            )
-        elif not self.rows.stated.of_events:
-            yield Statement(
-                "totals.contributions",
-                f"Totals count contributions: a member that counts for several values of {over} counts as often.",
-                over,
-            )
+        yield self._counted(over)
+
+    def _counted(self, over: str) -> Statement:
+        """Return what totals count, which add up over a column."""
+        has_one = f"that a member has one value of {over} is a promise of the policy's author, and nothing checks it."
+        has_one_value = self.totals.one_value
+        if self.rows.stated.of_events:
+            promised = f"; {has_one}" if has_one_value else "."
+            return Statement("totals.rows", f"Totals count rows{promised}", over if has_one_value else "")
+        if has_one_value:
+            return Statement("totals.members", f"Totals count a member once: {has_one}", over)
+        return Statement(
+            "totals.contributions",
+            f"Totals count contributions: a member that counts for several values of {over} counts as often.",
+            over,
+        )
 
     def _of_sums(self) -> Iterator[Statement]:
         stated, totals = self.parameters.sums, self.mechanism.totals
