@@ -37,7 +37,7 @@ def to_json(value: object) -> Any:
         case Sequence():
             return [to_json(item) for item in value]
         case _ if is_dataclass(value):
-            held = ((*named, getattr(value, named[0])) for named in _fields(type(value)))
+            held = ((*named, getattr(value, named[0])) for named in _fields(type(value)))  # type: ignore[arg-type]
             return {
                 _snake(type(part).__name__) if is_choice else name: to_json(part)
                 for name, is_choice, part in held

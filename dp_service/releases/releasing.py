@@ -21,8 +21,8 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import IncompleteParametersError, kind_of
-from dp_service.releases.kinds.kind import counts_of
 from dp_service.releases.kinds.listing import shown_listed
+from dp_service.releases.kinds.parts import counts_of
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.plan import Plan

@@ -10,8 +10,8 @@ from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.releases.kinds.gumbel import gumbel_gap, gumbel_threshold
-from dp_service.releases.kinds.kind import HALF, MOSTLY
 from dp_service.releases.kinds.laplace import laplace_threshold
+from dp_service.releases.kinds.parts import HALF, MOSTLY
 from gris_cli.plan.sheets import Cell, Column, Sheet, percent
 from gris_cli.plan.simulation import CurvePoint, Found, Planned
 

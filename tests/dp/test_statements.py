@@ -19,7 +19,7 @@ from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView
 from dp_service.releases.plan import Plan
 from dp_service.releases.saying import of_answer, of_question
 from dp_service.releases.translation import IssueContext, plan_for
-from dp_service.server.totals_messages import totals_parameters
+from dp_service.server.parameter_messages import parameters_message
 from tests.dp import test_sharpening as sharpening
 from tests.dp import test_totals as totals
 from tests.dp.identities import KEY
@@ -85,8 +85,7 @@ def test_what_totals_count_is_said_as_their_parameters_say_it(of_events: bool, o
         contributions=dataclasses.replace(totals.STATED, of_events=of_events),
         totals=dataclasses.replace(totals.TOTALS, one_value=one_value),
     )
-    stated = totals_parameters(kind_of(asked), ("country", "product"))
-    assert stated is not None
+    stated = parameters_message(asked).bounded.one_look.totals
     counted = dp_pb2.TotalOf.Name(stated.counted).removeprefix("TOTAL_OF_").lower()
     codes = said(dataclasses.replace(plan, parameters=asked))
     found = {code for code in codes if code in {"totals.rows", "totals.members", "totals.contributions"}}

@@ -5,8 +5,9 @@ of bounded ones, in one look or two; `relative` counts relative to their total, 
 either of them with totals beside it, `sharpened` a look more. `quantiles` are cells of a grid.
 """
 
-from dp_service.releases.kinds.kind import AnyKind, IncompleteParametersError, Kind
+from dp_service.releases.kinds.kind import AnyKind, Kind
 from dp_service.releases.kinds.making import UnusableParametersError, kind_of, require_usable, versions
+from dp_service.releases.kinds.parts import IncompleteParametersError
 
 __all__ = [
     "AnyKind",

@@ -28,13 +28,11 @@ from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import (
+from dp_service.releases.kinds.kind import Fields, Kind, Priced
+from dp_service.releases.kinds.parts import (
     HALF,
     MOSTLY,
-    Fields,
     IncompleteParametersError,
-    Kind,
-    Priced,
     clipped,
     counts_of,
     made,

@@ -26,20 +26,19 @@ from dp_service.mechanisms.intervals import (
     gaussian_noise_interval,
     noise_half_width,
 )
-from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
-from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import HALF, MOSTLY, Fields, Kind, counts_of, made, needed, plain_counts
-from dp_service.releases.kinds.laplace import least_shown
+from dp_service.releases.kinds.kind import Fields
+from dp_service.releases.kinds.parts import HALF, MOSTLY, counts_of, made, needed
+from dp_service.releases.kinds.unbounded import Unbounded
 from dp_service.releases.kinds.views import ExpectedAccuracy, ExpectedPrice, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
-from dp_service.terms import CountNoise, Element
+from dp_service.terms import CountNoise
 
 
 @dataclass(frozen=True, eq=False)
-class Gumbel(Kind[KnownGumb | UnkGumb]):
+class Gumbel(Unbounded[KnownGumb | UnkGumb]):
     """At most k elements by the exponential mechanism, for members who change any number of elements."""
 
     @classmethod
@@ -68,25 +67,17 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
         }
         return {"gumbel": own}
 
-    def draw(
-        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
-    ) -> MechanismOutput:
-        """Choose elements, and draw noise for their counts."""
-        return MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
-
-    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
-        """Return what was chosen, with plain intervals."""
-        count = self.shown_count(drawn)
-        ended = drawn.selection.ended_in_bottom and count == drawn.selection.indices.size
-        if not self.parameters.with_counts:
-            return ReleaseView(count, None, IntervalKind.NONE, ended)
-        return ReleaseView(count, self._intervals(drawn, count, alpha), IntervalKind.PLAIN, ended)
-
-    def _intervals(self, drawn: MechanismOutput, count: int, alpha: Fraction) -> CountIntervals:
-        noisy, minimum = counts_of(drawn)[:count], least_shown(self.parameters)
-        if self._is_gaussian:
-            return gaussian_noise_interval(noisy, self._variance, alpha=alpha, minimum=minimum)
-        return fresh_noise_interval(noisy, self.mechanism.count_inverse_scale, alpha=alpha, minimum=minimum)
+    def intervals(
+        self, drawn: MechanismOutput, count: int, alpha: Fraction
+    ) -> tuple[CountIntervals, IntervalKind]:
+        """Return plain intervals: the noise in a count had no part in choosing its element."""
+        noisy, scale, minimum = counts_of(drawn)[:count], self.mechanism.count_inverse_scale, self.least_shown
+        found = (
+            gaussian_noise_interval(noisy, self._variance, alpha=alpha, minimum=minimum)
+            if self._is_gaussian
+            else fresh_noise_interval(noisy, scale, alpha=alpha, minimum=minimum)
+        )
+        return found, IntervalKind.PLAIN
 
     @property
     def _is_gaussian(self) -> bool:
@@ -102,9 +93,6 @@ class Gumbel(Kind[KnownGumb | UnkGumb]):
         if self.parameters.domain is not None:
             return "the exponential mechanism over a known domain, once for each place"
         return "the exponential mechanism with a private threshold; the domain is not known"
-
-    def _count_scale(self) -> Fraction:
-        return 1 / self.mechanism.count_inverse_scale
 
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, how large they have to be, and how far apart to be ranked rightly."""

@@ -10,26 +10,23 @@ Why a release is private is the argument of its mechanism. Everything that is sh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
-from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
-from dp_service.releases.histogram import HistogramError, TypedHistogram, over_domain, within
+from dp_service.releases.histogram import TypedHistogram, over_domain, within
+from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, covering
 from dp_service.releases.kinds.views import (
     ExpectedAccuracy,
-    IntervalKind,
     ReleaseView,
     ShownCells,
     ShownSharpened,
@@ -38,17 +35,6 @@ from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
 from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
-
-HALF = Fraction(1, 2)
-MOSTLY = Fraction(19, 20)
-"""With which probability an element is expected to be found, and a count to lie in its interval."""
-
-# Their variances and thresholds are found once for as long as they are kept.
-_MAX_KEPT = 256
-
-
-class IncompleteParametersError(Exception):
-    """Parameters without a number that their mechanism needs: a bug in this program, never a fault of a question."""
 
 
 class Threshold(Protocol):
@@ -74,29 +60,10 @@ class Priced(Protocol):
 
 
 _Mechanism = TypeVar("_Mechanism", bound=Priced)
-_Made = TypeVar("_Made")
 Fields: TypeAlias = Mapping[str, Any]
 """What a message holds, by the names of its fields; those of a message in it in the same form. None: it is unset."""
 Value: TypeAlias = Callable[[int], Fraction | None]
 """A number of a row of a release; None: it is not shown."""
-
-
-def made(mechanism: Callable[..., _Made], *parameters: Hashable) -> _Made:
-    """Return the mechanism with these parameters; one of the last 256 is not made again."""
-    found: _Made = _kept(mechanism, *parameters)
-    return found
-
-
-@lru_cache(_MAX_KEPT)
-def _kept(mechanism: Callable[..., Any], *parameters: Hashable) -> Any:
-    return mechanism(*parameters)
-
-
-def needed(number: int | None) -> int:
-    """Return a number that the parameters of a kind have."""
-    if number is None:
-        raise IncompleteParametersError
-    return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,67 +348,3 @@ class Kind(ABC, Generic[_Mechanism]):
 
 
 AnyKind: TypeAlias = Kind[Any]
-
-
-def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
-    """Yield how many rows of a member count in an element."""
-    rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
-    if parameters.sums_rows:
-        text = (
-            f"A member counts with at most {rows} in each element: one that has more counts with so many of their "
-            "mean."
-        )
-    elif parameters.clips:
-        text = (
-            f"At most {rows} of a member count in each element; counts and intervals are without the others."
-        )
-    else:
-        return
-    yield Statement("counts.clipped", text, values=(str(parameters.tau),))
-
-
-def covering(kind: IntervalKind, confidence: float) -> Statement:
-    """Return what intervals of counts cover, by the condition under which they hold."""
-    percent = f"{100 * confidence:g} %"
-    match kind:
-        case IntervalKind.NONE:
-            text = "No counts were asked for, so there are no intervals."
-        case IntervalKind.PLAIN:
-            text = f"Each interval covers the number before noise with {percent}."
-        case IntervalKind.GIVEN_SHOWN:
-            text = (
-                f"Each interval covers the number before noise with {percent}, given that its element is shown; counts "
-                "close to the threshold say little, so their intervals reach down to the smallest possible count."
-            )
-        case IntervalKind.SIMULTANEOUS:
-            text = (
-                f"The intervals of all counts cover the numbers before noise together with {percent}, and so do those "
-                "of each column's values, also of what is not shown: the list was cut in another order than that of "
-                "its counts, or filtered by what was released."
-            )
-    return Statement(f"intervals.{kind.name.lower()}", text, values=(percent,))
-
-
-def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:
-    """Return the noisy counts of a release that has some."""
-    counts = drawn.selection.noisy_counts
-    if counts is None:
-        raise IncompleteParametersError
-    return counts
-
-
-def plain_counts(rows: TypedHistogram) -> Histogram:
-    """Return counts alone.
-
-    Raises:
-        HistogramError: The engine answered how many members there are, which nobody asked.
-    """
-    if rows.total is not None:
-        raise HistogramError("expected no total beside these counts")
-    return Histogram.from_element_order(rows.counts)
-
-
-def some_intervals(intervals: Sequence[tuple[int, int]]) -> CountIntervals:
-    """Return pairs of ends as intervals."""
-    ends = np.array(intervals, dtype=np.int64).reshape(-1, 2)
-    return CountIntervals(ends[:, 0], ends[:, 1])

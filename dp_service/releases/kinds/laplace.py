@@ -19,17 +19,16 @@ from dp_service.mechanisms.intervals import (
 )
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.mechanisms.unk_lap import threshold_shift
-from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.kind import HALF, MOSTLY, Fields, Kind, counts_of, made, needed, plain_counts
-from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
+from dp_service.releases.kinds.kind import Fields
+from dp_service.releases.kinds.parts import HALF, MOSTLY, counts_of, made, needed
+from dp_service.releases.kinds.unbounded import Unbounded
+from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.terms import Element
 
 
 @dataclass(frozen=True, eq=False)
-class Laplace(Kind[KnownLap | UnkLap]):
+class Laplace(Unbounded[KnownLap | UnkLap]):
     """Counts with Laplace noise of scale 2 tau / epsilon_per, for members who change at most Delta elements."""
 
     @classmethod
@@ -47,26 +46,12 @@ class Laplace(Kind[KnownLap | UnkLap]):
         own = {"delta_l0": asked.delta_l0, "d_bar": asked.d_bar, "noise_scale": self.noise_scale}
         return {"laplace": own}
 
-    def draw(
-        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
-    ) -> MechanismOutput:
-        """Draw noise for all counts."""
-        return MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
-
-    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
-        """Return the first elements, with intervals that hold given that they are shown."""
-        count = self.shown_count(drawn)
-        ended = drawn.selection.ended_in_bottom and count == drawn.selection.indices.size
-        if not self.parameters.with_counts:
-            return ReleaseView(count, None, IntervalKind.NONE, ended)
-        intervals, kind = self._intervals(drawn, count, alpha)
-        return ReleaseView(count, intervals, kind, ended)
-
-    def _intervals(
+    def intervals(
         self, drawn: MechanismOutput, count: int, alpha: Fraction
     ) -> tuple[CountIntervals, IntervalKind]:
+        """Return the intervals of the first elements, which hold given that they are shown."""
         noisy, scale = counts_of(drawn)[:count], self.mechanism.count_inverse_scale
-        minimum = least_shown(self.parameters)
+        minimum = self.least_shown
         thresholds = selection_thresholds(drawn.selection, count)
         if thresholds is None:
             plain = fresh_noise_interval(noisy, scale, alpha=alpha, minimum=minimum)
@@ -81,9 +66,6 @@ class Laplace(Kind[KnownLap | UnkLap]):
             return "Laplace noise on every element of a known domain"
         return "Laplace noise and a noisy threshold; the domain is not known"
 
-    def _count_scale(self) -> Fraction:
-        return 1 / self.mechanism.count_inverse_scale
-
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, and how large they have to be."""
         scale = self.noise_scale
@@ -94,11 +76,6 @@ class Laplace(Kind[KnownLap | UnkLap]):
             found_half=None if threshold is None else threshold.needed(HALF),
             found_mostly=None if threshold is None else threshold.needed(MOSTLY),
         )
-
-
-def least_shown(parameters: ReleaseParameters) -> int:
-    """Return the least that a count can be: an element of an unknown domain is shown only if a member has it."""
-    return 0 if parameters.domain is not None else 1
 
 
 def laplace_threshold(mechanism: UnkLap) -> LaplaceThreshold:

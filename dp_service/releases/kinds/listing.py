@@ -20,7 +20,8 @@ from fractions import Fraction
 import numpy as np
 
 from dp_service.parameters.release import HavingCondition, Listing
-from dp_service.releases.kinds.kind import AnyKind, Value, counts_of
+from dp_service.releases.kinds.kind import AnyKind, Value
+from dp_service.releases.kinds.parts import counts_of
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 

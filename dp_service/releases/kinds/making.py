@@ -12,9 +12,10 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.time_buckets import MAX_BUCKETS
 from dp_service.releases.kinds.bounded import BoundedCounts, contributions_of
 from dp_service.releases.kinds.gumbel import Gumbel
-from dp_service.releases.kinds.kind import AnyKind, IncompleteParametersError
+from dp_service.releases.kinds.kind import AnyKind
 from dp_service.releases.kinds.laplace import Laplace
 from dp_service.releases.kinds.moments import Moments
+from dp_service.releases.kinds.parts import IncompleteParametersError
 from dp_service.releases.kinds.quantiles import Quantiles
 from dp_service.releases.kinds.relative import Relative
 from dp_service.releases.kinds.sharpened import LookMore

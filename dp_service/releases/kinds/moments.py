@@ -36,10 +36,9 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
-from dp_service.releases.kinds.kind import (
-    Fields,
+from dp_service.releases.kinds.kind import Fields, Value
+from dp_service.releases.kinds.parts import (
     IncompleteParametersError,
-    Value,
     counts_of,
     made,
     plain_counts,

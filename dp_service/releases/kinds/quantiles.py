@@ -34,7 +34,8 @@ from dp_service.releases.kinds.bounded import (
     names_said,
     unfinished,
 )
-from dp_service.releases.kinds.kind import HALF, MOSTLY, Fields, IncompleteParametersError, Kind, made
+from dp_service.releases.kinds.kind import Fields, Kind
+from dp_service.releases.kinds.parts import HALF, MOSTLY, IncompleteParametersError, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements

@@ -19,7 +19,8 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of
-from dp_service.releases.kinds.kind import Fields, made, some_intervals
+from dp_service.releases.kinds.kind import Fields
+from dp_service.releases.kinds.parts import made, some_intervals
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView, Total
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement

@@ -34,7 +34,8 @@ from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.parameters.contributions import LooksBefore
 from dp_service.queries.errors import QuestionError
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.kind import Fields, IncompleteParametersError, counts_of, some_intervals
+from dp_service.releases.kinds.kind import Fields
+from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of, some_intervals
 from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView, ShownSharpened
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, units, written

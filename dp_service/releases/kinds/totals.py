@@ -3,59 +3,36 @@
 Why it is private: `mechanisms.aggregates.drill_down`. Totals are drawn with noise of their own, over all rows of the
 engine's answer, and their part of the units is in the price. Over an unknown domain those are kept that an element of
 the release names. Everything else here follows from what was released.
-
-Intervals of a total are plain: nothing selects it, and its noise is independent of what selects the elements. *Other*
-is the total less the counts of the j elements that are shown of it. Its interval has the total at alpha / 2 and each of
-the elements, given that it is shown, at alpha / (2 j): all of them cover together with probability 1 - alpha, and then
-so does the difference of their ends. Where none is shown, what is left is the total, with its interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.aggregates import (
-    BoundMoments,
-    ColumnSums,
-    DrillDown,
-    named_totals,
-    other,
-    total_bound,
-)
-from dp_service.mechanisms.aggregates.intervals import (
-    ShownRows,
-    SumInterval,
-    shown_by_count,
-    sum_intervals,
-    within_signs,
-)
-from dp_service.mechanisms.aggregates.released import ReleasedMoments
+from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, DrillDown, named_totals, total_bound
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
-from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.kind import Fields, IncompleteParametersError, Kind, Value, counts_of, made
-from dp_service.releases.kinds.moments import Moments, column_sums, sum_deviation, with_own_counts
-from dp_service.releases.kinds.views import Answer, ExpectedAccuracy, ReleaseView, ShownCount, ShownTotals
+from dp_service.releases.kinds.bounded import BoundedCounts
+from dp_service.releases.kinds.kind import Fields, Kind, Value
+from dp_service.releases.kinds.moments import Moments, column_sums, sum_deviation
+from dp_service.releases.kinds.parts import IncompleteParametersError, made
+from dp_service.releases.kinds.total_intervals import ShownParts, shown_counts, shown_sums, totals_of
+from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownTotals
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.statements import Statement
 from dp_service.terms import Element, TotalOf
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
-# For a level and places in a list: the interval of each.
-_Intervals: TypeAlias = Callable[[Fraction, Sequence[int]], Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,22 +195,21 @@ class WithTotals(Kind[DrillDown]):
             of,
         )
         yield from self._of_sums()
-        yield self._counted(over)
+        yield self._of_numbers(over)
 
-    def _counted(self, over: str) -> Statement:
+    def _of_numbers(self, over: str) -> Statement:
         """Return what totals count, which add up over a column."""
         has_one = f"that a member has one value of {over} is a promise of the policy's author, and nothing checks it."
-        has_one_value = self.totals.one_value
-        if self.rows.stated.of_events:
-            promised = f"; {has_one}" if has_one_value else "."
-            return Statement("totals.rows", f"Totals count rows{promised}", over if has_one_value else "")
-        if has_one_value:
-            return Statement("totals.members", f"Totals count a member once: {has_one}", over)
-        return Statement(
-            "totals.contributions",
-            f"Totals count contributions: a member that counts for several values of {over} counts as often.",
-            over,
-        )
+        promised = self.totals.one_value
+        match self._counted:
+            case TotalOf.ROWS:
+                text = f"Totals count rows{f'; {has_one}' if promised else '.'}"
+                return Statement("totals.rows", text, over if promised else "")
+            case TotalOf.MEMBERS:
+                return Statement("totals.members", f"Totals count a member once: {has_one}", over)
+            case TotalOf.CONTRIBUTIONS:
+                text = f"Totals count contributions: a member that counts for several values of {over} counts as often."
+                return Statement("totals.contributions", text, over)
 
     def _of_sums(self) -> Iterator[Statement]:
         stated, totals = self.parameters.sums, self.mechanism.totals
@@ -280,9 +256,9 @@ class WithTotals(Kind[DrillDown]):
             listed[place].append(row)
         all_show = self.parameters.domain is not None
         places = [place for place, rows in enumerate(listed) if rows or all_show]
-        parts = _Parts(places, [listed[place] for place in places], count, alpha)
-        counts, others = _shown_counts(self, drawn, totals, parts)
-        sums = list(_shown_sums(self, drawn, totals, parts))
+        parts = ShownParts(places, [listed[place] for place in places], count, alpha)
+        counts, others = shown_counts(self.rows, self.mechanism, drawn, parts)
+        sums = list(shown_sums(self.rows, self.mechanism, drawn, parts))
         return ShownTotals(
             tuple(totals.values[place] for place in places),
             counts,
@@ -290,13 +266,6 @@ class WithTotals(Kind[DrillDown]):
             tuple(of_total for of_total, _ in sums),
             tuple(of_other for _, of_other in sums),
         )
-
-
-def totals_of(drawn: MechanismOutput) -> TotalsOutput:
-    """Return the totals of a release that has some."""
-    if drawn.totals is None:
-        raise IncompleteParametersError
-    return drawn.totals
 
 
 def _require_totals(totals: TotalsOutput, rows: tuple[int, ...], *, sums: int) -> None:
@@ -313,119 +282,3 @@ def _require_totals(totals: TotalsOutput, rows: tuple[int, ...], *, sums: int) -
     places = totals.of_elements
     if places.shape != rows or (places.size and not 0 <= places.min() <= places.max() < shape[0]):
         raise ValueError("expected a total of each element")
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """What is shown.
-
-    Attributes:
-        places: The places of the totals.
-        rows: The elements of each that are shown.
-        count: How many elements are shown, from the first.
-        alpha: The probability with which an interval may miss.
-    """
-
-    places: list[int]
-    rows: list[list[int]]
-    count: int
-    alpha: Fraction
-
-    def other_ends(self, of_totals: _Intervals, of_rows: _Intervals) -> Iterator[tuple[int, int]]:
-        """Yield the ends of what is left of each total."""
-        halves, wholes = of_totals(self.alpha / 2, self.places), of_totals(self.alpha, self.places)
-        # If nothing of it is shown, a total is left as it is.
-        totals = [
-            half if rows else whole for half, whole, rows in zip(halves, wholes, self.rows, strict=True)
-        ]
-        found: dict[int, tuple[int, int]] = {}
-        for size in {len(rows) for rows in self.rows if rows}:
-            asked = [row for rows in self.rows if len(rows) == size for row in rows]
-            found.update(zip(asked, of_rows(self.alpha / (2 * size), asked), strict=True))
-        for (lower, upper), rows in zip(totals, self.rows, strict=True):
-            least = sum(found[row][0] for row in rows)
-            most = sum(found[row][1] for row in rows)
-            yield lower - most, upper - least
-
-
-def _shown_counts(
-    kind: WithTotals, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
-) -> tuple[tuple[ShownCount, ...], tuple[ShownCount, ...]]:
-    look, noisy, variance = kind.rows.look, counts_of(drawn), kind.mechanism.total_variance
-    thresholds = selection_thresholds(drawn.selection, parts.count)
-
-    def of_totals(level: Fraction, places: Sequence[int]) -> list[tuple[int, int]]:
-        return _pairs(gaussian_noise_interval(totals.counts[list(places)], variance, alpha=level, minimum=0))
-
-    def of_rows(level: Fraction, rows: Sequence[int]) -> list[tuple[int, int]]:
-        at = list(rows)
-        given = None if thresholds is None else thresholds[at]
-        return _pairs(look_intervals(look, noisy[at], given, level))
-
-    counts = [
-        ShownCount(int(totals.counts[place]), lower, upper)
-        for place, (lower, upper) in zip(parts.places, of_totals(parts.alpha, parts.places), strict=True)
-    ]
-    ends = parts.other_ends(of_totals, of_rows)
-    others = [
-        # No count is below 0.
-        ShownCount(total.noisy - sum(int(noisy[row]) for row in rows), max(lower, 0), max(upper, 0))
-        for total, rows, (lower, upper) in zip(counts, parts.rows, ends, strict=True)
-    ]
-    return tuple(counts), tuple(others)
-
-
-def _shown_sums(
-    kind: WithTotals, drawn: MechanismOutput, totals: TotalsOutput, parts: _Parts
-) -> Iterator[tuple[tuple[Answer, ...], tuple[Answer, ...]]]:
-    """Yield each sum of the question: of every total, and of what is left of it."""
-    of_rows, of_totals = kind.rows, kind.mechanism.totals
-    if not isinstance(of_rows, Moments) or not isinstance(of_totals, BoundMoments):
-        return
-    rows = of_rows.released(drawn)
-    numbers = with_own_counts(of_rows.sums, totals.sums)
-    every = of_totals.released(np.arange(len(totals.values)), totals.counts, numbers)
-    both = _Moments(rows, every, shown_by_count(rows, most=parts.count))
-    for asked in of_rows.sums.asked:
-        yield both.answers(asked.place, of_rows.sums.columns[asked.place].quantum, parts)
-
-
-@dataclass(frozen=True)
-class _Moments:
-    """What was released of elements and of totals, and which elements are shown."""
-
-    rows: ReleasedMoments
-    totals: ReleasedMoments
-    shown: ShownRows
-
-    def answers(
-        self, place: int, quantum: Fraction, parts: _Parts
-    ) -> tuple[tuple[Answer, ...], tuple[Answer, ...]]:
-        """Return the sum of one column: of every total that is shown, and of what is left of it."""
-        rows, totals = self.rows.columns[place], self.totals.columns[place]
-
-        def total_ends(level: Fraction, places: Sequence[int]) -> list[SumInterval]:
-            every = ShownRows(tuple(places), (None,) * len(places))
-            # `sum_intervals` are at half of what they are given, for an average could be shown beside them.
-            return sum_intervals(self.totals, place, every, alpha=2 * level)
-
-        def row_ends(level: Fraction, listed: Sequence[int]) -> list[SumInterval]:
-            some = ShownRows(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
-            return sum_intervals(self.rows, place, some, alpha=2 * level)
-
-        found = [
-            Answer(totals.sum_of(each) * quantum, lower * quantum, upper * quantum)
-            for each, (lower, upper) in zip(parts.places, total_ends(parts.alpha, parts.places), strict=True)
-        ]
-        others = []
-        ends = parts.other_ends(total_ends, row_ends)
-        for each, listed, (lower, upper) in zip(parts.places, parts.rows, ends, strict=True):
-            left = other(totals.sum_of(each), [rows.sum_of(row) for row in listed])
-            # What is left are sums of other contributions, with a sign of their own.
-            least, most = within_signs(totals, lower, upper)
-            others.append(Answer(left * quantum, least * quantum, most * quantum))
-        return tuple(found), tuple(others)
-
-
-def _pairs(intervals: CountIntervals) -> list[tuple[int, int]]:
-    return list(zip(intervals.lower.tolist(), intervals.upper.tolist(), strict=True))

@@ -1,0 +1,113 @@
+"""What several kinds are made of: constants, mechanisms that are kept, sentences and intervals that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.parameters.release import ReleaseParameters
+from dp_service.releases.histogram import HistogramError, TypedHistogram
+from dp_service.releases.kinds.views import IntervalKind
+from dp_service.releases.mechanism_output import MechanismOutput
+from dp_service.releases.statements import Statement
+
+_Made = TypeVar("_Made")
+HALF = Fraction(1, 2)
+MOSTLY = Fraction(19, 20)
+"""With which probability an element is expected to be found, and a count to lie in its interval."""
+
+# Their variances and thresholds are found once for as long as they are kept.
+_MAX_KEPT = 256
+
+
+class IncompleteParametersError(Exception):
+    """Parameters without a number that their mechanism needs: a bug in this program, never a fault of a question."""
+
+
+def made(mechanism: Callable[..., _Made], *parameters: Hashable) -> _Made:
+    """Return the mechanism with these parameters; one of the last 256 is not made again."""
+    found: _Made = _kept(mechanism, *parameters)
+    return found
+
+
+@lru_cache(_MAX_KEPT)
+def _kept(mechanism: Callable[..., Any], *parameters: Hashable) -> Any:
+    return mechanism(*parameters)
+
+
+def needed(number: int | None) -> int:
+    """Return a number that the parameters of a kind have."""
+    if number is None:
+        raise IncompleteParametersError
+    return number
+
+
+def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
+    """Yield how many rows of a member count in an element."""
+    rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
+    if parameters.sums_rows:
+        text = (
+            f"A member counts with at most {rows} in each element: one that has more counts with so many of their "
+            "mean."
+        )
+    elif parameters.clips:
+        text = (
+            f"At most {rows} of a member count in each element; counts and intervals are without the others."
+        )
+    else:
+        return
+    yield Statement("counts.clipped", text, values=(str(parameters.tau),))
+
+
+def covering(kind: IntervalKind, confidence: float) -> Statement:
+    """Return what intervals of counts cover, by the condition under which they hold."""
+    percent = f"{100 * confidence:g} %"
+    match kind:
+        case IntervalKind.NONE:
+            text = "No counts were asked for, so there are no intervals."
+        case IntervalKind.PLAIN:
+            text = f"Each interval covers the number before noise with {percent}."
+        case IntervalKind.GIVEN_SHOWN:
+            text = (
+                f"Each interval covers the number before noise with {percent}, given that its element is shown; counts "
+                "close to the threshold say little, so their intervals reach down to the smallest possible count."
+            )
+        case IntervalKind.SIMULTANEOUS:
+            text = (
+                f"The intervals of all counts cover the numbers before noise together with {percent}, and so do those "
+                "of each column's values, also of what is not shown: the list was cut in another order than that of "
+                "its counts, or filtered by what was released."
+            )
+    return Statement(f"intervals.{kind.name.lower()}", text, values=(percent,))
+
+
+def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:
+    """Return the noisy counts of a release that has some."""
+    counts = drawn.selection.noisy_counts
+    if counts is None:
+        raise IncompleteParametersError
+    return counts
+
+
+def plain_counts(rows: TypedHistogram) -> Histogram:
+    """Return counts alone.
+
+    Raises:
+        HistogramError: The engine answered how many members there are, which nobody asked.
+    """
+    if rows.total is not None:
+        raise HistogramError("expected no total beside these counts")
+    return Histogram.from_element_order(rows.counts)
+
+
+def some_intervals(intervals: Sequence[tuple[int, int]]) -> CountIntervals:
+    """Return pairs of ends as intervals."""
+    ends = np.array(intervals, dtype=np.int64).reshape(-1, 2)
+    return CountIntervals(ends[:, 0], ends[:, 1])
