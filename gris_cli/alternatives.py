@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from pinot_connector import formats
-from pinot_connector.parameters import NamesLook, Parameters, Shift
+from pinot_connector.parameters import Parameters
 from pinot_connector.results import Alternative, Explanation
 
 _FINDS = {True: "yes", False: "no", None: "nothing is expected"}
@@ -42,8 +42,8 @@ def way_of(parameters: Parameters) -> str:
     """Return a way of answering in a few words."""
     if parameters.bounded is None:
         return parameters.mechanism.value
-    looks, delta_0 = parameters.bounded.looks, parameters.bounded.contributions.delta_0
-    if isinstance(looks, NamesLook):
-        return f"two looks, Delta {looks.delta_1} and {delta_0}"
-    shifted = ", relative to the total" if isinstance(looks, Shift) else ""
+    delta_0 = parameters.bounded.contributions.delta_0
+    if parameters.names is not None:
+        return f"two looks, Delta {parameters.names.delta_1} and {delta_0}"
+    shifted = "" if parameters.shift is None else ", relative to the total"
     return f"one look, Delta {delta_0}{shifted}"

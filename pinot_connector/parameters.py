@@ -410,20 +410,32 @@ class Parameters:
     @property
     def totals(self) -> Totals | None:
         """The totals that are released beside the elements; None: there are none."""
-        looks = None if self.bounded is None else self.bounded.looks
-        return looks.totals if isinstance(looks, OneLook) else None
+        return self._looks.totals if isinstance(self._looks, OneLook) else None
+
+    @property
+    def names(self) -> NamesLook | None:
+        """The first of two looks that counts are of; None: there is one look."""
+        return self._looks if isinstance(self._looks, NamesLook) else None
+
+    @property
+    def shift(self) -> Shift | None:
+        """How counts are relative to their total; None: they are not."""
+        return self._looks if isinstance(self._looks, Shift) else None
 
     @property
     def sharpened(self) -> Sharpened | None:
         """How the counts of several looks are combined; None: there is one look, or the first only names elements."""
-        looks = None if self.bounded is None else self.bounded.looks
-        return looks if isinstance(looks, Sharpened) else None
+        return self._looks if isinstance(self._looks, Sharpened) else None
+
+    @property
+    def _looks(self) -> OneLook | NamesLook | Shift | Sharpened | None:
+        return None if self.bounded is None else self.bounded.looks
 
     @property
     def denominator(self) -> int:
         """Counts are multiples of 1 / this."""
-        looks = None if self.bounded is None else self.bounded.looks
-        return looks.denominator if isinstance(looks, Shift | Sharpened) else 1
+        combined = self.shift or self.sharpened
+        return 1 if combined is None else combined.denominator
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -29,11 +29,17 @@ OPTIONAL_FIELDS = 510
 
 _KINDS = (
     "KnownLap|KnownGumb|UnkLap|UnkGumb|BoundGauss|TwoLooks|Shift|BoundMoments|MomentsOfNames|DrillDown|RankedValues|"
-    "QuantilesOfNames|Laplace|Gumbel|BoundedCounts|Relative|Moments|WithTotals|LookMore|Quantiles"
+    "QuantilesOfNames|Laplace|Gumbel|Bounded|BoundedCounts|OneLook|NamesLook|Sharpened|Relative|Moments|WithTotals|LookMore|Quantiles"
 )
 _ASKS = re.compile(rf"isinstance\([^)]*\b(?:{_KINDS})\b|\bcase (?:{_KINDS})\(")
-# Mechanisms are below kinds; `gris plan` compares mechanisms of its own, and makes no release.
-_MAY_ASK = ("dp_service/releases/kinds", "dp_service/mechanisms", "gris_cli/plan")
+# Mechanisms are below kinds; `gris plan` compares mechanisms of its own, and makes no release. What a message chose is
+# read in one module.
+_MAY_ASK = (
+    "dp_service/releases/kinds",
+    "dp_service/mechanisms",
+    "gris_cli/plan",
+    "pinot_connector/parameters.py",
+)
 
 
 def _modules(package: str) -> Iterator[Path]:

@@ -14,7 +14,6 @@ from gris_console.page_requests import PageRequest
 from gris_console.problems import Problem, ends_log_in
 from pinot_connector.errors import GrisError
 from pinot_connector.notebooks.cells import cells, facts, heads, total_cells, total_heads
-from pinot_connector.parameters import Shift
 from pinot_connector.results import PrivateResult
 
 PAGE_ROWS = 100
@@ -121,6 +120,6 @@ async def _most_units(page_request: PageRequest, answer: Answer) -> int | None:
 
 
 def _may_be_sharpened(result: PrivateResult) -> bool:
-    bounded = result.parameters.bounded
-    may = bounded is not None and bounded.sums is None and not isinstance(bounded.looks, Shift)
-    return may and bool(result.rows)
+    stated = result.parameters
+    is_of_counts = stated.bounded is not None and stated.sums is None and stated.shift is None
+    return is_of_counts and bool(result.rows)

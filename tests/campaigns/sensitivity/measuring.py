@@ -16,11 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.bounded import (
-    BoundGauss,
-    Shift,
-    TwoLooks,
-)
+from dp_service.mechanisms.bounded import BoundGauss, Shift, TwoLooks
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, second_look
@@ -285,8 +281,9 @@ def _change_faults(
     }
     moved = [change for change in changes.values() if change]
     totals.neighbours += 1
-    shift = kind_of(resolution.parameters).mechanism
-    if isinstance(shift, Shift) and (lost := _loss_of_shift(shift, moved, with_member, without)) > shift.rho:
+    mechanism = kind_of(resolution.parameters).mechanism
+    shift = mechanism if isinstance(mechanism, Shift) else None
+    if shift is not None and (lost := _loss_of_shift(shift, moved, with_member, without)) > shift.rho:
         yield f"a member's change relative to the total is worth {lost}, and {shift.rho} is charged"
     if not moved:
         return
