@@ -10,7 +10,7 @@ from fractions import Fraction
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.questions import AggregateFunction, RankFunction
-from pinot_connector.views import day, exact, read_by, view
+from pinot_connector.views import day, exact, known, read_by, view
 
 
 class Mechanism(Enum):
@@ -441,6 +441,16 @@ class Parameters:
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The sums and averages that a result shows, in their order."""
         return () if self.sums is None else self.sums.aggregates
+
+    @property
+    def quanta(self) -> tuple[Fraction, ...]:
+        """What one step of the sums of each of `aggregates` is worth.
+
+        Raises:
+            IntegrityError: one is of a column that is not summed.
+        """
+        steps = {} if self.sums is None else {column.name: column.quantum for column in self.sums.columns}
+        return tuple(known(steps, each.column) for each in self.aggregates)
 
     @property
     def has_days(self) -> bool:

@@ -10,6 +10,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.histograms import element_columns
+from pinot_connector.shown_values import numbers_of
 from pinot_connector.views import view
 
 _FIELDS = {
@@ -153,7 +154,7 @@ def require_shown(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> None:
         raise IntegrityError("dp_service sent several totals")
     if {len(counts_of(elements)), len(elements.interval_lower), len(elements.interval_upper)} != {counted}:
         raise IntegrityError("dp_service sent counts and intervals that do not belong together")
-    for numbers, size in ((elements.aggregates, counted), (elements.quantiles, rows)):
+    for numbers, size in ((map(numbers_of, elements.aggregates), counted), (elements.quantiles, rows)):
         if any({len(each.values), len(each.lower), len(each.upper)} != {size} for each in numbers):
             raise IntegrityError("dp_service sent sums or quantiles that do not belong together")
 

@@ -17,7 +17,14 @@ from pinot_connector.json_values import to_json
 from pinot_connector.notebooks import ExplanationViews, ResultViews
 from pinot_connector.parameters import IntervalKind, Mechanism, Parameters
 from pinot_connector.releases import column_values, require_shown
-from pinot_connector.shown_values import AggregateValue, DayValue, ShownScalar, ShownValue, shown_values
+from pinot_connector.shown_values import (
+    DayValue,
+    ShownScalar,
+    ShownValue,
+    aggregate_values,
+    exact_values,
+    shown_values,
+)
 from pinot_connector.statements import Statement
 from pinot_connector.totals import TotalRow, totals_of
 from pinot_connector.views import day, exact, read_by, view
@@ -308,19 +315,13 @@ def _values_of(
     if len(message.aggregates) != len(parameters.aggregates) or len(message.quantiles) != len(asked):
         raise IntegrityError("dp_service sent other sums or quantiles than it says")
     if message.quantiles:
-        values_of = _day_values if parameters.has_days else _aggregate_values
+        values_of = _day_values if parameters.has_days else exact_values
         return zip(*map(values_of, message.quantiles), strict=True)
-    return zip(*map(_aggregate_values, message.aggregates), strict=True) if message.aggregates else repeat(())
+    if not message.aggregates:
+        return repeat(())
+    return zip(*map(aggregate_values, message.aggregates, parameters.quanta), strict=True)
 
 
-def _aggregate_values(message: dp_pb2.AggregateValues | dp_pb2.QuantileValues) -> list[ShownValue | None]:
-    ends = zip(message.values, message.lower, message.upper, strict=True)
-    return [
-        AggregateValue(exact(value), (exact(lower), exact(upper))) if value else None
-        for value, lower, upper in ends
-    ]
-
-
-def _day_values(message: dp_pb2.QuantileValues) -> list[ShownValue | None]:
+def _day_values(message: dp_pb2.QuantileValues) -> Sequence[ShownValue | None]:
     ends = zip(message.values, message.lower, message.upper, strict=True)
     return [DayValue(day(value), (day(lower), day(upper))) for value, lower, upper in ends]

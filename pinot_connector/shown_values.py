@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from gris_api.dp.v1 import dp_pb2
+
 from pinot_connector.days import date_of
 from pinot_connector.engines.base import ColumnType, Element
 from pinot_connector.errors import IntegrityError
+from pinot_connector.views import exact
 
 ShownScalar: TypeAlias = str | int | bool | datetime.date
 
@@ -36,6 +39,56 @@ class DayValue:
 
 
 ShownValue: TypeAlias = AggregateValue | DayValue
+
+
+def numbers_of(
+    message: dp_pb2.AggregateValues,
+) -> dp_pb2.SumSteps | dp_pb2.ExactNumbers:
+    """Returns the numbers of a sum or an average, in the form in which a message has them.
+
+    Raises:
+        IntegrityError: it has them in none that this version knows.
+    """
+    if message.HasField("steps"):
+        return message.steps
+    if not message.HasField("exact"):
+        raise IntegrityError("a service says something that this version does not know")
+    return message.exact
+
+
+def aggregate_values(message: dp_pb2.AggregateValues, quantum: Fraction) -> list[AggregateValue | None]:
+    """Returns the sums or averages of a message, None where there is none to show.
+
+    Args:
+        message: the numbers, of each as many.
+        quantum: what one step of the column's sums is worth.
+
+    Raises:
+        IntegrityError: one of them is no number.
+    """
+    numbers = numbers_of(message)
+    if isinstance(numbers, dp_pb2.ExactNumbers):
+        return exact_values(numbers)
+    # Fractions are divided only once: this is what takes the time of a long list.
+    step, over = quantum.numerator, 2 * quantum.denominator
+    values, lower, upper = (
+        [Fraction(each * step, over) for each in column]
+        for column in (numbers.values, numbers.lower, numbers.upper)
+    )
+    return list(map(AggregateValue, values, zip(lower, upper, strict=True)))
+
+
+def exact_values(message: dp_pb2.ExactNumbers | dp_pb2.QuantileValues) -> list[AggregateValue | None]:
+    """Returns the values that exact numbers are, None where there is none to show.
+
+    Raises:
+        IntegrityError: one of them is no number.
+    """
+    ends = zip(message.values, message.lower, message.upper, strict=True)
+    return [
+        AggregateValue(exact(value), (exact(lower), exact(upper))) if value else None
+        for value, lower, upper in ends
+    ]
 
 
 def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[ShownScalar]:

@@ -13,8 +13,13 @@ from pinot_connector.errors import IntegrityError
 from pinot_connector.formats import written
 from pinot_connector.parameters import Parameters
 from pinot_connector.releases import column_values
-from pinot_connector.shown_values import AggregateValue, ShownScalar, shown_values
-from pinot_connector.views import exact
+from pinot_connector.shown_values import (
+    AggregateValue,
+    ShownScalar,
+    aggregate_values,
+    numbers_of,
+    shown_values,
+)
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,12 @@ def totals_of(
     column = next((each for each in columns if each.name == stated.column), None)
     if column is None:
         raise IntegrityError("dp_service sent totals of a column that was not asked for")
-    return tuple(_rows(column, message.totals, len(parameters.aggregates)))
+    return tuple(_rows(column, message.totals, parameters.quanta))
 
 
-def _rows(column: ExpectedColumn, shown: dp_pb2.ShownTotals, sums: int) -> Iterator[TotalRow]:
+def _rows(
+    column: ExpectedColumn, shown: dp_pb2.ShownTotals, quanta: Sequence[Fraction]
+) -> Iterator[TotalRow]:
     values = shown_values(column.type, column_values(column, shown.column))
     numbers = (
         shown.noisy_counts,
@@ -66,12 +73,13 @@ def _rows(column: ExpectedColumn, shown: dp_pb2.ShownTotals, sums: int) -> Itera
         shown.other_upper,
     )
     sizes = {len(each) for each in numbers}
-    for answers in (*shown.sums, *shown.other_sums):
-        sizes |= {len(answers.values), len(answers.lower), len(answers.upper)}
-    if len(shown.sums) != sums or len(shown.other_sums) != sums:
+    for each_sum in map(numbers_of, (*shown.sums, *shown.other_sums)):
+        sizes |= {len(each_sum.values), len(each_sum.lower), len(each_sum.upper)}
+    if len(shown.sums) != len(quanta) or len(shown.other_sums) != len(quanta):
         raise IntegrityError("dp_service sent other sums of totals than it says")
     if sizes != {len(values)}:
         raise IntegrityError("dp_service sent totals that do not belong together")
+    found, others = (list(map(_sums, each, quanta)) for each in (shown.sums, shown.other_sums))
     for place, value in enumerate(values):
         count, lower, upper, other, other_lower, other_upper = (each[place] for each in numbers)
         yield TotalRow(
@@ -80,15 +88,17 @@ def _rows(column: ExpectedColumn, shown: dp_pb2.ShownTotals, sums: int) -> Itera
             (lower, upper),
             other,
             (other_lower, other_upper),
-            tuple(_value(each, place) for each in shown.sums),
-            tuple(_value(each, place) for each in shown.other_sums),
+            tuple(each[place] for each in found),
+            tuple(each[place] for each in others),
         )
 
 
-def _value(message: dp_pb2.AggregateValues, place: int) -> AggregateValue:
-    return AggregateValue(
-        exact(message.values[place]), (exact(message.lower[place]), exact(message.upper[place]))
-    )
+def _sums(message: dp_pb2.AggregateValues, quantum: Fraction) -> list[AggregateValue]:
+    """Returns sums, of which there is one for every total."""
+    found = [each for each in aggregate_values(message, quantum) if each is not None]
+    if len(found) != len(numbers_of(message).values):
+        raise IntegrityError("dp_service sent a total without a sum")
+    return found
 
 
 def total_lines(totals: Sequence[TotalRow] | None, parameters: Parameters) -> Iterator[str]:

@@ -25,6 +25,7 @@ from dp_service.queries.render import Feature
 from dp_service.queries.resolution import ClosedStream
 from dp_service.queries.times import CompleteBy, TimeUnit
 from dp_service.releases.histogram import HistogramError
+from dp_service.releases.kinds.views import AnsweredAggregate, ShownSums
 from dp_service.releases.statements import Statement
 from dp_service.terms import (
     AggregateFunction,
@@ -106,6 +107,27 @@ def statement_message(statement: Statement) -> dp_pb2.Statement:
     return dp_pb2.Statement(
         code=statement.code, text=statement.text, column=statement.column, values=statement.values
     )
+
+
+def aggregate_message(aggregate: AnsweredAggregate, rows: slice = slice(None)) -> dp_pb2.AggregateValues:
+    """Return a sum or an average of some of the elements."""
+    # The form is that of all elements, so parts belong together.
+    if isinstance(aggregate, ShownSums) and _fits(aggregate):
+        steps = dp_pb2.SumSteps(
+            values=aggregate.values[rows], lower=aggregate.lower[rows], upper=aggregate.upper[rows]
+        )
+        return dp_pb2.AggregateValues(steps=steps)
+    texts = (
+        ("", "", "") if each is None else (str(each.value), str(each.lower), str(each.upper))
+        for each in aggregate.answers[rows]
+    )
+    values, lower, upper = zip(*texts, strict=True) if aggregate.answers[rows] else ((), (), ())
+    return dp_pb2.AggregateValues(exact=dp_pb2.ExactNumbers(values=values, lower=lower, upper=upper))
+
+
+def _fits(sums: ShownSums) -> bool:
+    numbers = (*sums.values, *sums.lower, *sums.upper)
+    return -(2**63) <= min(numbers, default=0) and max(numbers, default=0) < 2**63
 
 
 def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:

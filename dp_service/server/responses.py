@@ -15,7 +15,6 @@ from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.quantiles import in_text
 from dp_service.releases.kinds.views import (
-    AnsweredAggregate,
     Counts,
     ExpectedAccuracy,
     IntervalKind,
@@ -28,7 +27,13 @@ from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.releasing import Released
 from dp_service.releases.saying import of_answer
 from dp_service.releases.ticket import charge_ticket
-from dp_service.server.messages import cost_message, element_columns, numbers, statement_message
+from dp_service.server.messages import (
+    aggregate_message,
+    cost_message,
+    element_columns,
+    numbers,
+    statement_message,
+)
 from dp_service.server.parameter_messages import parameters_message
 from dp_service.server.totals_messages import kept_totals_message, shown_totals_message
 
@@ -208,7 +213,7 @@ def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.Shown
 
 def _shown_elements(view: ReleaseView, rows: slice) -> dp_pb2.ShownElements:
     message = dp_pb2.ShownElements(
-        aggregates=[_values(each, rows) for each in view.aggregates],
+        aggregates=[aggregate_message(each, rows) for each in view.aggregates],
         quantiles=[_cells(each, rows) for each in view.quantiles],
     )
     if view.intervals is not None:
@@ -252,16 +257,6 @@ def _write_counts(message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: C
     else:
         message.noisy_numerators.extend(noisy)
         message.noisy_denominator = counts.denominator
-
-
-def _values(aggregate: AnsweredAggregate, rows: slice) -> dp_pb2.AggregateValues:
-    """Return a sum or an average of some rows; what is not shown is an empty text."""
-    ends = [
-        ("", "", "") if each is None else (str(each.value), str(each.lower), str(each.upper))
-        for each in aggregate.answers[rows]
-    ]
-    values, lower, upper = zip(*ends, strict=True) if ends else ((), (), ())
-    return dp_pb2.AggregateValues(values=values, lower=lower, upper=upper)
 
 
 def _cells(shown: ShownCells, rows: slice) -> dp_pb2.QuantileValues:

@@ -18,13 +18,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
-from dp_service.releases.looks import (
-    is_first_look,
-    names_of,
-    second_plan,
-    second_question,
-    without_rows,
-)
+from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.saying import of_question

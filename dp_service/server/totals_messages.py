@@ -9,11 +9,11 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.releases.histogram import HistogramError
-from dp_service.releases.kinds.views import Answer, ShownTotals
+from dp_service.releases.kinds.views import ShownTotals
 from dp_service.releases.mechanism_output import TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.server.errors import RequestError
-from dp_service.server.messages import column_values, element_columns
+from dp_service.server.messages import aggregate_message, column_values, element_columns
 from dp_service.terms import Scalar
 
 
@@ -27,11 +27,11 @@ def shown_totals_message(plan: Plan, totals: ShownTotals | None) -> dp_pb2.Shown
         noisy_counts=[each.noisy for each in counts],
         interval_lower=[each.lower for each in counts],
         interval_upper=[each.upper for each in counts],
-        sums=map(_values, totals.sums),
+        sums=map(aggregate_message, totals.sums),
         other_counts=[each.noisy for each in others],
         other_lower=[each.lower for each in others],
         other_upper=[each.upper for each in others],
-        other_sums=map(_values, totals.other_sums),
+        other_sums=map(aggregate_message, totals.other_sums),
     )
 
 
@@ -73,11 +73,3 @@ def _column(plan: Plan, values: Sequence[Scalar]) -> histogram_pb2.ElementColumn
     if stated is None:
         raise AssertionError("there are totals where the plan says what of")
     return element_columns([plan.columns[stated.place]], [(value,) for value in values])[0]
-
-
-def _values(answers: Sequence[Answer]) -> dp_pb2.AggregateValues:
-    return dp_pb2.AggregateValues(
-        values=[str(each.value) for each in answers],
-        lower=[str(each.lower) for each in answers],
-        upper=[str(each.upper) for each in answers],
-    )

@@ -33,14 +33,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused, InvalidQuestion
 from pinot_connector.gateway_client import result_of
 from pinot_connector.guarantees import Bound
-from pinot_connector.parameters import (
-    BoundedBy,
-    Contributions,
-    IntervalKind,
-    Mechanism,
-    OneLook,
-    Shift,
-)
+from pinot_connector.parameters import BoundedBy, Contributions, IntervalKind, Mechanism, OneLook, Shift
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from tests.support.fake_pinot import FakePinot

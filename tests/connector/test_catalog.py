@@ -10,13 +10,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.server.served_policy import PolicyContent, ServedPolicy
 from pinot_connector import AsyncPrivateClient, PrivateClient
-from pinot_connector.catalog import (
-    FilterOperator,
-    MeasureEntry,
-    Refresh,
-    TimeEntry,
-    catalog_of,
-)
+from pinot_connector.catalog import FilterOperator, MeasureEntry, Refresh, TimeEntry, catalog_of
 from pinot_connector.engines.base import TimeUnit
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, RefusedByPolicy, ServiceRefused

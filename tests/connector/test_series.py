@@ -25,12 +25,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.gateway_client import result_of
-from pinot_connector.parameters import (
-    IntervalKind,
-    Laplace,
-    Mechanism,
-    Shift,
-)
+from pinot_connector.parameters import IntervalKind, Laplace, Mechanism, Shift
 from pinot_connector.questions import BucketLength, In, structured_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue

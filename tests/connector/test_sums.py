@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,26 +18,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import dp_pb2
 from typer.testing import CliRunner
 
 from dp_service.queries import structured
 from dp_service.queries.policy import parse_policy
+from dp_service.releases.kinds.views import ShownSums
+from dp_service.server.messages import aggregate_message
 from gris_cli.app import app
 from gris_cli.formatting import format_aggregate
 from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
 from pinot_connector import PrivateClient, Timeouts, dbapi, shown_releases
 from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.element_messages import merged
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy, ReleaseTooLarge
+from pinot_connector.errors import (
+    EngineRefused,
+    IntegrityError,
+    InvalidQuestion,
+    RefusedByPolicy,
+    ReleaseTooLarge,
+)
 from pinot_connector.formats import written
 from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult
-from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue
+from pinot_connector.shown_values import AggregateValue, DayValue, ShownValue, aggregate_values
 from tests.support.queries.sums import Row, asked, reference
 from tests.support.rings import needs
 from tests.support.world import new_account
@@ -593,3 +604,20 @@ def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, 
     assert {row["element"][0]: Fraction(row["values"][0]["value"]) for row in stated["rows"]} == {
         text: total for text, (_, total) in expected.items()
     }
+
+
+def test_sums_travel_as_steps_and_where_one_is_too_large_all_of_them_as_texts() -> None:
+    """Either way the same exact numbers arrive; the form is that of all elements, so parts fit together."""
+    small = ShownSums((3, -5), (2, -8), (6, 0), Fraction(1, 100))
+    large = replace(small, upper=(6, 2**63))
+    for sums, form in ((small, "steps"), (large, "exact")):
+        whole = aggregate_message(sums)
+        parts = [aggregate_message(sums, rows) for rows in (slice(0, 1), slice(1, 2))]
+        assert [each.WhichOneof("numbers") for each in (whole, *parts)] == [form] * 3
+        read = aggregate_values(merged(dp_pb2.AggregateValues(), parts), sums.quantum)
+        assert read == aggregate_values(whole, sums.quantum)
+        assert [(each.value, *each.interval) for each in read if each is not None] == [
+            (each.value, each.lower, each.upper) for each in sums.answers
+        ]
+    with pytest.raises(IntegrityError):
+        aggregate_values(dp_pb2.AggregateValues(), Fraction(1))

@@ -21,13 +21,7 @@ from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
 from gris_mcp.results import answer_of
 from pinot_connector import PrivateClient, Timeouts
-from pinot_connector.dbapi.tables import (
-    described,
-    row_count,
-    tabulated,
-    totals_described,
-    totals_tabulated,
-)
+from pinot_connector.dbapi.tables import described, row_count, tabulated, totals_described, totals_tabulated
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy

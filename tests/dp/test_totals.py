@@ -110,8 +110,8 @@ def test_intervals_of_totals_and_of_what_is_left_cover(known: bool, k: int | Non
             for name, answer, true in (
                 ("count", shown.counts[place], sum(row[2] for row in of_total)),
                 ("other", shown.others[place], sum(row[2] for row in left)),
-                ("sum", shown.sums[0][place], Fraction(sum(row[3] for row in of_total), 2)),
-                ("other sum", shown.other_sums[0][place], Fraction(sum(row[3] for row in left), 2)),
+                ("sum", shown.sums[0].answers[place], Fraction(sum(row[3] for row in of_total), 2)),
+                ("other sum", shown.other_sums[0].answers[place], Fraction(sum(row[3] for row in left), 2)),
             ):
                 missed[name] += not answer.lower <= true <= answer.upper
     assert tried > 200

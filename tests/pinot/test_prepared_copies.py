@@ -16,10 +16,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.parameters import (
-    BoundedBy,
-    NamesLook,
-)
+from pinot_connector.parameters import BoundedBy, NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
 from tests.support.world import COFACTS, copy, new_account
 

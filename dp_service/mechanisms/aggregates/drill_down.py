@@ -202,10 +202,10 @@ def named_totals(shown: Sequence[int]) -> list[int]:
     return sorted(set(shown))
 
 
-def other(total: Fraction, shown: Sequence[Fraction]) -> Fraction:
-    """Return what is left of a total when the rows that are shown of it are taken away.
+def other(total: int, shown: Sequence[int]) -> int:
+    """Return what is left of a total when the rows that are shown of it are taken away, all in the same steps.
 
-    >>> other(Fraction(100), [Fraction(60), Fraction(55, 2)])
-    Fraction(25, 2)
+    >>> other(100, [60, 27])
+    13
     """
-    return total - sum(shown, Fraction(0))
+    return total - sum(shown)

@@ -25,12 +25,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
 from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, covering
-from dp_service.releases.kinds.views import (
-    ExpectedAccuracy,
-    ReleaseView,
-    ShownCells,
-    ShownSharpened,
-)
+from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells, ShownSharpened
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
 from dp_service.terms import Element

@@ -44,7 +44,14 @@ from dp_service.releases.kinds.parts import (
     plain_counts,
     some_intervals,
 )
-from dp_service.releases.kinds.views import Answer, AnsweredAggregate, IntervalKind, ReleaseView
+from dp_service.releases.kinds.views import (
+    Answer,
+    AnsweredAggregate,
+    IntervalKind,
+    ReleaseView,
+    ShownAverages,
+    ShownSums,
+)
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements, short
 from dp_service.terms import AggregateFunction, Element
@@ -223,8 +230,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield what the intervals of a list cover, and where averages are missing."""
         yield from super().of_intervals(view, confidence)
-        rows = zip(*(each.answers for each in view.aggregates), strict=True)
-        missing = sum(None in answers for answers in rows)
+        missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
         if missing:
             yield Statement(
                 "sums.missing",
@@ -236,9 +242,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         """Return the first elements, by their counts or by a sum or an average."""
         release, count = self.released(drawn), self.shown_count(drawn)
         rows = self._rows(release, count, alpha)
-        aggregates = tuple(
-            AnsweredAggregate(tuple(self._answers(release, each, rows, alpha))) for each in self.sums.asked
-        )
+        aggregates = tuple(self._answered(release, each, rows, alpha) for each in self.sums.asked)
         if self.sums.ordered_by is None:
             return self.by_count(drawn, self.look, alpha, aggregates)
         return self._in_order(release, rows, aggregates, alpha)
@@ -298,28 +302,31 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             case AggregateFunction.AVERAGE:
                 return shown_by_average(release, first.place, most=most, alpha=alpha)
 
-    def _answers(
+    def _answered(
         self, release: ReleasedMoments, asked: AskedAggregate, shown: ShownRows, alpha: Fraction
-    ) -> list[Answer | None]:
-        column = release.columns[asked.place]
-        values: Iterable[Fraction | None]
-        intervals: Sequence[SumInterval | AverageInterval | None]
+    ) -> AnsweredAggregate:
+        column, quantum = release.columns[asked.place], self._quantum(asked)
         match asked.function:
             case AggregateFunction.SUM:
-                values = map(column.sum_of, shown.rows)
-                intervals = sum_intervals(release, asked.place, shown, alpha=alpha)
+                ends = sum_intervals(release, asked.place, shown, alpha=alpha)
+                return sums_shown(map(column.doubled_sum, shown.rows), ends, quantum)
             case AggregateFunction.AVERAGE:
                 values = map(column.average_of, shown.rows)
                 intervals = average_intervals(release, asked.place, shown, alpha=alpha)
-        return [_in_units(*each, self._quantum(asked)) for each in zip(values, intervals, strict=True)]
+                found = zip(values, intervals, strict=True)
+                return ShownAverages(tuple(_in_units(*each, quantum) for each in found))
 
     def _quantum(self, asked: AskedAggregate) -> Fraction:
         return self.sums.columns[asked.place].quantum
 
 
-def _in_units(
-    value: Fraction | None, interval: SumInterval | AverageInterval | None, quantum: Fraction
-) -> Answer | None:
+def sums_shown(doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction) -> ShownSums:
+    """Return sums and their intervals, of which `doubled` is twice the sums in steps of the quantum."""
+    lower, upper = (tuple(2 * each[end] for each in ends) for end in (0, 1))
+    return ShownSums(tuple(doubled), lower, upper, quantum)
+
+
+def _in_units(value: Fraction | None, interval: AverageInterval | None, quantum: Fraction) -> Answer | None:
     if value is None or interval is None:
         return None
     return Answer(value * quantum, interval.lower * quantum, interval.upper * quantum)

@@ -27,9 +27,9 @@ from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.moments import Moments, with_own_counts
+from dp_service.releases.kinds.moments import Moments, sums_shown, with_own_counts
 from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of
-from dp_service.releases.kinds.views import Answer, ShownCount
+from dp_service.releases.kinds.views import ShownCount, ShownSums
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 
 # For a level and places in a list: the interval of each.
@@ -99,7 +99,7 @@ def shown_counts(
 
 def shown_sums(
     of_rows: BoundedCounts | Moments, mechanism: DrillDown, drawn: MechanismOutput, parts: ShownParts
-) -> Iterator[tuple[tuple[Answer, ...], tuple[Answer, ...]]]:
+) -> Iterator[tuple[ShownSums, ShownSums]]:
     """Yield each sum of the question: of every total, and of what is left of it."""
     totals, of_totals = totals_of(drawn), mechanism.totals
     if not isinstance(of_rows, Moments) or not isinstance(of_totals, BoundMoments):
@@ -109,7 +109,7 @@ def shown_sums(
     every = of_totals.released(np.arange(len(totals.values)), totals.counts, numbers)
     both = _Moments(rows, every, shown_by_count(rows, most=parts.count))
     for asked in of_rows.sums.asked:
-        yield both.answers(asked.place, of_rows.sums.columns[asked.place].quantum, parts)
+        yield both.sums(asked.place, of_rows.sums.columns[asked.place].quantum, parts)
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,7 @@ class _Moments:
     totals: ReleasedMoments
     shown: ShownRows
 
-    def answers(
-        self, place: int, quantum: Fraction, parts: ShownParts
-    ) -> tuple[tuple[Answer, ...], tuple[Answer, ...]]:
+    def sums(self, place: int, quantum: Fraction, parts: ShownParts) -> tuple[ShownSums, ShownSums]:
         """Return the sum of one column: of every total that is shown, and of what is left of it."""
         rows, totals = self.rows.columns[place], self.totals.columns[place]
 
@@ -135,18 +133,17 @@ class _Moments:
             some = ShownRows(tuple(listed), tuple(self.shown.thresholds[row] for row in listed))
             return sum_intervals(self.rows, place, some, alpha=2 * level)
 
-        found = [
-            Answer(totals.sum_of(each) * quantum, lower * quantum, upper * quantum)
-            for each, (lower, upper) in zip(parts.places, total_ends(parts.alpha, parts.places), strict=True)
+        doubled = [totals.doubled_sum(each) for each in parts.places]
+        left = [
+            other(total, [rows.doubled_sum(row) for row in listed])
+            for total, listed in zip(doubled, parts.rows, strict=True)
         ]
-        others = []
-        ends = parts.other_ends(total_ends, row_ends)
-        for each, listed, (lower, upper) in zip(parts.places, parts.rows, ends, strict=True):
-            left = other(totals.sum_of(each), [rows.sum_of(row) for row in listed])
-            # What is left are sums of other contributions, with a sign of their own.
-            least, most = within_signs(totals, lower, upper)
-            others.append(Answer(left * quantum, least * quantum, most * quantum))
-        return tuple(found), tuple(others)
+        # What is left are sums of other contributions, with a sign of their own.
+        ends = [within_signs(totals, *each) for each in parts.other_ends(total_ends, row_ends)]
+        return (
+            sums_shown(doubled, total_ends(parts.alpha, parts.places), quantum),
+            sums_shown(left, ends, quantum),
+        )
 
 
 def totals_of(drawn: MechanismOutput) -> TotalsOutput:

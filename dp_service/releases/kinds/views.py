@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +43,50 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class AnsweredAggregate:
-    """One sum or average for each element that is shown.
+class ShownSums:
+    """The sum of each element that is shown, in steps of half a quantum.
+
+    Attributes:
+        values: The sums.
+        lower: The lower ends of their intervals, inclusive.
+        upper: The upper ends.
+        quantum: That of the column, in its units.
+    """
+
+    values: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    quantum: Fraction
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The sums in the units of their column."""
+        step = self.quantum / 2
+        numbers = zip(self.values, self.lower, self.upper, strict=True)
+        return tuple(Answer(*(each * step for each in row)) for row in numbers)
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """The places of elements without a sum: there are none."""
+        return frozenset()
+
+
+@dataclass(frozen=True)
+class ShownAverages:
+    """The average of each element that is shown.
 
     It is None where there is no average to show: where the interval of the count that it is of reaches down to 0.
     """
 
     answers: tuple[Answer | None, ...]
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """The places of elements without an average."""
+        return frozenset(place for place, each in enumerate(self.answers) if each is None)
+
+
+AnsweredAggregate: TypeAlias = ShownSums | ShownAverages
 
 
 @dataclass(frozen=True)
@@ -99,8 +137,8 @@ class ShownTotals:
     values: tuple[Scalar, ...]
     counts: tuple[ShownCount, ...]
     others: tuple[ShownCount, ...]
-    sums: tuple[tuple[Answer, ...], ...]
-    other_sums: tuple[tuple[Answer, ...], ...]
+    sums: tuple[ShownSums, ...]
+    other_sums: tuple[ShownSums, ...]
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,7 @@ from dp_service.releases.kinds import kind_of
 from dp_service.terms import AggregateFunction, BoundedBy, MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
-from tests.support.queries.buckets import (
-    MICROSECOND,
-    NOW,
-    SUMS,
-    TYPES,
-    UTC,
-    Row,
-    arrow_table,
-    asked,
-    policy,
-)
+from tests.support.queries.buckets import MICROSECOND, NOW, SUMS, TYPES, UTC, Row, arrow_table, asked, policy
 
 BLOCKS = {
     "bounded": "contributions: {bound: in_query, delta_0: 2, units: 10}",

@@ -834,6 +834,24 @@ class KeptElements(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
 
 class AggregateValues(_message.Message):
+    __slots__ = ("steps", "exact")
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
+    steps: SumSteps
+    exact: ExactNumbers
+    def __init__(self, steps: _Optional[_Union[SumSteps, _Mapping]] = ..., exact: _Optional[_Union[ExactNumbers, _Mapping]] = ...) -> None: ...
+
+class SumSteps(_message.Message):
+    __slots__ = ("values", "lower", "upper")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[int]
+    lower: _containers.RepeatedScalarFieldContainer[int]
+    upper: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, values: _Optional[_Iterable[int]] = ..., lower: _Optional[_Iterable[int]] = ..., upper: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ExactNumbers(_message.Message):
     __slots__ = ("values", "lower", "upper")
     VALUES_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
