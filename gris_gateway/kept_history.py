@@ -49,7 +49,7 @@ class KeptHistory:
     async def _note(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         shown = release.result.shown
         found = await self._store.find(shown.query_id, tuple(account))
-        is_kept = found is not None and found.kept.is_whole and found.kept.release_id == shown.release_id
+        is_kept = found is not None and found.kept.release_id == shown.release_id
         receipt = (
             Receipt(without_elements(release), deduplication_key(release), shown.query_id)
             if is_kept

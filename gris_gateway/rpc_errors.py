@@ -176,10 +176,6 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
         errors.NotSharpenable,
         lambda error: _status(grpc.StatusCode.FAILED_PRECONDITION, "NOT_SHARPENABLE", str(error)),
     ),
-    (
-        errors.ReleaseTooLarge,
-        lambda error: _status(grpc.StatusCode.FAILED_PRECONDITION, "RELEASE_TOO_LARGE", str(error)),
-    ),
     (errors.BudgetExhausted, _exhausted),
     (errors.BudgetHeld, _held),
     (errors.EndedBetweenLooks, _ended_between_looks),

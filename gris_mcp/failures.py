@@ -24,7 +24,6 @@ from pinot_connector.errors import (
     InvalidQuestion,
     OutcomeUnknown,
     ReleaseNotRecorded,
-    ReleaseTooLarge,
     RequestInProgress,
 )
 
@@ -88,7 +87,6 @@ _UNREAD = (
 _FIRST_LOOK = (
     "A part of the question was charged. Read the budget before you ask again: that may be charged too."
 )
-_TOO_LARGE = "Ask a smaller question; nothing was charged. Do not ask this one again."
 # Of the kinds that an error is of, the first counts; others say what their code does.
 _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
     (BudgetHeld, _HELD),
@@ -97,7 +95,6 @@ _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
     (ReleaseNotRecorded, _WHAT_TO_DO[ErrorCode.UNEXPECTED]),
     (IntegrityError, _UNREAD),
     (EndedBetweenLooks, _FIRST_LOOK),
-    (ReleaseTooLarge, _TOO_LARGE),
 )
 
 # Fields of a question as a message has them, and as the tools do.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -13,7 +13,7 @@ from pinot_connector import telemetry
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
-from pinot_connector.element_messages import merged
+from pinot_connector.element_messages import cut, merged
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import EngineAnswer, ExpectedColumn, shown_columns
 from pinot_connector.errors import (
@@ -51,8 +51,8 @@ _Response = TypeVar("_Response")
 class DpServiceClient:
     """dp_service, as the connector sees it.
 
-    It keeps no state, so gRPC may retry a call that got no answer: another replica gives the same one. Only streams are
-    not retried.
+    It keeps no state, so gRPC may retry a call that got no answer: another replica gives the same one. Only AddNoise is
+    not retried, nor are streams that gRPC does not hold in memory: larger ones.
     """
 
     def __init__(self, address: Address, timeouts: Timeouts) -> None:
@@ -108,7 +108,9 @@ class DpServiceClient:
             # sums or quantiles: how many elements are present must not decide whether it fits into one message.
             if answer.sums or shown_columns(columns) != columns or request.ByteSize() > MAX_UNARY_BYTES:
                 whole_bytes = request.histogram.ByteSize()
-                return await self._streamed(_noise_requests(header, columns, answer, whole_bytes))
+                requests = _noise_requests(header, columns, answer, whole_bytes)
+                parts = await self._streamed(self._stub.AddNoise, requests)
+                return parts[0].next if parts and parts[0].HasField("next") else release_of(parts)
             response = await self._call(self._stub.AddNoiseUnary, request)
             if response.HasField("next"):
                 return response.next
@@ -117,34 +119,27 @@ class DpServiceClient:
             # The question was accepted when it was translated; what is wrong now is the histogram.
             raise IncompleteAnswer("the engine's answer is not one that the query can have") from None
 
-    async def show(self, request: dp_pb2.ShowReleaseRequest) -> dp_pb2.ShowReleaseResponse:
-        """Returns how a question shows a kept release."""
-        return await self._call(self._stub.ShowRelease, request)
+    async def show(self, requests: Sequence[dp_pb2.ShowReleaseRequest]) -> list[dp_pb2.ShowReleaseResponse]:
+        """Returns how a question shows a kept release, in parts: `release_of` puts them together.
+
+        Args:
+            requests: what `show_requests` returns.
+        """
+        return await self._streamed(self._stub.ShowRelease, requests)
 
     async def close(self) -> None:
         """Closes the connection."""
         await self._channel.close()
 
-    async def _streamed(self, requests: list[dp_pb2.AddNoiseRequest]) -> dp_pb2.Release | dp_pb2.NextLook:
-        parts: dict[str, list[Any]] = {"shown": [], "kept": [], "end": []}
+    async def _streamed(
+        self, method: Callable[..., AsyncIterable[_Response]], requests: Sequence[Message]
+    ) -> list[_Response]:
         try:
             with telemetry.remote_call(requests[0]) as metadata:
-                call = self._stub.AddNoise(iter(requests), timeout=self._timeout, metadata=metadata)
-                async for response in call:
-                    if response.HasField("next"):
-                        return response.next
-                    part = response.WhichOneof("part")
-                    if part not in parts or parts["end"]:
-                        raise IntegrityError("dp_service sent something else than a release")
-                    parts[part].append(getattr(response, part))
+                call = method(iter(requests), timeout=self._timeout, metadata=metadata)
+                return [response async for response in call]
         except grpc.RpcError as error:
             raise _translated(error) from None
-        if not parts["end"]:
-            raise IntegrityError("dp_service stopped before the end of a release")
-        release: dp_pb2.Release = parts["end"][-1]
-        merged(release.elements, parts["shown"])
-        merged(release.kept.elements, parts["kept"])
-        return release
 
     async def _call(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:
@@ -152,6 +147,43 @@ class DpServiceClient:
                 return await call(request, timeout=self._timeout, metadata=metadata)
         except grpc.RpcError as error:
             raise _translated(error) from None
+
+
+def release_of(parts: Sequence[dp_pb2.AddNoiseResponse | dp_pb2.ShowReleaseResponse]) -> dp_pb2.Release:
+    """Returns the release of which a stream has sent parts.
+
+    Raises:
+        IntegrityError: they are no release, or the stream stopped before its end.
+    """
+    found: dict[str, list[Any]] = {"shown": [], "kept": [], "end": []}
+    for each in parts:
+        for part, value in each.ListFields():
+            if part.name not in found or found["end"]:
+                raise IntegrityError("dp_service sent something else than a release")
+            found[part.name].append(value)
+    if not found["end"]:
+        raise IntegrityError("dp_service stopped before the end of a release")
+    release: dp_pb2.Release = found["end"][-1]
+    merged(release.elements, found["shown"])
+    if found["kept"]:
+        merged(release.kept.elements, found["kept"])
+    return release
+
+
+def show_requests(header: dp_pb2.KeptHeader, rows: dp_pb2.KeptChunk) -> list[dp_pb2.ShowReleaseRequest]:
+    """Returns the messages that ask how to show a kept release.
+
+    Args:
+        header: the plan, and the release without its elements.
+        rows: all elements, in the order of the release.
+    """
+    count = len(rows.element_ranks)
+    requests = [dp_pb2.ShowReleaseRequest(chunk=chunk) for chunk in cut(rows, count)]
+    # What is small is one message: each takes about as long as all else.
+    requests[0].header.CopyFrom(header)
+    requests[-1].end.row_count = count
+    requests[-1].end.SetInParent()
+    return requests
 
 
 def _translated(error: grpc.RpcError) -> GrisError:

@@ -35,12 +35,15 @@ def merged(whole: _Elements, chunks: Iterable[_Elements]) -> _Elements:
 
 def cut(whole: _Elements, elements: int, most_bytes: int = CHUNK_BYTES) -> Iterator[_Elements]:
     """Yields a message of so many elements in chunks of at most so many bytes, or one element."""
-    if elements <= 1 or whole.ByteSize() <= most_bytes:
+    size = whole.ByteSize()
+    if elements <= 1 or size <= most_bytes:
         yield whole
         return
-    middle = elements // 2
-    for part, size in ((slice(0, middle), middle), (slice(middle, elements), elements - middle)):
-        yield from cut(rows_of(whole, part), size, most_bytes)
+    # Elements differ in size: what is still too large is cut again.
+    step = max(1, elements * most_bytes * 7 // (size * 8))
+    for start in range(0, elements, step):
+        end = min(start + step, elements)
+        yield from cut(rows_of(whole, slice(start, end)), end - start, most_bytes)
 
 
 def rows_of(whole: _Elements, rows: slice) -> _Elements:
@@ -48,6 +51,13 @@ def rows_of(whole: _Elements, rows: slice) -> _Elements:
     part = type(whole)()
     _copy(whole, part, rows)
     return part
+
+
+def without(message: _Elements, left_out: str) -> _Elements:
+    """Returns a copy of a message without one of its fields."""
+    return type(message)(
+        **{each.name: value for each, value in message.ListFields() if each.name != left_out}
+    )
 
 
 def _append(whole: Any, chunk: Any) -> None:

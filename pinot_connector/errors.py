@@ -4,7 +4,6 @@
     ├── InvalidQuestion        the question itself is wrong: `field`
     ├── RefusedByPolicy        the policy forbids the question
     ├── NotSharpenable         there is no release that the question could sharpen
-    ├── ReleaseTooLarge        the release was too large to be kept, and was drawn before
     ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
     ├── BudgetHeld             questions that run now hold the budget; it is not exhausted: `shortfalls`
     ├── AccountUnknown         this account has no budget
@@ -118,23 +117,6 @@ class NotSharpenable(GrisError):
     """There is no release that the question could sharpen: it is not paid for, or the data have moved on."""
 
     code = ErrorCode.INVALID_QUESTION
-
-
-class ReleaseTooLarge(GrisError):
-    """The release of this question was drawn before, and too large to be kept, so it cannot be shown again.
-
-    It is not drawn again either: that would show whether the rows behind it are what they were.
-    """
-
-    code = ErrorCode.INVALID_QUESTION
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the release of this question was drawn before, and was too large to be kept, so it is shown only once, to "
-            "the one who asked first; nothing was charged now. Ask a smaller question, with fewer sums or quantiles or "
-            "over a shorter domain; a new data_version of the table in the policy, which is for its owner to declare, "
-            "lets this one be asked once more, and so do new data where the policy fixes no version"
-        )
 
 
 class BudgetExhausted(GrisError):

@@ -26,8 +26,7 @@ A question whose release is kept does not read the data: what changed there sinc
 once for a question on one version of the data, by one task at a time. A task whose budget others hold gives its turn
 back, and an answer of the engine that comes meanwhile is dropped: no account waits for the budget of another one. Once
 the reservation is made, it looks again at what is kept. An account's question is paid for by one task at a time, too:
-the others are given what it has paid for. Of a release that is too large only the name is kept: the first one who asks
-is shown it, and a repeat is refused without a charge.
+the others are given what it has paid for.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import PrivateResult
 from pinot_connector.rpc_errors import Service
 from pinot_connector.sharpened_questions import SharpenedQuestions
-from pinot_connector.shown_releases import Completed, ShownRelease, ShownReleases, kept_release, require_whole
+from pinot_connector.shown_releases import Completed, ShownRelease, ShownReleases
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.translations import Translated, Translator
 
@@ -254,15 +253,7 @@ class QueryPipeline:
         return Charged(completed, Charge(Cost(0, 0, unit_id), ()))
 
     async def _find(self, query_id: str) -> Found | None:
-        """Returns what is kept for a question.
-
-        Raises:
-            ReleaseTooLarge: that is only the name of a release; no account is charged, and the engine is not asked.
-        """
-        found = await self._releases.find(query_id, self._budget.account)
-        if found is not None:
-            require_whole(found.kept)
-        return found
+        return await self._releases.find(query_id, self._budget.account)
 
     async def _find_kept(self, translated: Translated, drawing: Turn[_Key]) -> KeptRelease | None:
         """Returns the release that is kept; None: it is this task's turn to draw one, if it is to be kept at all."""
@@ -338,7 +329,7 @@ class QueryPipeline:
     async def _first_kept(self, drawn: Drawn) -> ShownRelease:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
         asked, release = drawn.reserved.asked, drawn.release
-        made = kept_release(release.kept, version_is_fixed=asked.translation.version_is_fixed)
+        made = KeptRelease(release.kept, asked.translation.version_is_fixed)
         if asked.before:
             # What it shows are all looks together.
             return await self._shown(asked, await self._releases.keep(asked.query_id, made))
@@ -346,13 +337,10 @@ class QueryPipeline:
         if not asked.may_be_repeated:
             return shown
         first = await self._releases.keep(asked.query_id, made)
-        # Of two names the first one that was kept counts, even if they are of the same release.
-        if (first.is_whole and first.release_id == made.release_id) or first == made:
-            return shown
-        return await self._shown(asked, first)
+        return shown if first.release_id == made.release_id else await self._shown(asked, first)
 
     async def _shown(self, asked: Translated, kept: KeptRelease) -> ShownRelease:
-        return await self._views.shown(asked.translation, require_whole(kept), asked.before)
+        return await self._views.shown(asked.translation, kept, asked.before)
 
     async def _charged(self, release: Chargeable) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""

@@ -14,7 +14,6 @@ from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engine_calls import EngineCalls
 from pinot_connector.errors import IntegrityError, NotSharpenable
 from pinot_connector.release_store.interface import KeptRelease, ReleaseStore
-from pinot_connector.shown_releases import require_whole
 from pinot_connector.translations import Translated, Translator
 
 MAX_KNOWN = 256
@@ -81,7 +80,6 @@ class SharpenedQuestions:
 
         Raises:
             NotSharpenable: a release that it sharpens is not kept, or the account has not paid for it.
-            ReleaseTooLarge: a release that it sharpens was too large to be kept.
         """
         if not question.HasField("sharpening"):
             return await self._translator.translated(question)
@@ -111,7 +109,7 @@ class SharpenedQuestions:
                     return await self._refused(question, asked.data_version)
                 # Also where `known` was forgotten on purpose: what is out of date there is replaced.
                 self._known_looks.learn(each, before, asked.query_id)
-            before = (*before, require_whole(found.kept))
+            before = (*before, found.kept)
         return before
 
     async def _refused(self, question: question_pb2.Question, data_version: str) -> NoReturn:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector.element_messages import without
 from pinot_connector.engines.base import Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.release_store.interface import KeptRelease
@@ -20,38 +21,31 @@ def looks_before(before: Sequence[KeptRelease]) -> dp_pb2.LooksBefore:
     """Returns what dp_service needs of the looks before a sharpening: the names only where the question has none."""
     first = before[0].content
     return dp_pb2.LooksBefore(
-        releases=[_without_elements(each.content) for each in before],
+        releases=[without(each.content, "elements") for each in before],
         names=first.elements.columns if first.names_tag else (),
     )
-
-
-def _without_elements(kept: dp_pb2.Kept) -> dp_pb2.Kept:
-    return dp_pb2.Kept(**{each.name: value for each, value in kept.ListFields() if each.name != "elements"})
 
 
 def counts_before(
     columns: tuple[ExpectedColumn, ...],
     before: Sequence[KeptRelease],
-    ascending: Sequence[tuple[Element, ...]],
+    elements: Sequence[tuple[Element, ...]],
 ) -> list[dp_pb2.LookCounts]:
-    """Returns the counts of the looks before a sharpening, for its elements in ascending order.
+    """Returns the counts of the looks before a sharpening, for its elements in their order.
 
     Raises:
         IntegrityError: a look has other elements, or no counts.
     """
-    return [
-        dp_pb2.LookCounts(release_id=each.release_id, noisy_counts=_counts(columns, each, ascending))
-        for each in before
-    ]
+    return [dp_pb2.LookCounts(noisy_counts=_counts(columns, each, elements)) for each in before]
 
 
 def _counts(
-    columns: tuple[ExpectedColumn, ...], look: KeptRelease, ascending: Sequence[tuple[Element, ...]]
+    columns: tuple[ExpectedColumn, ...], look: KeptRelease, elements: Sequence[tuple[Element, ...]]
 ) -> list[int]:
-    elements, noisy = element_tuples(columns, look.content), counts_of(look.content.elements)
-    if len(noisy) != len(elements):
+    found, noisy = element_tuples(columns, look.content), counts_of(look.content.elements)
+    if len(noisy) != len(found):
         raise IntegrityError("a look that is sharpened is kept without its counts")
-    counts = dict(zip(elements, noisy, strict=True))
-    if counts.keys() != set(ascending):
+    counts = dict(zip(found, noisy, strict=True))
+    if counts.keys() != set(elements):
         raise IntegrityError("a look that is sharpened has other elements")
-    return [counts[element] for element in ascending]
+    return [counts[element] for element in elements]

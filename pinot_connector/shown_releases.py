@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import heapq
-import secrets
 from array import array
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,11 +19,10 @@ from typing import Any, TypeAlias, TypeVar
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge
-from pinot_connector.channels import MAX_MESSAGE_BYTES
-from pinot_connector.dp_service_client import DpServiceClient
+from pinot_connector.dp_service_client import DpServiceClient, release_of, show_requests
+from pinot_connector.element_messages import without
 from pinot_connector.engine_queries import expected_columns
 from pinot_connector.engines.base import Element
-from pinot_connector.errors import ReleaseTooLarge
 from pinot_connector.release_store.interface import KeptRelease
 from pinot_connector.releases import element_tuples, shown_of, verify
 from pinot_connector.results import PrivateResult, prepared
@@ -35,11 +33,8 @@ from pinot_connector.single_flight import SharedCalls, SingleFlight
 MAX_REMEMBERED_BYTES = 64 * 2**20
 # More elements than this take longer than the event loop, which all callers share, should be held up.
 MAX_ROWS_AT_ONCE = 1000
-# How large the numbers of a release may be that is kept: the rest of a message is left for the plan.
-MAX_SHOWN_BYTES = MAX_MESSAGE_BYTES - 4 * 2**20
 # About what a result takes, each of its rows besides the values of its element, and one of these, in bytes of memory.
 RESULT_BYTES = 8192
-MARK_BYTES = 16
 ROW_BYTES = 320
 CELL_BYTES = 64
 
@@ -163,25 +158,32 @@ class ShownReleases:
         known, content = self._known(kept.release_id), kept.content
         columns = expected_columns(translation)
 
-        def asked() -> tuple[array[int], dp_pb2.ShowReleaseRequest]:
+        def asked() -> tuple[array[int], list[dp_pb2.ShowReleaseRequest]]:
             elements = element_tuples(columns, content)
             ranks = _ranks(elements) if known is None else known
-            request = dp_pb2.ShowReleaseRequest(
+            header = dp_pb2.KeptHeader(
                 plan=translation.plan,
-                kept=content,
-                element_ranks=ranks,
                 confidence=self._confidence,
-                before=counts_before(columns, before, _ascending(elements, ranks)),
+                kept=without(content, "elements"),
+                release_ids_before=[each.release_id for each in before],
             )
-            # dp_service needs no names.
-            del request.kept.elements.columns[:]
-            return ranks, request
+            rows = dp_pb2.KeptChunk(
+                # dp_service needs no names.
+                elements=without(content.elements, "columns"),
+                element_ranks=ranks,
+                before=counts_before(columns, before, elements),
+            )
+            return ranks, show_requests(header, rows)
 
-        ranks, request = await self._computed(content.element_count, asked)
+        def verified() -> dp_pb2.Release:
+            release = release_of(parts)
+            verify(release, content, translation)
+            return release
+
+        ranks, requests = await self._computed(content.element_count, asked)
         self._remember(kept.release_id, ranks, len(ranks) * ranks.itemsize)
-        release = (await self._noise.show(request)).release
-        await self._computed(content.element_count, lambda: verify(release, content, translation))
-        return await self.of(translation, release, content)
+        parts = await self._noise.show(requests)
+        return await self.of(translation, await self._computed(content.element_count, verified), content)
 
     @asynccontextmanager
     async def _alone(self, kept: KeptRelease) -> AsyncIterator[None]:
@@ -221,45 +223,6 @@ class ShownReleases:
             self._remembered_bytes -= oldest.size
 
 
-def kept_release(kept: dp_pb2.Kept, *, version_is_fixed: bool) -> KeptRelease:
-    """Returns what is kept of a release.
-
-    If its numbers fit into no message in which dp_service could be asked how to show it, only its name is kept: were
-    it drawn again, a repeat would show whether the rows behind it have changed.
-    """
-    content = kept if _question_bytes(kept) <= MAX_SHOWN_BYTES else _name_of(kept)
-    return KeptRelease(content, version_is_fixed)
-
-
-def require_whole(kept: KeptRelease) -> KeptRelease:
-    """Returns a release that can be shown.
-
-    Raises:
-        ReleaseTooLarge: only its name is kept.
-    """
-    if not kept.is_whole:
-        raise ReleaseTooLarge
-    return kept
-
-
-def _name_of(kept: dp_pb2.Kept) -> dp_pb2.Kept:
-    bill = dp_pb2.Bill(
-        release_id=kept.bill.release_id,
-        query_id=kept.bill.query_id,
-        # No ticket: it tells this name from the one that another client keeps for the same release at the same
-        # time. Only the first of them shows its release, whether or not both have drawn the same.
-        charge_ticket=secrets.token_bytes(MARK_BYTES),
-    )
-    return dp_pb2.Kept(bill=bill, key_id=kept.key_id)
-
-
-def _question_bytes(kept: dp_pb2.Kept) -> int:
-    """Returns at most how many bytes the numbers of a release take in a ShowReleaseRequest, with their ranks."""
-    names = sum(column.ByteSize() for column in kept.elements.columns)
-    rows = kept.element_count
-    return kept.ByteSize() - names + rows * max(1, -(-rows.bit_length() // 7))
-
-
 def _digest_of(plan: bytes) -> bytes:
     # That of a large domain would be the largest part of what is remembered.
     return hashlib.sha256(plan).digest()
@@ -283,11 +246,6 @@ def _result_bytes(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> int:
     row = numbers * ROW_BYTES + len(elements.columns) * CELL_BYTES
     # The letters of names are in the message and in the rows.
     return RESULT_BYTES + shown.element_count * row + 2 * elements.ByteSize()
-
-
-def _ascending(elements: Sequence[tuple[Element, ...]], ranks: array[int]) -> list[tuple[Element, ...]]:
-    """Returns elements in ascending order."""
-    return [elements[position] for position in sorted(range(len(elements)), key=ranks.__getitem__)]
 
 
 def _ranks(elements: Sequence[tuple[Element, ...]]) -> array[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-import numpy as np
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
@@ -76,35 +75,38 @@ class ReleaseMessages:
 
     def stream(self, released: Released) -> Iterator[dp_pb2.AddNoiseResponse]:
         """Yield a release: its elements in messages of at most 1 MiB, or of one element, and then the rest."""
-        rows, count = max(1, CHUNK_BYTES // _widest_row_bytes(released)), released.shown.count
-        for start in range(0, max(1, count), rows):
-            part = slice(start, min(start + rows, count))
+        row_bytes = _widest_row_bytes(released)
+        for part in _chunks(released.shown.count, row_bytes):
             yield dp_pb2.AddNoiseResponse(shown=_drawn_elements(self.plan, released, part))
-        for start in range(0, max(1, len(released.elements)) if released.whole else 0, rows):
-            part = slice(start, start + rows)
+        for part in _chunks(len(released.elements), row_bytes) if released.whole else ():
             yield dp_pb2.AddNoiseResponse(kept=_kept_elements(self.plan, released, part))
         yield dp_pb2.AddNoiseResponse(end=self._release(released))
 
-    def shown_again(self, kept: dp_pb2.Kept, view: ReleaseView, combined: Counts | None) -> dp_pb2.Release:
-        """Return a kept release as a question shows it, with a bill for the plan's policy statement.
+    def shown_again(
+        self, kept: dp_pb2.Kept, counts: Counts, view: ReleaseView, combined: Counts | None
+    ) -> Iterator[dp_pb2.ShowReleaseResponse]:
+        """Yield a kept release as a question shows it, with a bill for the plan's policy statement, as `stream` does.
 
         Args:
-            kept: The release.
+            kept: The release, without its elements.
+            counts: The counts of all its elements; none if it has none.
             view: What the question shows of it.
             combined: The counts of all its elements, where several looks are combined; None: they are its own.
         """
+        shown = None if view.intervals is None else (combined or counts).at(view.places)
+        for part in _chunks(view.count, _shown_row_bytes(view)):
+            elements = _shown_elements(view, part)
+            if combined is not None and shown is not None:
+                _write_counts(elements, shown, part)
+            # What is small is one message: each takes about as long as all else.
+            end = self._shown_end(kept, view, shown) if part.stop == view.count else None
+            yield dp_pb2.ShowReleaseResponse(shown=elements, end=end)
+
+    def _shown_end(self, kept: dp_pb2.Kept, view: ReleaseView, shown: Counts | None) -> dp_pb2.Release:
         cost = Cost(kept.bill.cost.information, kept.bill.cost.calls)
         bill = bill_of(self.plan, kept.bill.release_id, cost, self.key)
-        elements = _shown_elements(view, slice(0, view.count))
-        if combined is not None and view.intervals is not None:
-            _write_counts(elements, combined.at(view.places), slice(None))
-        shown = None if view.intervals is None else (combined or _kept_counts(kept)).at(view.places)
-        return dp_pb2.Release(
-            shown=self._shown(view, shown, kept.bottom if kept.HasField("bottom") else None, bill),
-            elements=elements,
-            rows=view.rows or (),
-            bill=bill,
-        )
+        bottom = kept.bottom if kept.HasField("bottom") else None
+        return dp_pb2.Release(shown=self._shown(view, shown, bottom, bill), rows=view.rows or (), bill=bill)
 
     def _release(self, released: Released) -> dp_pb2.Release:
         """Return everything of a release except its elements."""
@@ -230,7 +232,16 @@ def _kept_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.KeptEl
     )
     if (counts := _counts(released)) is not None:
         _write_counts(message, counts, rows)
+    if released.totals is not None:
+        message.total_positions.extend(released.totals.of_elements[rows].tolist())
     return message
+
+
+def _chunks(rows: int, row_bytes: int) -> Iterator[slice]:
+    """Yield at least one part of so many rows, each of one row or of at most 1 MiB."""
+    size = max(1, CHUNK_BYTES // row_bytes)
+    for start in range(0, max(1, rows), size):
+        yield slice(start, min(start + size, rows))
 
 
 def _counts(released: Released) -> Counts | None:
@@ -242,12 +253,6 @@ def _shown_counts(released: Released) -> Counts | None:
     if counts is None or released.intervals is None:
         return None
     return counts.at(released.shown.places) if released.whole else counts
-
-
-def _kept_counts(kept: dp_pb2.Kept) -> Counts:
-    elements = kept.elements
-    noisy = np.array(elements.noisy_counts or elements.noisy_numerators, dtype=np.int64)
-    return Counts(noisy, elements.noisy_denominator or 1)
 
 
 def _write_counts(message: dp_pb2.ShownElements | dp_pb2.KeptElements, counts: Counts, rows: slice) -> None:
@@ -273,5 +278,8 @@ def _widest_row_bytes(released: Released) -> int:
         sum(len(value.encode()) if isinstance(value, str) else 10 for value in element)
         for element in released.elements
     )
-    shown = (*released.shown.aggregates, *released.shown.quantiles)
-    return _ROW_OVERHEAD_BYTES + _AGGREGATE_BYTES * (len(released.sums) + len(shown)) + max(widths, default=0)
+    return _shown_row_bytes(released.shown) + _AGGREGATE_BYTES * len(released.sums) + max(widths, default=0)
+
+
+def _shown_row_bytes(view: ReleaseView) -> int:
+    return _ROW_OVERHEAD_BYTES + _AGGREGATE_BYTES * (len(view.aggregates) + len(view.quantiles))

@@ -29,6 +29,7 @@ from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
+from dp_service.server.kept_assembler import begin_showing
 from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
     bounded_copy,
@@ -45,7 +46,7 @@ from dp_service.server.policy_check import check_policy
 from dp_service.server.question_cache import CachedQuestion, QuestionCache, engine_query, look_of
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.show_release import show_release
-from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
+from dp_service.server.stream_assembler import Rows, StreamAssembler, begin, drain, receive_stream
 from gris_serving.internal_errors import log_internal_error
 
 DATA_VERSION_CHARACTERS = 256
@@ -55,6 +56,7 @@ SHORT_PLAN_BYTES = 2048
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
+_Received = TypeVar("_Received", bound=Rows)
 # The types of messages are left open here: every method has its own.
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -141,13 +143,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         self, request_iterator: AsyncIterator[dp_pb2.AddNoiseRequest], context: Context
     ) -> AsyncIterator[dp_pb2.AddNoiseResponse]:
         """Release a histogram that arrives in chunks."""
-        try:
-            with self._admission.entered():
-                assembler = await receive_stream(request_iterator, self._keys, now=self._environment.now())
-                released = await asyncio.to_thread(self._release, assembler)
-        except Exception as error:
-            await drain(request_iterator)
-            await _abort(context, error)
+        now = self._environment.now()
+        assembler, released = await self._streamed(
+            context, request_iterator, lambda header: begin(header, self._keys, now=now), self._release
+        )
         if isinstance(released, dp_pb2.NextLook):
             yield dp_pb2.AddNoiseResponse(next=released)
             return
@@ -155,11 +154,15 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             yield part
 
     async def ShowRelease(  # noqa: N802 - the contract's name
-        self, request: dp_pb2.ShowReleaseRequest, context: Context
-    ) -> dp_pb2.ShowReleaseResponse:
-        """Show a kept release under the plan of a question."""
+        self, request_iterator: AsyncIterator[dp_pb2.ShowReleaseRequest], context: Context
+    ) -> AsyncIterator[dp_pb2.ShowReleaseResponse]:
+        """Show a kept release, which arrives in chunks, under the plan of a question."""
         now = self._environment.now()
-        return await self._in_thread(context, lambda: show_release(request, self._keys, now=now))
+        _, parts = await self._streamed(
+            context, request_iterator, lambda header: begin_showing(header, self._keys, now=now), show_release
+        )
+        for part in parts:
+            yield part
 
     async def GetCatalog(  # noqa: N802 - the contract's name
         self, request: dp_pb2.GetCatalogRequest, context: Context
@@ -283,6 +286,22 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             with self._admission.entered():
                 return await asyncio.to_thread(work)
         except Exception as error:
+            await _abort(context, error)
+
+    async def _streamed(
+        self,
+        context: Context,
+        requests: AsyncIterator[Any],
+        begun: Callable[[Any], _Received],
+        work: Callable[[_Received], _Answer],
+    ) -> tuple[_Received, _Answer]:
+        """Return the rows that a client sends, and what the work makes of them off the event loop."""
+        try:
+            with self._admission.entered():
+                received = await receive_stream(requests, begun)
+                return received, await asyncio.to_thread(work, received)
+        except Exception as error:
+            await drain(requests)
             await _abort(context, error)
 
     def _release(self, assembler: StreamAssembler) -> Released | dp_pb2.NextLook:

@@ -20,8 +20,8 @@ from dp_service.releases.release_ids import keyed_data_version, names_tag
 from dp_service.releases.sharpening import AskedSharpening, sharpened_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.errors import NotSharpenableError, RequestError
+from dp_service.server.kept_assembler import require_authentic
 from dp_service.server.messages import column_values
-from dp_service.server.show_release import require_authentic
 from dp_service.terms import Element, Scalar
 
 _UNPAID = (

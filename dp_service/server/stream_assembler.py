@@ -1,12 +1,13 @@
-"""Receives a histogram: in one message, or as a stream of header, chunks and end."""
+"""Receives rows as a stream of header, chunks and end; and those of a histogram, in one message too."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 import grpc
 from gris_api.common.v1 import histogram_pb2
@@ -28,6 +29,22 @@ CHUNK_LIMIT_BYTES = 3 * 2**20
 DRAIN_SECONDS = 1.0
 
 
+class Rows(Protocol):
+    """What the header of a stream begins, and its chunks are added to."""
+
+    @property
+    def row_count(self) -> int:
+        """How many rows were received so far."""
+        ...
+
+    def add(self, chunk: Any) -> None:
+        """Add a chunk; one that does not fit is refused before it is stored."""
+        ...
+
+
+_Rows = TypeVar("_Rows", bound=Rows)
+
+
 @dataclass
 class StreamAssembler:
     """The rows received so far for one plan, and the key that signed it."""
@@ -44,6 +61,11 @@ class StreamAssembler:
     def __post_init__(self) -> None:
         self.columns = [[] for _ in self._columns]
         self.sums = [[] for _ in (*self._kind.clamps, *self._kind.own_counts)]
+
+    @property
+    def row_count(self) -> int:
+        """How many rows were received so far."""
+        return len(self.counts)
 
     @property
     def _columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -133,52 +155,52 @@ def checked_confidence(field_name: str, confidence: float) -> float:
     return chosen
 
 
-async def receive_stream(
-    requests: AsyncIterator[dp_pb2.AddNoiseRequest], keys: KeySet, *, now: int
-) -> StreamAssembler:
-    """Receive a whole stream.
+async def receive_stream(requests: AsyncIterator[Any], begun: Callable[[Any], _Rows]) -> _Rows:
+    """Receive a whole stream of messages with a header, chunks and an end, in this order.
+
+    Args:
+        requests: The messages.
+        begun: Checks a header and returns what its chunks are added to; what it refuses is refused at once.
 
     Raises:
         RequestError: The stream is incomplete or out of order.
-        HistogramError: A chunk does not fit the plan.
-        PlanError, DataChangedError: As `begin`.
+        Exception: What `begun` and the rows raise.
     """
-    assembler: StreamAssembler | None = None
+    rows: _Rows | None = None
     ended = False
     async for request in requests:
-        kind = request.WhichOneof("part")
         if ended:
             raise RequestError("end", "expected nothing after it")
-        if (kind == "header") is not (assembler is None):
+        if request.HasField("header") is not (rows is None):
             raise RequestError("header", "expected first, and once")
-        if assembler is None:
-            assembler = begin(request.header, keys, now=now)
-        elif kind == "chunk":
-            assembler.add(request.chunk)
-        elif kind == "end":
-            _check_end(request.end, assembler)
+        if not request.ListFields():
+            raise RequestError("part", "expected a header, a chunk or an end")
+        if rows is None:
+            rows = begun(request.header)
+        if request.HasField("chunk"):
+            rows.add(request.chunk)
+        if request.HasField("end"):
+            _check_end(request.end, rows)
             ended = True
-        else:
-            raise RequestError("part", "expected one of header, chunk, end")
-    if assembler is None or not ended:
+    if rows is None or not ended:
         raise RequestError("end", "expected a header, the rows and an end; the stream is incomplete")
-    return assembler
+    return rows
 
 
-async def drain(requests: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+async def drain(requests: AsyncIterator[Any]) -> None:
     """Read what a client is still sending, for at most a second: otherwise gRPC may answer before we do."""
     reading = asyncio.ensure_future(_read_all(requests))
     await asyncio.wait({reading}, timeout=DRAIN_SECONDS)
     reading.cancel()
 
 
-async def _read_all(requests: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+async def _read_all(requests: AsyncIterator[Any]) -> None:
     # A client that disconnects meanwhile needs no answer.
     with suppress(grpc.RpcError, asyncio.CancelledError):
         async for _ in requests:
             pass
 
 
-def _check_end(end: dp_pb2.ReleaseEnd, assembler: StreamAssembler) -> None:
-    if end.row_count != len(assembler.counts):
+def _check_end(end: dp_pb2.ReleaseEnd, rows: Rows) -> None:
+    if end.row_count != rows.row_count:
         raise RequestError("end.row_count", "expected the number of rows in all chunks together")

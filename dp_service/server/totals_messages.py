@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
+from numpy.typing import NDArray
 
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.kinds.views import ShownTotals
@@ -43,12 +44,15 @@ def kept_totals_message(plan: Plan, totals: TotalsOutput | None) -> dp_pb2.KeptT
         column=_column(plan, totals.values),
         noisy_counts=totals.counts.tolist(),
         sums=[histogram_pb2.CentredSums(values=column.tolist()) for column in totals.sums],
-        of_elements=totals.of_elements.tolist(),
     )
 
 
-def kept_totals(message: dp_pb2.Kept) -> TotalsOutput | None:
+def kept_totals(message: dp_pb2.Kept, of_elements: NDArray[np.int64]) -> TotalsOutput | None:
     """Return the totals of a kept release; None: it has none.
+
+    Args:
+        message: The release; its elements are not needed.
+        of_elements: The position of each element's total.
 
     Raises:
         RequestError: Its column has no values.
@@ -64,7 +68,7 @@ def kept_totals(message: dp_pb2.Kept) -> TotalsOutput | None:
         tuple(values),
         np.array(kept.noisy_counts, dtype=np.int64),
         tuple(np.array(each.values, dtype=np.int64) for each in kept.sums),
-        np.array(kept.of_elements, dtype=np.int64),
+        of_elements,
     )
 
 

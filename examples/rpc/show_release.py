@@ -24,18 +24,22 @@ apps = histogram_pb2.StringValues(values=["RUMORS_LINE_BOT", "WEBSITE"])
 histogram = histogram_pb2.Histogram(
     columns=[histogram_pb2.ElementColumn(name="app", strings=apps)], counts=[23_000, 1_500]
 )
-header = dp_pb2.ReleaseHeader(plan=plan_of(3), data_version=VERSION, keep=True)
-kept = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram)).release.kept
+drawing = dp_pb2.ReleaseHeader(plan=plan_of(3), data_version=VERSION, keep=True)
+kept = service.AddNoiseUnary(dp_pb2.AddNoiseUnaryRequest(header=drawing, histogram=histogram)).release.kept
 
 elements = kept.elements.columns[0].strings.values
 ascending = sorted(elements)
-request = dp_pb2.ShowReleaseRequest(
-    plan=plan_of(2),
-    kept=kept,
+rows = dp_pb2.KeptChunk(
+    elements=kept.elements,
     element_ranks=[ascending.index(each) for each in elements],
 )
-release = service.ShowRelease(request).release
-shown = release.elements
+header = dp_pb2.KeptHeader(plan=plan_of(2), kept=kept)
+header.kept.ClearField("elements")
+del rows.elements.columns[:]
+# One message has all of a small release; a larger one is cut into chunks of at most 1 MiB, and so is the answer.
+request = dp_pb2.ShowReleaseRequest(header=header, chunk=rows, end=dp_pb2.ReleaseEnd(row_count=len(elements)))
+(response,) = service.ShowRelease(iter([request]))
+shown, release = response.shown, response.end
 places = release.rows or range(release.shown.element_count)
 for place, low, high in zip(places, shown.interval_lower, shown.interval_upper, strict=True):
     print(elements[place], low, high)

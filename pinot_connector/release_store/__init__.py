@@ -5,7 +5,6 @@ often as asked, whether the rows behind it are what they were: the digest of the
 
 - A release is kept under its `query_id`, for all accounts. The first one that is kept stays: every account, in every
   window, is given that one.
-- Of a release that is too large to be shown again only the name is kept, and a repeat is refused.
 - A second list says which account paid for it, and until when its window lasts.
 - A third list, the receipts, is the history of what each account was shown.
 

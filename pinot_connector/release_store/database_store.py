@@ -14,6 +14,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import telemetry
+from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import statements
 from pinot_connector.release_store.database import Database, Execute
 from pinot_connector.release_store.encryption import StoreKeys
@@ -34,6 +35,8 @@ from pinot_connector.release_store.opening import opened
 from pinot_connector.release_store.receipts import MAX_PAGE_BYTES, ReceiptLimits, with_elements
 from pinot_connector.release_store.retention import UNPAID_KEPT
 
+# PostgreSQL writes so much in seconds, less than its time-out, and cannot return twice as much.
+MAX_RELEASE_BYTES = 2**28
 # What is kept never changes, so the last ones that were read need not be read again.
 MAX_CACHED = 512
 MAX_CACHED_BYTES = 2**20
@@ -94,7 +97,15 @@ class DatabaseReleaseStore(ReleaseStore):
         return found
 
     async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
-        """Keeps a release, unless one is kept for the question already."""
+        """Keeps a release, unless one is kept for the question already.
+
+        Raises:
+            ReleaseStoreFailed: the database cannot be used, or the release has more than 256 MiB.
+        """
+        if kept.content.ByteSize() > MAX_RELEASE_BYTES:
+            raise ReleaseStoreFailed(
+                f"a release of more than {MAX_RELEASE_BYTES} bytes is not kept in a database"
+            )
         return await self._run("keep", lambda execute: self._keep(execute, query_id, kept))
 
     async def mark_paid(self, query_id: str, account: Account, payment: Payment) -> None:

@@ -20,11 +20,10 @@ KEPT_AFTER_WINDOW: Microseconds = 35 * DAY
 
 @dataclass(frozen=True)
 class KeptRelease:
-    """A whole release, whatever part of it a question shows; or only the name of one that was too large to be kept.
+    """A whole release, whatever part of it a question shows.
 
     Attributes:
-        content: All of it; no intervals, because they depend on what is shown. Without elements it is only the name
-            of a release.
+        content: All of it; no intervals, because they depend on what is shown.
         version_is_fixed: Whether the policy fixes the version of the data. Such a question can be asked for as long
             as the policy allows it and the noise key is in use.
     """
@@ -36,11 +35,6 @@ class KeptRelease:
     def release_id(self) -> str:
         """The name of the release."""
         return self.content.bill.release_id
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it can be shown; otherwise it was too large to be kept, and nothing else may be shown instead."""
-        return self.content.HasField("elements")
 
     @property
     def key_id(self) -> str:

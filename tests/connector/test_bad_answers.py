@@ -12,6 +12,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import AsyncPrivateClient, new_releases, shown_releases
+from pinot_connector.element_messages import without
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IncompleteAnswer, IntegrityError, OutcomeUnknown
@@ -159,8 +160,10 @@ async def test_a_release_is_verified_once_however_it_comes(
         assert len(verified) == 1
         await (await client_of_another_account()).top_k("feedback", "article_id", 4)
         assert (len(verified), relay.methods.count("ShowRelease")) == (2, 1)
-        spoilt = dp_pb2.ShowReleaseResponse(release=verified[-1])
-        spoilt.release.bill.query_id = "f" * 64
+        spoilt = dp_pb2.ShowReleaseResponse(
+            shown=verified[-1].elements, end=without(verified[-1], "elements")
+        )
+        spoilt.end.bill.query_id = "f" * 64
         relay.replies["ShowRelease"] = spoilt.SerializeToString()
         last = await client_of_another_account()
         with pytest.raises(IntegrityError):

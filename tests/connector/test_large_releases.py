@@ -1,39 +1,73 @@
-"""A release that is too large to be kept: shown once, and a repeat is refused alike whether or not rows changed."""
+"""Releases that no message could hold: kept, and shown again in chunks, the same whatever a question shows of them."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-import grpc
 import pytest
-from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import dp_pb2
 
-from gris_gateway.kept_history import KeptHistory
-from gris_gateway.messages import all_elements, result_message
-from gris_gateway.rpc_errors import status_of_error
-from pinot_connector import AsyncPrivateClient, shown_releases
+from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
+from pinot_connector.channels import MAX_MESSAGE_BYTES
+from pinot_connector.dp_service_client import show_requests
+from pinot_connector.element_messages import merged
+from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import ReleaseTooLarge
-from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore, ReleaseStore
-from pinot_connector.release_store.interface import Account
+from pinot_connector.questions import Measure
+from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
+from pinot_connector.results import PrivateResult
 from tests.support.release_stores import KEYS
-from tests.support.world import World, new_account, write_growing, write_small
+from tests.support.rings import needs
+from tests.support.world import World, copy, new_account
 
-MEMBERS = 1000
+SUMMED, COUNTED = 230_000, 100_000
+COLUMNS = [f"v{number}" for number in range(16)]
+VALUES = [f"      {name}: {{type: int64, lower: 0, upper: 4000000000}}" for name in COLUMNS]
+# No noise of the first table hides an element, and its sums take five bytes each. Counts of the second one take three.
+POLICY = f"""
+epsilon_per: 10
+delta: 1e-10
+count_noise: gaussian
+tables:
+  summed:
+    member: member
+    contributions: {{bound: assumed, delta_0: 1, units: 20000, sums: {{max_members: 460000, max_rows: 460000}}}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: int64}}
+      element: {{type: int64, group_by: true}}
+    values:
+{chr(10).join(VALUES)}
+  counted:
+    member: member
+    contributions: {{bound: assumed, delta_0: 1, units: 10, sharpening: 50}}
+    measures: {{events: {{tau: 300000, tau_is: assumed}}}}
+    columns:
+      member: {{type: int64}}
+      element: {{type: int64, group_by: true, domain: [{", ".join(map(str, range(COUNTED)))}]}}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t]
+    limit: {information: 1000000000, calls: 1000000}
+  - path: [t, "*"]
+    limit: {information: 1000000, calls: 10}
+"""
+# No end here is one of a slow machine.
+UNHURRIED = Timeouts(dp=120, engine=60, budget_attempt=10, budget=30, budget_silence=60, reservation=300)
 
 
-class Watched(DuckDBEngine):
-    """DuckDB that counts what it is asked."""
+class Counting(DuckDBEngine):
+    """DuckDB that counts its queries."""
 
     asked = 0
-
-    def data_version(self, table: str) -> str:
-        """Counts, and answers."""
-        self.asked += 1
-        return super().data_version(table)
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Counts, and answers."""
@@ -41,143 +75,122 @@ class Watched(DuckDBEngine):
         return super().run(query, data_version)
 
 
-class BothDraw(MemoryReleaseStore):
-    """Shows nothing until two releases were to be kept, as where two gateways draw at the same moment."""
-
-    keeps = 0
-
-    async def find(self, query_id: str, account: Account) -> Found | None:
-        """Returns nothing at first."""
-        return await super().find(query_id, account) if self.keeps > 1 else None
-
-    async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
-        """Counts, and keeps."""
-        self.keeps += 1
-        return await super().keep(query_id, kept)
-
-
-@pytest.fixture(autouse=True)
-def _everything_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown_releases, "MAX_SHOWN_BYTES", 0)
-
-
-def data(folder: Path, members: int, name: str = "growing") -> Path:
-    """Writes a table whose version the policy fixes."""
-    path = folder / f"{name}.parquet"
-    write_growing(path, members=members)
-    return path
+@pytest.fixture(scope="module")
+@needs("process")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Services that know both tables, and the data: two members in each element."""
+    folder = tmp_path_factory.mktemp("large")
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "budget.yaml").write_text(BUDGET)
+    values = ", ".join(f"range % 7 + {number} AS {name}" for number, name in enumerate(COLUMNS))
+    copy(
+        f"SELECT range AS member, range % {SUMMED} AS element, {values} FROM range({2 * SUMMED})",
+        folder / "summed.parquet",
+    )
+    copy(
+        f"SELECT range AS member, range % {COUNTED} AS element FROM range({2 * COUNTED})",
+        folder / "counted.parquet",
+    )
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as services:
+        yield World(services.dp_address, services.budget_address, folder)
 
 
-def client_of(
+@pytest.fixture
+def engine(world: World) -> Iterator[Counting]:
+    """The data."""
+    engine = Counting({name: world.directory / f"{name}.parquet" for name in ("summed", "counted")})
+    yield engine
+    engine.close()
+
+
+@asynccontextmanager
+async def asking(
     world: World, engine: DuckDBEngine, store: ReleaseStore, account: str = ""
-) -> AsyncPrivateClient:
-    """Returns a client."""
-    return AsyncPrivateClient(
-        dp=world.dp, budget=world.budget, account=account or new_account(), engine=engine, releases=store
-    )
+) -> AsyncIterator[AsyncPrivateClient]:
+    """Give a client that has shown nothing yet."""
+    async with AsyncPrivateClient(
+        dp=world.dp,
+        budget=world.budget,
+        account=account or new_account(),
+        engine=engine,
+        releases=store,
+        timeouts=UNHURRIED,
+    ) as client:
+        yield client
 
 
-async def spent(client: AsyncPrivateClient) -> int:
-    """Returns what the account of a client was charged."""
-    return (await client.remaining())[-1].spent.information
-
-
-@pytest.mark.parametrize(
-    "members", [MEMBERS, MEMBERS - 1, 0], ids=["unchanged", "one deleted", "all deleted"]
-)
-async def test_a_repeat_of_what_was_not_kept_says_nothing_of_the_rows(
-    world: World, tmp_path: Path, members: int
-) -> None:
-    """The first one is answered and pays; then nobody is answered or charged, and the engine is not asked."""
-    engine = Watched({"growing": data(tmp_path, MEMBERS)})
-    async with client_of(world, engine, MemoryReleaseStore()) as client:
-        first = await client.histogram("growing", "element")
-        assert (len(first.rows), first.charged.information) == (1, await spent(client))
-        data(tmp_path, members)
-        asked = engine.asked
-        other = client.on_behalf_of(new_account().split("/"))
-        for each in (client, client, other):
-            before = await spent(each)
-            with pytest.raises(ReleaseTooLarge, match="new data_version of the table"):
-                await each.histogram("growing", "element")
-            assert await spent(each) == before
-        assert engine.asked == asked
-    engine.close()
-
-
-async def test_new_data_are_another_question_where_no_version_is_fixed(world: World, tmp_path: Path) -> None:
-    """A repeat on the same data is refused there too; on others it is answered and paid for, as of every release."""
-    store, account, path = MemoryReleaseStore(), new_account(), tmp_path / "small.parquet"
-    paid = []
-    for members in (MEMBERS, MEMBERS - 1):
-        write_small(path, members)
-        engine = DuckDBEngine({"small": path})
-        async with client_of(world, engine, store, account) as client:
-            paid.append((await client.histogram("small", "element")).charged.information)
-            with pytest.raises(ReleaseTooLarge, match="so do new data where the policy fixes no version"):
-                await client.histogram("small", "element")
-            assert await spent(client) == sum(paid)
-        engine.close()
-    assert all(paid)
-
-
-async def test_what_was_not_kept_stays_refused_by_another_process(world: World, tmp_path: Path) -> None:
-    """Its name is on the disk, for the account that paid and for every other one."""
-    account, file = new_account(), tmp_path / "releases.sqlite"
-    engine = DuckDBEngine({"growing": data(tmp_path, MEMBERS)})
-    store = SqliteReleaseStore(file, KEYS)
-    async with client_of(world, engine, store, account) as client:
-        await client.histogram("growing", "element")
-    await store.close()
-    store = SqliteReleaseStore(file, KEYS)
-    for each in (account, new_account()):
-        async with client_of(world, engine, store, each) as client:
-            with pytest.raises(ReleaseTooLarge):
-                await client.histogram("growing", "element")
-    await store.close()
-    engine.close()
-
-
-@pytest.mark.parametrize("members", [MEMBERS, MEMBERS - 1], ids=["same rows", "one fewer"])
-async def test_of_two_gateways_that_draw_at_once_one_shows_its_release(
-    world: World, tmp_path: Path, members: int
-) -> None:
-    """Whether both have drawn the same does not decide whether the other one answers."""
-    store = BothDraw()
-    engines = [
-        DuckDBEngine({"growing": data(tmp_path, each, f"growing-{number}")})
-        for number, each in enumerate((MEMBERS, members))
+def numbers(result: PrivateResult) -> list[tuple[object, ...]]:
+    """Return elements, counts and values, which do not depend on how many of them are shown."""
+    return [
+        (row.element, row.noisy_count, *(each and each.value for each in row.values)) for row in result.rows
     ]
-    clients = [client_of(world, engine, store) for engine in engines]
-    answers = await asyncio.gather(
-        *(client.histogram("growing", "element") for client in clients), return_exceptions=True
-    )
-    refused = [isinstance(answer, ReleaseTooLarge) for answer in answers]
-    assert sorted(refused) == [False, True]
-    assert [await spent(client) == 0 for client in clients] == refused
-    for client in clients:
-        await client.close()
-    for engine in engines:
-        engine.close()
 
 
-async def test_a_history_lists_all_that_was_shown_of_what_was_not_kept(world: World, tmp_path: Path) -> None:
-    """Its elements are in the receipt, as there is no release to take them from."""
-    engine, store, account = DuckDBEngine({"growing": data(tmp_path, MEMBERS)}), MemoryReleaseStore(), ("t",)
-    async with client_of(world, engine, store) as client:
-        result = await client.histogram("growing", "element")
-    past = app_pb2.PastRelease(result=result_message(result), elements=all_elements(result))
-    past.released_at.GetCurrentTime()
-    await KeptHistory(store).add(account, past)
-    (listed,) = (await KeptHistory(store).page(account, 1, None)).releases
-    assert listed == past
-    engine.close()
+@pytest.mark.slow
+async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
+    world: World, engine: Counting, tmp_path: Path
+) -> None:
+    """Another k and averages are free, from the disk too; another account pays for the same release."""
+    account, file = new_account(), tmp_path / "releases.sqlite"
+    store = SqliteReleaseStore(file, KEYS)
+    async with asking(world, engine, store, account) as client:
+        first = await client.top_k("summed", "element", 3, sums=COLUMNS)
+    found = await store.find(first.query_id, tuple(account.split("/")))
+    assert found is not None
+    content = found.kept.content
+    assert content.element_count == SUMMED
+    assert content.ByteSize() > MAX_MESSAGE_BYTES
+    await store.close()
+    store = SqliteReleaseStore(file, KEYS)
+    async with asking(world, engine, store, account) as client:
+        more = await client.top_k("summed", "element", 7, sums=COLUMNS)
+        averages = await client.top_k("summed", "element", 3, averages=COLUMNS)
+        assert [each.charged.information for each in (more, averages)] == [0, 0]
+    assert numbers(more)[:3] == numbers(first)
+    async with asking(world, engine, store) as other:
+        same = await other.top_k("summed", "element", 3, sums=COLUMNS)
+        assert (same.charged.information, numbers(same)) == (first.charged.information, numbers(first))
+    assert {each.release_id for each in (first, more, averages, same)} == {first.release_id}
+    assert engine.asked == 1
+    await store.close()
 
 
-def test_a_gateway_says_that_a_release_was_too_large() -> None:
-    """The message is the connector's own, which says what to do; no program tries again."""
-    status = status_of_error(ReleaseTooLarge())
-    assert (status.code, status.details) == (grpc.StatusCode.FAILED_PRECONDITION, str(ReleaseTooLarge()))
-    assert any(
-        b"RELEASE_TOO_LARGE" in value for _, value in status.trailing_metadata if isinstance(value, bytes)
-    )
+@pytest.mark.slow
+async def test_a_large_release_is_sharpened_and_shown_again(world: World, engine: Counting) -> None:
+    """Counts of three looks go to dp_service in chunks, and what it combines is the same each time."""
+    store, account = MemoryReleaseStore(), new_account()
+    question = structured_question("counted", "element", k=4, measure=Measure.EVENTS)
+    async with asking(world, engine, store, account) as client:
+        await client.ask(question)
+        await client.sharpen(question, 10)
+        first = await client.sharpen(question, 10, 10)
+    looks = engine.asked
+    asked = structured_question("counted", "element", k=9, measure=Measure.EVENTS)
+    async with asking(world, engine, store, account) as client:
+        more = await client.sharpen(asked, 10, 10)
+        every = await client.ask(structured_question("counted", "element", k=None, measure=Measure.EVENTS))
+    assert (more.charged.information, every.charged.information) == (0, 0)
+    assert numbers(more)[:4] == numbers(first)
+    assert len(every.rows) == COUNTED
+    assert engine.asked == looks == 3
+
+
+def test_a_kept_release_is_sent_in_chunks_of_a_mebibyte() -> None:
+    """Put together they are the release; a small one is one message."""
+    header = dp_pb2.KeptHeader(plan=b"p", release_ids_before=["r"])
+    for size, messages in ((3, 1), (COUNTED, 4)):
+        ranks = range(size)
+        rows = dp_pb2.KeptChunk(
+            elements=dp_pb2.KeptElements(noisy_counts=ranks, sums=[{"values": [2**50] * size}] * 2),
+            element_ranks=ranks,
+            before=[dp_pb2.LookCounts(noisy_counts=[2**40] * size)],
+        )
+        requests = show_requests(header, rows)
+        assert len(requests) == messages
+        assert all(each.chunk.ByteSize() <= 2**20 for each in requests)
+        assert [each.HasField("header") for each in requests] == [True] + [False] * (messages - 1)
+        assert [each.HasField("end") for each in requests] == [False] * (messages - 1) + [True]
+        assert (requests[0].header, requests[-1].end.row_count) == (header, size)
+        assert merged(dp_pb2.KeptChunk(), [each.chunk for each in requests]) == rows

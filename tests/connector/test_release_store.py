@@ -11,7 +11,9 @@ import pytest
 import pytest_asyncio
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector.errors import ReleaseStoreFailed
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore, Payment, ReleaseStore
+from pinot_connector.release_store.database_store import MAX_RELEASE_BYTES
 from pinot_connector.release_store.interface import DAY
 from pinot_connector.release_store.postgres import PostgresReleaseStore
 from pinot_connector.release_store.receipts import ReceiptLimits
@@ -79,18 +81,15 @@ async def test_the_first_release_that_is_kept_stays(store: ReleaseStore) -> None
     assert None is await store.find("other", ANA)
 
 
-async def test_the_name_of_a_release_stays_a_name(store: ReleaseStore) -> None:
-    """It is found as it was kept, and a whole release that comes later does not replace it; an empty one is whole."""
-    name = KeptRelease(dp_pb2.Kept(bill=dp_pb2.Bill(release_id="r"), key_id="n"), True)
-    empty = kept("e", elements=0)
-    assert await store.keep("q", name) == name
-    assert await store.keep("q", kept("s")) == name
-    await store.mark_paid("q", ANA, in_month(0))
-    assert await store.find("q", ANA) == Found(name, in_month(0))
-    assert await store.keep("empty", empty) == empty
-    found = await store.find("empty", ANA)
-    assert found is not None
-    assert (name.is_whole, found.kept.is_whole) == (False, True)
+async def test_a_release_that_no_database_takes_is_refused(store: ReleaseStore) -> None:
+    """A store in memory keeps it; the others say so before anything is charged, and keep nothing else instead."""
+    large = KeptRelease(dp_pb2.Kept(names_tag=bytes(MAX_RELEASE_BYTES)), True)
+    if isinstance(store, MemoryReleaseStore):
+        assert await store.keep("q", large) is large
+        return
+    with pytest.raises(ReleaseStoreFailed, match="more than 268435456 bytes is not kept"):
+        await store.keep("q", large)
+    assert await store.find("q", ANA) is None
 
 
 async def test_what_is_kept_is_there_when_the_store_is_opened_again(

@@ -22,7 +22,6 @@ from pinot_connector.errors import (
     PlanExpired,
     RefusedByPolicy,
     ReleaseNotRecorded,
-    ReleaseTooLarge,
     ReservationOver,
     ServiceFailed,
     ServiceRefused,
@@ -69,7 +68,6 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.DP, Code.FAILED_PRECONDITION, "POLICY_UNUSABLE", ServiceRefused),
         (Service.DP, Code.INTERNAL, "INTERNAL", ServiceFailed),
         (Service.BUDGET, Code.INTERNAL, "INTERNAL", ServiceFailed),
-        (Service.GATEWAY, Code.FAILED_PRECONDITION, "RELEASE_TOO_LARGE", ReleaseTooLarge),
         # Nothing was begun, so the outcome is known.
         (Service.GATEWAY, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
         (Service.GATEWAY, Code.UNAVAILABLE, "RATE_LIMITED", ServiceUnavailable),

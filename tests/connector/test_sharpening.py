@@ -21,7 +21,7 @@ from gris_api.dp.v1 import question_pb2
 from gris_cli.__main__ import main
 from gris_gateway.kept_history import KeptHistory
 from gris_gateway.messages import all_elements, result_message
-from pinot_connector import AsyncPrivateClient, shown_releases, structured_question
+from pinot_connector import AsyncPrivateClient, structured_question
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -30,7 +30,6 @@ from pinot_connector.errors import (
     InvalidQuestion,
     NotSharpenable,
     RefusedByPolicy,
-    ReleaseTooLarge,
 )
 from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
@@ -231,21 +230,6 @@ async def test_a_second_account_pays_for_the_base_first(world: World) -> None:
         same = await other.sharpen(top(), 15)
         assert (same.rows, same.release_id, same.charged.information) == (one.rows, one.release_id, 15)
         assert await spent(other) == (25, 1, 0)
-        assert len(engine.queries) == asked
-
-
-async def test_what_was_too_large_to_be_kept_cannot_be_sharpened(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only its name is kept; the refusal costs nothing and asks no engine."""
-    monkeypatch.setattr(shown_releases, "MAX_SHOWN_BYTES", 0)
-    engine = Written()
-    async with asking(world, engine, releases=MemoryReleaseStore()) as client:
-        await client.ask(top())
-        asked = len(engine.queries)
-        with pytest.raises(ReleaseTooLarge):
-            await client.sharpen(top(), 15)
-        assert await spent(client) == (10, 1, 0)
         assert len(engine.queries) == asked
 
 

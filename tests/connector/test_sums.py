@@ -29,18 +29,12 @@ from gris_cli.app import app
 from gris_cli.formatting import format_aggregate
 from gris_cli.printing import print_result
 from gris_gateway.messages import element_chunks, result_message
-from pinot_connector import PrivateClient, Timeouts, dbapi, shown_releases
+from pinot_connector import PrivateClient, Timeouts, dbapi
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.element_messages import merged
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import (
-    EngineRefused,
-    IntegrityError,
-    InvalidQuestion,
-    RefusedByPolicy,
-    ReleaseTooLarge,
-)
+from pinot_connector.errors import EngineRefused, IntegrityError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.formats import written
 from pinot_connector.gateway_client import result_of
 from pinot_connector.parameters import IntervalKind, Mechanism
@@ -321,29 +315,6 @@ def test_a_first_look_without_names_shows_no_sum(client: PrivateClient) -> None:
     assert (result.rows, result.charged.information) == ((), UNITS)
 
 
-@pytest.mark.parametrize(("table", "looks"), [("t", 1), ("looks", 2)])
-def test_a_release_that_no_message_can_show_again_is_not_drawn_again(
-    client: PrivateClient, monkeypatch: pytest.MonkeyPatch, table: str, looks: int
-) -> None:
-    """Only its name is kept: the first one is shown it and pays, and a repeat asks no engine and costs nothing."""
-    monkeypatch.setattr(shown_releases, "MAX_SHOWN_BYTES", 20)
-    calls = []
-    real = DuckDBEngine.run
-
-    def counted(self: DuckDBEngine, *arguments: Any) -> Any:
-        calls.append(arguments)
-        return real(self, *arguments)
-
-    monkeypatch.setattr(DuckDBEngine, "run", counted)
-    chosen = {"text": ["a", "b", "c"]}
-    first = client.histogram(table, "text", where=chosen, sums=["number", "whole"])
-    spent = client.remaining()[-1].spent.information
-    assert (bool(first.rows), first.charged.information) == (True, spent)
-    with pytest.raises(ReleaseTooLarge):
-        client.histogram(table, "text", where=chosen, sums=["number", "whole"])
-    assert (client.remaining()[-1].spent.information, len(calls)) == (spent, looks)
-
-
 def test_sums_are_streamed_however_few_elements_are_present(
     client: PrivateClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,9 +322,9 @@ def test_sums_are_streamed_however_few_elements_are_present(
     streamed = []
     real = DpServiceClient._streamed
 
-    async def counted(self: DpServiceClient, requests: Any) -> Any:
+    async def counted(self: DpServiceClient, method: Any, requests: Any) -> Any:
         streamed.append(len(requests))
-        return await real(self, requests)
+        return await real(self, method, requests)
 
     monkeypatch.setattr(DpServiceClient, "_streamed", counted)
     assert client.sql(SQL).rows

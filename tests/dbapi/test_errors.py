@@ -39,7 +39,6 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.ServiceRefused: dbapi.OperationalError,
     errors.PlanExpired: dbapi.OperationalError,
     errors.NotSharpenable: dbapi.OperationalError,
-    errors.ReleaseTooLarge: dbapi.OperationalError,
     errors.ReservationOver: dbapi.OperationalError,
     errors.EngineError: dbapi.OperationalError,
     errors.EngineUnavailable: dbapi.OperationalError,

@@ -31,7 +31,7 @@ from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element
 from tests.dp.identities import KEY
 from tests.mechanisms.bounded.laws import masses, reach
-from tests.support.dp_questions import error_of, question
+from tests.support.dp_questions import error_of, question, showing, shown_again
 from tests.support.dp_server import servicer_of, serving
 
 POLICY = """
@@ -292,31 +292,27 @@ async def test_the_services_messages_are_those_of_a_chain_of_looks() -> None:
         assert plan.query_id != kept.bill.query_id
         more = (await _drawn(dp, plan.plan, _rows("abcd", [800, 700, 600, 500]))).release.kept
         assert more.bill.release_id != kept.bill.release_id
-        ascending = dict(
-            zip(kept.elements.columns[0].strings.values, kept.elements.noisy_counts, strict=True)
-        )
+        counts = dict(zip(kept.elements.columns[0].strings.values, kept.elements.noisy_counts, strict=True))
         names = list(more.elements.columns[0].strings.values)
-        request = dp_pb2.ShowReleaseRequest(
-            plan=plan.plan,
-            kept=more,
-            element_ranks=[sorted(names).index(name) for name in names],
-            before=[
-                dp_pb2.LookCounts(
-                    release_id=kept.bill.release_id, noisy_counts=[ascending[n] for n in sorted(names)]
-                )
-            ],
-        )
-        release = (await dp.ShowRelease(request)).release
+        before_it = {kept.bill.release_id: [counts[name] for name in names]}
+        request = showing(plan.plan, more, before=before_it)
+        release = await shown_again(dp, request)
         sharpened = release.shown.parameters.bounded.sharpened
         # 6 units and 10.
         assert (sharpened.denominator, list(sharpened.units_before)) == (8, ["6"])
         assert release.elements.noisy_denominator == 8
         assert list(release.elements.noisy_numerators) == [
-            3 * ascending[names[row]] + 5 * more.elements.noisy_counts[row] for row in release.rows
+            3 * counts[names[row]] + 5 * more.elements.noisy_counts[row] for row in release.rows
         ]
         assert len(release.rows) == 2
-        del request.before[:]
-        assert (await error_of(dp.ShowRelease(request)))[0] is grpc.StatusCode.INVALID_ARGUMENT
+        for message, field in (
+            (request.chunk, "before"),
+            (request.chunk.elements, "noisy_counts"),
+            (request.header, "release_ids_before"),
+        ):
+            message.ClearField(field)
+            code, _, metadata = await error_of(shown_again(dp, request))
+            assert (code, metadata["field"].rpartition(".")[2]) == (grpc.StatusCode.INVALID_ARGUMENT, field)
         before.releases.append(_without_elements(more))
         again = await _translated(dp, _sharpened(10, 20), before)
         assert list(again.parameters.bounded.sharpened.units_before) == ["6", "10"]

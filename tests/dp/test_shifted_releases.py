@@ -32,7 +32,7 @@ from dp_service.terms import ColumnType
 from tests.dp.identities import KEY
 from tests.dp.test_bounded_releases import STATED, plan_of
 from tests.dp.test_show_release import with_names_and_counts
-from tests.support.dp_questions import header, translated
+from tests.support.dp_questions import header, showing, shown_again, translated
 from tests.support.dp_server import servicer_of_file, serving
 
 NAMES = [*"abcdefgh"]
@@ -219,19 +219,13 @@ async def test_a_kept_release_is_shown_as_a_new_one_is(dp: Any) -> None:
     for view in views:
         request = dp_pb2.AddNoiseUnaryRequest(header=header(await translated(dp, view)), histogram=days())
         fresh: dp_pb2.AddNoiseUnaryResponse = await dp.AddNoiseUnary(request)
-        shown: dp_pb2.ShowReleaseResponse = await dp.ShowRelease(
-            dp_pb2.ShowReleaseRequest(
-                plan=request.header.plan,
-                kept=kept,
-                element_ranks=[sorted(names).index(name) for name in names],
-            )
-        )
-        count = shown.release.shown.element_count
+        shown = await shown_again(dp, showing(request.header.plan, kept))
+        count = shown.shown.element_count
         assert list(fresh.release.elements.columns[0].strings.values) == names[:count]
         if not view.structured.omit_counts:
             numerators = kept.elements.noisy_numerators[:count]
             assert list(fresh.release.elements.noisy_numerators) == list(numerators)
-        assert fresh.release == with_names_and_counts(shown.release, kept)
+        assert fresh.release == with_names_and_counts(shown, kept)
         assert fresh.release.shown.total.count == kept.total
 
 

@@ -13,6 +13,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.keys import KeySet
 from dp_service.releases.ticket import charge_ticket
+from pinot_connector.element_messages import rows_of
 from tests.support.dp_questions import (
     ALL_COLUMNS,
     KEY,
@@ -21,13 +22,16 @@ from tests.support.dp_questions import (
     error_of,
     header,
     question,
+    showing,
+    shown_again,
     translated,
 )
 from tests.support.dp_server import servicer_of, servicer_of_file, serving
 from tests.support.publishing import domain_file, policy_of, publication_text
 
 LAPLACE = ["cohort", "app"]
-COUNTS = "kept.elements.noisy_counts"
+RANKS = "chunk.element_ranks"
+COUNTS = "chunk.elements.noisy_counts"
 TABLE = (
     "member: m, measures: {distinct_members: true}, columns: {c: {type: string, group_by: true, delta: 1}}"
 )
@@ -50,20 +54,11 @@ async def whole(dp: Any, asked: question_pb2.Question, by: str) -> dp_pb2.Releas
     return response.release
 
 
-async def showing(
+async def asking(
     dp: Any, kept: dp_pb2.Kept, asked: question_pb2.Question, confidence: float = 0.0
 ) -> dp_pb2.ShowReleaseRequest:
     """Return the request to show a kept release as a question does."""
-    (column,) = kept.elements.columns
-    elements = list(getattr(column, column.WhichOneof("values") or "").values)
-    request = dp_pb2.ShowReleaseRequest(
-        plan=(await translated(dp, asked)).plan,
-        kept=kept,
-        element_ranks=[sorted(elements).index(each) for each in elements],
-        confidence=confidence,
-    )
-    del request.kept.elements.columns[:]
-    return request
+    return showing((await translated(dp, asked)).plan, kept, confidence=confidence)
 
 
 def with_names_and_counts(shown: dp_pb2.Release, kept: dp_pb2.Kept) -> dp_pb2.Release:
@@ -77,6 +72,23 @@ def with_names_and_counts(shown: dp_pb2.Release, kept: dp_pb2.Kept) -> dp_pb2.Re
         shown.elements.noisy_numerators.extend(kept.elements.noisy_numerators[:count])
         shown.elements.noisy_denominator = kept.elements.noisy_denominator
     return shown
+
+
+def in_chunks(request: dp_pb2.ShowReleaseRequest) -> list[dp_pb2.ShowReleaseRequest]:
+    """Return a request as a header, two chunks and an end."""
+    rows = len(request.chunk.element_ranks)
+    parts = [rows_of(request.chunk, each) for each in (slice(0, 1), slice(1, rows))]
+    return [
+        dp_pb2.ShowReleaseRequest(header=request.header),
+        *(dp_pb2.ShowReleaseRequest(chunk=part) for part in parts),
+        dp_pb2.ShowReleaseRequest(end=request.end),
+    ]
+
+
+def divided(chunk: dp_pb2.ShowReleaseRequest) -> dp_pb2.ShowReleaseRequest:
+    """Return a chunk whose counts are halves."""
+    chunk.chunk.elements.noisy_denominator = 2
+    return chunk
 
 
 def views(by: str) -> list[question_pb2.Question]:
@@ -101,7 +113,7 @@ async def test_what_is_shown_of_a_kept_release_is_what_a_new_one_shows(
             head.confidence = confidence
             request = dp_pb2.AddNoiseUnaryRequest(header=head, histogram=answer_of(by))
             fresh: dp_pb2.Release = (await dp.AddNoiseUnary(request)).release
-            shown: dp_pb2.Release = (await dp.ShowRelease(await showing(dp, kept, asked, confidence))).release
+            shown = await shown_again(dp, await asking(dp, kept, asked, confidence))
             assert fresh == with_names_and_counts(shown, kept)
 
 
@@ -144,7 +156,7 @@ async def test_a_kept_release_gets_the_ticket_of_the_policy_of_now(tmp_path: Pat
         request = dp_pb2.AddNoiseUnaryRequest(header=head, histogram=histogram)
         kept = (await before.AddNoiseUnary(request)).release.kept
     async with serving(servicer_of_file(policy_of(tmp_path / "after", first, second))) as after:
-        bill = (await after.ShowRelease(await showing(after, kept, asked))).release.bill
+        bill = (await shown_again(after, await asking(after, kept, asked))).bill
     assert kept.bill.release_id == bill.release_id
     assert publication_text(first) == kept.bill.policy_statement
     assert {publication_text(first), publication_text(second)} == set(bill.policy_statement.split(","))
@@ -161,50 +173,97 @@ async def test_a_kept_release_gets_the_ticket_of_the_policy_of_now(tmp_path: Pat
 @pytest.mark.parametrize(
     "change",
     [
-        lambda request: setattr(request.kept.bill.cost, "information", 0),
-        lambda request: setattr(request.kept.bill, "release_id", "0" * 64),
-        lambda request: setattr(request.kept.bill, "query_id", "0" * 64),
-        lambda request: setattr(request.kept.bill, "charge_ticket", b"made up"),
-        lambda request: setattr(request.kept.bill, "policy_statement", "a:1:1/2"),
-        lambda request: setattr(request.kept.bill.cost, "unit_id", "0" * 32),
+        lambda request: setattr(request.header.kept.bill.cost, "information", 0),
+        lambda request: setattr(request.header.kept.bill, "release_id", "0" * 64),
+        lambda request: setattr(request.header.kept.bill, "query_id", "0" * 64),
+        lambda request: setattr(request.header.kept.bill, "charge_ticket", b"made up"),
+        lambda request: setattr(request.header.kept.bill, "policy_statement", "a:1:1/2"),
+        lambda request: setattr(request.header.kept.bill.cost, "unit_id", "0" * 32),
     ],
 )
 async def test_a_release_that_was_not_made_here_gets_no_ticket(dp: Any, change: Any) -> None:
     """Nobody can make a release cheaper, or have another one charged, by way of a kept one."""
-    request = await showing(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
+    request = await asking(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
     change(request)
-    code, reason, _ = await error_of(dp.ShowRelease(request))
+    code, reason, _ = await error_of(shown_again(dp, request))
     assert (grpc.StatusCode.FAILED_PRECONDITION, "RELEASE_NOT_AUTHENTIC") == (code, reason)
 
 
 async def test_the_release_of_another_question_is_refused(dp: Any) -> None:
     """A plan shows the release of its own question only."""
     kept = (await whole(dp, question("cohort"), "cohort")).kept
-    request = await showing(dp, kept, question("cohort"))
-    request.plan = (await translated(dp, question("app"))).plan
-    code, reason, _ = await error_of(dp.ShowRelease(request))
+    request = await asking(dp, kept, question("cohort"))
+    request.header.plan = (await translated(dp, question("app"))).plan
+    code, reason, _ = await error_of(shown_again(dp, request))
     assert (grpc.StatusCode.FAILED_PRECONDITION, "RELEASE_NOT_AUTHENTIC") == (code, reason)
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (lambda request: request.element_ranks.append(9), "element_ranks"),
-        (lambda request: request.element_ranks.__setitem__(0, request.element_ranks[1]), "element_ranks"),
-        (lambda request: request.kept.elements.noisy_counts.pop(), COUNTS),
-        (lambda request: request.kept.elements.ClearField("noisy_counts"), COUNTS),
+        (lambda request: request.chunk.element_ranks.append(9), RANKS),
+        (lambda request: request.chunk.element_ranks.__setitem__(0, request.chunk.element_ranks[1]), RANKS),
+        (lambda request: request.chunk.elements.noisy_counts.pop(), COUNTS),
+        (lambda request: request.chunk.elements.ClearField("noisy_counts"), COUNTS),
         # Below the threshold that the release states.
-        (lambda request: request.kept.elements.noisy_counts.__setitem__(0, -(10**6)), "kept"),
-        (lambda request: setattr(request, "confidence", 0.3), "confidence"),
-        (lambda request: setattr(request, "confidence", float("nan")), "confidence"),
+        (lambda request: request.chunk.elements.noisy_counts.__setitem__(0, -(10**6)), "chunk.elements"),
+        (lambda request: request.chunk.elements.sums.add(values=[1]), "chunk.elements.sums"),
+        (lambda request: request.chunk.elements.cells.add(cells=[1]), "chunk.elements.cells"),
+        (lambda request: request.chunk.elements.total_positions.append(0), "chunk.elements.total_positions"),
+        (lambda request: request.chunk.before.add(noisy_counts=[1]), "chunk.before"),
+        (lambda request: request.header.release_ids_before.append("0" * 64), "header.release_ids_before"),
+        (lambda request: request.header.kept.elements.SetInParent(), "header.kept.elements"),
+        (lambda request: setattr(request.header.kept, "element_count", 10**9), "header.kept.element_count"),
+        (lambda request: setattr(request.header.kept, "element_count", -1), "header.kept.element_count"),
+        (lambda request: setattr(request.header, "confidence", 0.3), "header.confidence"),
+        (lambda request: setattr(request.header, "confidence", float("nan")), "header.confidence"),
+        (lambda request: setattr(request.end, "row_count", 9), "end.row_count"),
+        (lambda request: request.ClearField("header"), "header"),
+        (lambda request: request.ClearField("end"), "end"),
+        (lambda request: setattr(request.header.kept, "element_count", 5), RANKS),
     ],
 )
 async def test_a_malformed_release_is_refused_by_field(dp: Any, change: Any, field: str) -> None:
     """What does not belong together is named."""
-    request = await showing(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
+    request = await asking(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
     change(request)
-    code, _, metadata = await error_of(dp.ShowRelease(request))
+    code, _, metadata = await error_of(shown_again(dp, request))
     assert (grpc.StatusCode.INVALID_ARGUMENT, field) == (code, metadata["field"])
+
+
+@pytest.mark.parametrize(
+    ("broken", "field"),
+    [
+        (lambda head, first, rest, end: [head, first, rest], "end"),
+        (lambda head, first, rest, end: [head, first, end], "end.row_count"),
+        (lambda head, first, rest, end: [first, head, rest, end], "header"),
+        (lambda head, first, rest, end: [head, head, first, rest, end], "header"),
+        (lambda head, first, rest, end: [head, first, rest, end, end], "end"),
+        (lambda head, first, rest, end: [head, first, end, rest], "end.row_count"),
+        (lambda head, first, rest, end: [head, first, rest, rest, end], RANKS),
+        (lambda head, first, rest, end: [head, first, rest, end, rest], "end"),
+        (lambda head, first, rest, end: [head, dp_pb2.ShowReleaseRequest(), first, rest, end], "part"),
+        (
+            lambda head, first, rest, end: [head, divided(first), rest, end],
+            "chunk.elements.noisy_denominator",
+        ),
+        (lambda head, first, rest, end: [], "end"),
+    ],
+)
+async def test_a_stream_that_is_not_whole_shows_nothing(dp: Any, broken: Any, field: str) -> None:
+    """Half a stream, one out of order, and one whose chunks do not belong together are refused by field."""
+    request = await asking(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
+    assert await shown_again(dp, *in_chunks(request)) == await shown_again(dp, request)
+    code, _, metadata = await error_of(shown_again(dp, *broken(*in_chunks(request))))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, field) == (code, metadata["field"])
+
+
+async def test_a_chunk_that_is_too_large_is_refused(dp: Any) -> None:
+    """Its size alone is enough."""
+    request = await asking(dp, (await whole(dp, question("cohort"), "cohort")).kept, question("cohort"))
+    request.chunk.element_ranks.extend([2**40] * 2**19)
+    code, _, metadata = await error_of(shown_again(dp, request))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, "chunk") == (code, metadata["field"])
 
 
 async def test_a_streamed_release_is_whole_too(dp: Any) -> None:
@@ -228,7 +287,7 @@ async def test_a_release_under_an_expired_plan_is_not_shown() -> None:
     """A plan is only as good as for AddNoise."""
     async with serving(servicer_of(POLICY, KeySet(KEY))) as dp:
         kept = (await whole(dp, question("cohort"), "cohort")).kept
-        request = await showing(dp, kept, question("cohort"))
-        request.plan = b"no plan"
-        code, reason, _ = await error_of(dp.ShowRelease(request))
+        request = await asking(dp, kept, question("cohort"))
+        request.header.plan = b"no plan"
+        code, reason, _ = await error_of(shown_again(dp, request))
     assert (grpc.StatusCode.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC") == (code, reason)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import grpc
@@ -13,6 +14,8 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from grpc_status import rpc_status
 
 from dp_service.releases.keys import NoiseKey
+from pinot_connector.dp_service_client import release_of
+from pinot_connector.element_messages import without
 
 POLICY = """
 epsilon_per: 1
@@ -119,6 +122,41 @@ def parts(
 async def streamed(dp: Any, messages: Iterable[dp_pb2.AddNoiseRequest]) -> list[dp_pb2.AddNoiseResponse]:
     """Send a stream and return what comes back."""
     return [response async for response in dp.AddNoise(iter(messages))]
+
+
+def showing(
+    plan: bytes,
+    kept: dp_pb2.Kept,
+    *,
+    confidence: float = 0.0,
+    before: Mapping[str, list[int]] = MappingProxyType({}),
+) -> dp_pb2.ShowReleaseRequest:
+    """Return the one message that shows a kept release of one column under a plan.
+
+    Args:
+        plan: The plan of the question that shows it.
+        kept: The release.
+        confidence: Of its intervals.
+        before: The counts of the looks before, in the order of the release, by their release_ids.
+    """
+    (column,) = kept.elements.columns
+    elements = list(getattr(column, column.WhichOneof("values") or "").values)
+    return dp_pb2.ShowReleaseRequest(
+        header=dp_pb2.KeptHeader(
+            plan=plan, confidence=confidence, kept=without(kept, "elements"), release_ids_before=before
+        ),
+        chunk=dp_pb2.KeptChunk(
+            elements=without(kept.elements, "columns"),
+            element_ranks=[sorted(elements).index(each) for each in elements],
+            before=[dp_pb2.LookCounts(noisy_counts=counts) for counts in before.values()],
+        ),
+        end=dp_pb2.ReleaseEnd(row_count=len(elements)),
+    )
+
+
+async def shown_again(dp: Any, *requests: dp_pb2.ShowReleaseRequest) -> dp_pb2.Release:
+    """Send a stream and return the release that comes back."""
+    return release_of([response async for response in dp.ShowRelease(iter(requests))])
 
 
 async def error_of(call: Any) -> tuple[grpc.StatusCode, str, dict[str, str]]:

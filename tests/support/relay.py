@@ -72,7 +72,10 @@ class _Handler(grpc.GenericRpcHandler):
             try:
                 call: Any = self._channels[service].stream_stream(details.method)
                 async for reply in call(iter(sent)):
-                    yield self._relay.replies.get(method, reply)
+                    if method in self._relay.replies:
+                        yield self._relay.replies[method]
+                        return
+                    yield reply
             except grpc.aio.AioRpcError as error:
                 await context.abort(error.code(), error.details() or "", tuple(error.trailing_metadata()))
 

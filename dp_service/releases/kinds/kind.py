@@ -112,6 +112,11 @@ class Kind(ABC, Generic[_Mechanism]):
         return False
 
     @property
+    def chosen_cells(self) -> int:
+        """How many cells a release has of each element."""
+        return 0
+
+    @property
     def least_count(self) -> int:
         """The smallest count that is considered over an unknown domain."""
         return 1

@@ -93,6 +93,11 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         return True
 
     @property
+    def chosen_cells(self) -> int:
+        """One for each quantile that is released."""
+        return self.ranked.size
+
+    @property
     def least_count(self) -> int:
         """The smallest count that the first of two looks considers."""
         bounded = self.parameters.contributions
@@ -178,7 +183,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
         super().require(drawn)
         elements, cells, among = drawn.selection.indices.size, drawn.cells, self.ranked.among
         has_all = elements <= among.groups if self.parameters.domain is None else elements == among.groups
-        if not has_all or len(cells) != self.ranked.size:
+        if not has_all or len(cells) != self.chosen_cells:
             raise ValueError("expected the cells of every quantile for each element")
         if any(each.shape != (elements,) or ((each < 0) | (each >= among.cells)).any() for each in cells):
             raise ValueError("expected the cells of every quantile for each element")

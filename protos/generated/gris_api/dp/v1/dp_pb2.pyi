@@ -818,20 +818,22 @@ class Kept(_message.Message):
     def __init__(self, bill: _Optional[_Union[Bill, _Mapping]] = ..., key_id: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., total: _Optional[int] = ..., names_tag: _Optional[bytes] = ..., totals: _Optional[_Union[KeptTotals, _Mapping]] = ..., elements: _Optional[_Union[KeptElements, _Mapping]] = ...) -> None: ...
 
 class KeptElements(_message.Message):
-    __slots__ = ("columns", "noisy_counts", "noisy_numerators", "noisy_denominator", "sums", "cells")
+    __slots__ = ("columns", "noisy_counts", "noisy_numerators", "noisy_denominator", "sums", "cells", "total_positions")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     NOISY_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
     NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     CELLS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_POSITIONS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     noisy_numerators: _containers.RepeatedScalarFieldContainer[int]
     noisy_denominator: int
     sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     cells: _containers.RepeatedCompositeFieldContainer[ChosenCells]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
+    total_positions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ..., total_positions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class AggregateValues(_message.Message):
     __slots__ = ("steps", "exact")
@@ -894,44 +896,60 @@ class ShownTotals(_message.Message):
     def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., other_counts: _Optional[_Iterable[int]] = ..., other_lower: _Optional[_Iterable[int]] = ..., other_upper: _Optional[_Iterable[int]] = ..., other_sums: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
 
 class KeptTotals(_message.Message):
-    __slots__ = ("column", "noisy_counts", "sums", "of_elements")
+    __slots__ = ("column", "noisy_counts", "sums")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
-    OF_ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     column: _histogram_pb2.ElementColumn
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
-    of_elements: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., of_elements: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
-    __slots__ = ("plan", "kept", "element_ranks", "confidence", "before")
+    __slots__ = ("header", "chunk", "end")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    header: KeptHeader
+    chunk: KeptChunk
+    end: ReleaseEnd
+    def __init__(self, header: _Optional[_Union[KeptHeader, _Mapping]] = ..., chunk: _Optional[_Union[KeptChunk, _Mapping]] = ..., end: _Optional[_Union[ReleaseEnd, _Mapping]] = ...) -> None: ...
+
+class KeptHeader(_message.Message):
+    __slots__ = ("plan", "confidence", "kept", "release_ids_before")
     PLAN_FIELD_NUMBER: _ClassVar[int]
-    KEPT_FIELD_NUMBER: _ClassVar[int]
-    ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
-    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_IDS_BEFORE_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
-    kept: Kept
-    element_ranks: _containers.RepeatedScalarFieldContainer[int]
     confidence: float
+    kept: Kept
+    release_ids_before: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, plan: _Optional[bytes] = ..., confidence: _Optional[float] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., release_ids_before: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class KeptChunk(_message.Message):
+    __slots__ = ("elements", "element_ranks", "before")
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_RANKS_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    elements: KeptElements
+    element_ranks: _containers.RepeatedScalarFieldContainer[int]
     before: _containers.RepeatedCompositeFieldContainer[LookCounts]
-    def __init__(self, plan: _Optional[bytes] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ...) -> None: ...
+    def __init__(self, elements: _Optional[_Union[KeptElements, _Mapping]] = ..., element_ranks: _Optional[_Iterable[int]] = ..., before: _Optional[_Iterable[_Union[LookCounts, _Mapping]]] = ...) -> None: ...
 
 class LookCounts(_message.Message):
-    __slots__ = ("release_id", "noisy_counts")
-    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("noisy_counts",)
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    release_id: str
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, release_id: _Optional[str] = ..., noisy_counts: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, noisy_counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ShowReleaseResponse(_message.Message):
-    __slots__ = ("release",)
-    RELEASE_FIELD_NUMBER: _ClassVar[int]
-    release: Release
-    def __init__(self, release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+    __slots__ = ("shown", "end")
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    shown: ShownElements
+    end: Release
+    def __init__(self, shown: _Optional[_Union[ShownElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")

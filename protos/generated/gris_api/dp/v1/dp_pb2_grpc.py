@@ -62,7 +62,7 @@ class DpServiceStub(object):
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryResponse.FromString,
                 _registered_method=True)
-        self.ShowRelease = channel.unary_unary(
+        self.ShowRelease = channel.stream_stream(
                 '/gris.dp.v1.DpService/ShowRelease',
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.FromString,
@@ -134,10 +134,11 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ShowRelease(self, request, context):
+    def ShowRelease(self, request_iterator, context):
         """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
-        No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
-        release of the plan's question that this deployment made.
+        No noise is drawn and no data are needed. Both streams are as those of AddNoise, so a release of any size is shown
+        again. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the release of the plan's question that this
+        deployment made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -204,7 +205,7 @@ def add_DpServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.AddNoiseUnaryResponse.SerializeToString,
             ),
-            'ShowRelease': grpc.unary_unary_rpc_method_handler(
+            'ShowRelease': grpc.stream_stream_rpc_method_handler(
                     servicer.ShowRelease,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.SerializeToString,
@@ -362,7 +363,7 @@ class DpService(object):
             _registered_method=True)
 
     @staticmethod
-    def ShowRelease(request,
+    def ShowRelease(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -372,8 +373,8 @@ class DpService(object):
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
+        return grpc.experimental.stream_stream(
+            request_iterator,
             target,
             '/gris.dp.v1.DpService/ShowRelease',
             gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.SerializeToString,

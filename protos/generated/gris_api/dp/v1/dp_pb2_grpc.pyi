@@ -55,13 +55,14 @@ class DpServiceStub:
     ]
     """Releases a small histogram (at most 3 MiB) privately in one message."""
 
-    ShowRelease: grpc.UnaryUnaryMultiCallable[
+    ShowRelease: grpc.StreamStreamMultiCallable[
         gris_api.dp.v1.dp_pb2.ShowReleaseRequest,
         gris_api.dp.v1.dp_pb2.ShowReleaseResponse,
     ]
     """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
-    No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
-    release of the plan's question that this deployment made.
+    No noise is drawn and no data are needed. Both streams are as those of AddNoise, so a release of any size is shown
+    again. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the release of the plan's question that this
+    deployment made.
     """
 
     ComputeCost: grpc.UnaryUnaryMultiCallable[
@@ -137,13 +138,14 @@ class DpServiceAsyncStub:
     ]
     """Releases a small histogram (at most 3 MiB) privately in one message."""
 
-    ShowRelease: grpc.aio.UnaryUnaryMultiCallable[
+    ShowRelease: grpc.aio.StreamStreamMultiCallable[
         gris_api.dp.v1.dp_pb2.ShowReleaseRequest,
         gris_api.dp.v1.dp_pb2.ShowReleaseResponse,
     ]
     """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
-    No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
-    release of the plan's question that this deployment made.
+    No noise is drawn and no data are needed. Both streams are as those of AddNoise, so a release of any size is shown
+    again. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the release of the plan's question that this
+    deployment made.
     """
 
     ComputeCost: grpc.aio.UnaryUnaryMultiCallable[
@@ -230,12 +232,13 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def ShowRelease(
         self,
-        request: gris_api.dp.v1.dp_pb2.ShowReleaseRequest,
+        request_iterator: _MaybeAsyncIterator[gris_api.dp.v1.dp_pb2.ShowReleaseRequest],
         context: _ServicerContext,
-    ) -> typing.Union[gris_api.dp.v1.dp_pb2.ShowReleaseResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.ShowReleaseResponse]]:
+    ) -> typing.Union[collections.abc.Iterator[gris_api.dp.v1.dp_pb2.ShowReleaseResponse], collections.abc.AsyncIterator[gris_api.dp.v1.dp_pb2.ShowReleaseResponse]]:
         """Shows a kept release under the plan of a question that it answers: how many of its elements, with which intervals.
-        No noise is drawn and no data are needed. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the
-        release of the plan's question that this deployment made.
+        No noise is drawn and no data are needed. Both streams are as those of AddNoise, so a release of any size is shown
+        again. FAILED_PRECONDITION with reason RELEASE_NOT_AUTHENTIC: it is not the release of the plan's question that this
+        deployment made.
         """
 
     @abc.abstractmethod
