@@ -151,7 +151,7 @@ def checked_confidence(field_name: str, confidence: float) -> float:
     """
     chosen = confidence or DEFAULT_CONFIDENCE
     if not (math.isfinite(chosen) and 0.5 < chosen < 1):
-        raise RequestError(field_name, "expected a number strictly between 0.5 and 1")
+        raise RequestError(field_name, f"expected a number strictly between 0.5 and 1, got {confidence}")
     return chosen
 
 
