@@ -223,8 +223,8 @@ def _reported_time(release: app_pb2.PastRelease) -> int:
 
 def deduplication_key(release: app_pb2.PastRelease) -> str:
     """Return a key that two results share if the second adds nothing to the first."""
-    question = release.question.SerializeToString(deterministic=True)
-    return f"{release.result.shown.release_id}:{hashlib.sha256(question).hexdigest()}"
+    question, shown = release.question.SerializeToString(deterministic=True), release.result.shown
+    return f"{shown.release_id}:{shown.confidence}:{hashlib.sha256(question).hexdigest()}"
 
 
 def _name(account: Sequence[str]) -> str:

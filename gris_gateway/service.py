@@ -30,6 +30,7 @@ from gris_serving.identity import Context
 from pinot_connector import telemetry
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.guarantees import PublishedDomain
+from pinot_connector.questions import require_confidence
 from pinot_connector.results import PrivateResult
 from pinot_connector.views import message_of
 
@@ -150,10 +151,11 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, account: Account, request: app_pb2.AskRequest, wait_seconds: float | None
     ) -> _Answer:
         question, request_id = _question(request.question), _request_id(request.request_id)
+        confidence = _confidence(request.confidence)
         with self._alone(account, request_id) as alone:
             known = await self._history.find(account, request_id) if request_id else None
-            if known is not None and known.question != question:
-                raise RequestError("request_id", "was used before with another question")
+            if known is not None and (known.question, known.confidence) != (question, request.confidence):
+                raise RequestError("request_id", "was used before with another question or confidence")
             if known is not None and not known.elements_omitted:
                 await self._client.on_behalf_of(account).require_not_closed()
                 return _replay(known)
@@ -165,7 +167,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             # An answer from what is kept takes no turn; the query pipeline takes it once there is none.
             turn = partial(current_call.get().turn, request.ByteSize())
             asking = self._client.on_behalf_of(account, admission=turn)
-            await asking.ask(question, paid=paid, wait_seconds=wait_seconds)
+            await asking.ask(question, confidence=confidence, paid=paid, wait_seconds=wait_seconds)
         return await asyncio.shield(finishing[0])
 
     def _begin_to_finish(
@@ -186,7 +188,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> _Answer:
         answer = await _converted(result, lambda: _Answer.of(result))
         past = app_pb2.PastRelease(
-            question=request.question, request_id=request.request_id, result=answer.end
+            question=request.question,
+            request_id=request.request_id,
+            result=answer.end,
+            confidence=request.confidence,
         )
         past.released_at.GetCurrentTime()
         if sum(chunk.ByteSize() for chunk in answer.chunks) <= MAX_ELEMENT_BYTES:
@@ -266,6 +271,14 @@ def _question(question: question_pb2.Question) -> question_pb2.Question:
     if question.WhichOneof("form") is None:
         raise RequestError("question", "expected one of structured, sql")
     return question
+
+
+def _confidence(stated: float) -> float | None:
+    """Return the confidence that a request states; None: none."""
+    if not stated:
+        return None
+    require_confidence(stated)
+    return stated
 
 
 def _request_id(text: str) -> str:

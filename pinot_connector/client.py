@@ -17,10 +17,9 @@ from pinot_connector.client_base import ClientBase
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
-from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.query_pipeline import Admission, Paid, QueryPipeline
-from pinot_connector.questions import checked_texts, sql_question
+from pinot_connector.questions import checked_texts, require_confidence, sql_question
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import shared_store
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
@@ -73,7 +72,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         releases: ReleaseStore | None = None,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
-        _require_confidence(confidence)
+        require_confidence(confidence)
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
         self._budget = BudgetServiceClient(budget, path, timeouts)
@@ -112,6 +111,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self,
         question: question_pb2.Question,
         *,
+        confidence: float | None = None,
         paid: Paid | None = None,
         wait_seconds: float | None = None,
     ) -> PrivateResult:
@@ -124,6 +124,8 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
 
         Args:
             question: what to ask.
+            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
+                None: that of the client. Of a release that is paid for, any confidence is free.
             paid: called with the result once it is charged, even if the caller has been cancelled by then.
             wait_seconds: how long to wait for budget that questions hold which run now; at most, and by default,
                 `Timeouts.budget_held`. Questions of one account wait in order.
@@ -132,7 +134,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question is malformed; `field` says where.
+            InvalidQuestion: the question or the confidence is malformed; `field` says where.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             BudgetHeld: other questions held the budget all that time; it is not exhausted.
@@ -146,7 +148,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             4
         """
         self._require_open()
-        return await self._pipeline.ask(question, paid, wait_seconds)
+        if confidence is not None:
+            require_confidence(confidence)
+        return await self._pipeline.ask(question, paid, wait_seconds, confidence)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.
@@ -330,9 +334,3 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     def _require_open(self) -> None:
         if self._closed.is_set():
             raise RuntimeError("the client is closed")
-
-
-def _require_confidence(confidence: float) -> None:
-    # In a message, 0 is no number, which means 0.95.
-    if not isinstance(confidence, float) or not 0.5 < confidence < 1:
-        raise InvalidQuestion("confidence", "expected a number strictly between 0.5 and 1")

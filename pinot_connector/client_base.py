@@ -29,7 +29,7 @@ class ClientBase(ABC, Generic[Answered]):
     """
 
     @abstractmethod
-    def ask(self, question: question_pb2.Question) -> Answered:
+    def ask(self, question: question_pb2.Question, *, confidence: float | None = None) -> Answered:
         """Answers a question that `structured_question` or `sql_question` built.
 
         `top_k`, `histogram` and `sql` build such a question and call this method.
@@ -39,12 +39,14 @@ class ClientBase(ABC, Generic[Answered]):
 
         Args:
             question: what to ask.
+            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
+                None: that of the client, or of the gateway. Of a release that is paid for, any confidence is free.
 
         Returns:
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question is malformed; `field` says where.
+            InvalidQuestion: the question or the confidence is malformed; `field` says where.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
@@ -62,6 +64,7 @@ class ClientBase(ABC, Generic[Answered]):
         *units: int,
         planned: bool = False,
         data_version: str = "",
+        confidence: float | None = None,
     ) -> Answered:
         """Counts the elements of a release that is paid for once more, and combines the counts of all looks.
 
@@ -81,6 +84,7 @@ class ClientBase(ABC, Generic[Answered]):
                 led to that look. Who may stop after any of j looks asks with a confidence of 1 - alpha / j.
             data_version: that of the release (`PrivateResult.data_version`): a refusal then says whether the data have
                 moved on. Empty: the present one.
+            confidence: see `ask`.
 
         Returns:
             The result, in the order of the combined counts; `Parameters.sharpened` says how many looks they are of.
@@ -94,7 +98,8 @@ class ClientBase(ABC, Generic[Answered]):
             GrisError: there is no result for another reason; see `errors`.
         """
         asked = sql_question(question) if isinstance(question, str) else question
-        return self.ask(sharpened_question(asked, units, planned=planned, data_version=data_version))
+        sharpened = sharpened_question(asked, units, planned=planned, data_version=data_version)
+        return self.ask(sharpened, confidence=confidence)
 
     def top_k(
         self,

@@ -31,7 +31,7 @@ from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
 from pinot_connector.parameters import Parameters
-from pinot_connector.questions import checked_text, checked_texts, sql_question
+from pinot_connector.questions import checked_text, checked_texts, require_confidence, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
 from pinot_connector.views import message_of
@@ -122,7 +122,9 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             gateway = app_pb2_grpc.PrivateQueryServiceStub(self._channel)
         self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = gateway  # type: ignore[assignment]
 
-    async def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
+    async def ask(
+        self, question: question_pb2.Question, *, request_id: str = "", confidence: float | None = None
+    ) -> PrivateResult:
         """Answers a question that `structured_question` or `sql_question` built.
 
         Guarantee: together with everything else that the account's budget pays for in a window, the result is
@@ -132,12 +134,14 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             question: what to ask.
             request_id: at most 128 printable ASCII characters that name this request. A retry with the same name gets
                 the result that was paid for, without a second charge; empty: a retry is another request.
+            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
+                None: that of the gateway. Of a release that is paid for, any confidence is free.
 
         Returns:
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question is malformed; `field` says where.
+            InvalidQuestion: the question or the confidence is malformed; `field` says where.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
@@ -150,8 +154,13 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             >>> result.parameters.domain_size
             4
         """
+        if confidence is not None:
+            require_confidence(confidence)
         request = app_pb2.AskRequest(
-            question=question, account=self._account, request_id=checked_text("request_id", request_id)
+            question=question,
+            account=self._account,
+            request_id=checked_text("request_id", request_id),
+            confidence=confidence,
         )
         sharpens = question.HasField("sharpening")
         if sharpens:

@@ -24,10 +24,17 @@ from pinot_connector.translations import Translated
 
 @dataclass(frozen=True)
 class Reserved:
-    """A translated question and the reservation of its worst case, which may still be under way."""
+    """A translated question and the reservation of its worst case, which may still be under way.
+
+    Attributes:
+        asked: The question.
+        reservation: The reservation.
+        confidence: That of the intervals to show.
+    """
 
     asked: Translated
     reservation: Reservation
+    confidence: float
 
     async def is_made(self) -> bool:
         """Returns whether the worst case is held. Where tasks draw in turns, none waits for budget that others hold."""
@@ -60,16 +67,12 @@ class NewReleases:
     Args:
         noise: dp_service.
         engine: answers queries with true counts.
-        confidence: of intervals and of the ranks of quantiles.
         reserve_first: whether the engine is asked only once the reservation is made, whatever the policy says.
     """
 
-    def __init__(
-        self, noise: DpServiceClient, engine: EngineCalls, *, confidence: float, reserve_first: bool
-    ) -> None:
+    def __init__(self, noise: DpServiceClient, engine: EngineCalls, *, reserve_first: bool) -> None:
         self._noise = noise
         self._engine = engine
-        self._confidence = confidence
         self._reserve_first = reserve_first
 
     async def read(self, reserved: Reserved, query: EngineQuery) -> Read | None:
@@ -121,11 +124,9 @@ class NewReleases:
         return Drawn(read.reserved, release)
 
     async def _noise_added(self, read: Read) -> dp_pb2.Release | dp_pb2.NextLook:
-        version = read.answer.data_version
-        header = dp_pb2.ReleaseHeader(
-            plan=read.plan, data_version=version, confidence=self._confidence, keep=True
-        )
+        version, confidence = read.answer.data_version, read.reserved.confidence
+        header = dp_pb2.ReleaseHeader(plan=read.plan, data_version=version, confidence=confidence, keep=True)
         release = await self._noise.add_noise(header, read.query.columns, read.answer)
         if isinstance(release, dp_pb2.Release):
-            verify(release, release.kept, read.reserved.asked.translation)
+            verify(release, release.kept, read.reserved.asked.translation, confidence)
         return release

@@ -83,11 +83,12 @@ _Key: TypeAlias = tuple[str, tuple[str, ...] | None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, who hears of its charge, and until when its caller waits for budget at the latest."""
+    """A question, who hears of its charge, until when its caller waits for budget at the latest, and the confidence."""
 
     question: question_pb2.Question
     paid: Paid | None
     latest: float
+    confidence: float
 
     def shown(self, charged: Charged) -> PrivateResult:
         """Returns the result; who is to hear of it does so even if the caller has left."""
@@ -135,8 +136,9 @@ class QueryPipeline:
         self._timeouts = timeouts
         self._admission: Admission = _at_once
         self._releases = releases
-        self._views = ShownReleases(noise, confidence)
-        self._new = NewReleases(noise, self._engine, confidence=confidence, reserve_first=reserve_first)
+        self._confidence = confidence
+        self._views = ShownReleases(noise)
+        self._new = NewReleases(noise, self._engine, reserve_first=reserve_first)
         self._translator = Translator(noise, engine, self._engine.version, timeouts.data_version)
         self._questions = SharpenedQuestions(self._translator, noise, releases, self._engine)
         # One task at a time pays for an account's question, and one has the engine asked for a question.
@@ -154,7 +156,11 @@ class QueryPipeline:
         return other
 
     async def ask(
-        self, question: question_pb2.Question, paid: Paid | None = None, wait_seconds: float | None = None
+        self,
+        question: question_pb2.Question,
+        paid: Paid | None = None,
+        wait_seconds: float | None = None,
+        confidence: float | None = None,
     ) -> PrivateResult:
         """Returns the paid result of a question.
 
@@ -165,13 +171,14 @@ class QueryPipeline:
             question: what to ask.
             paid: called with the result once it is charged, even if the caller has been cancelled by then.
             wait_seconds: the longest wait for budget that other questions hold, if it is less than the time-out.
+            confidence: that of the intervals; None: the pipeline's own.
 
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
         """
         with self._registered(), telemetry.question():
             latest = math.inf if wait_seconds is None else _now() + wait_seconds
-            asked = Asked(question, paid, latest)
+            asked = Asked(question, paid, latest, confidence or self._confidence)
             for _ in range(TRIES_ON_MOVING_DATA - 1):
                 with suppress(DataChanged, PlanExpired):
                     return await self._ask(asked)
@@ -209,13 +216,13 @@ class QueryPipeline:
     async def _ask(self, asked: Asked) -> PrivateResult:
         translated = await self._questions.translated(asked.question, self._budget.account)
         with Turn(self._turns) as paying, Turn(self._turns) as drawing:
-            if (paid_before := await self._paid_before(translated, paying)) is not None:
+            if (paid_before := await self._paid_before(translated, asked.confidence, paying)) is not None:
                 return asked.shown(paid_before)
             # What is given needs no admission: it has been returned by now.
             await self._admission()
             translated, found = await self._kept_or_query(translated, drawing)
             for _ in range(TRIES_TO_CHARGE):
-                async with self._reserved(translated, asked.latest) as reserved:
+                async with self._reserved(translated, asked) as reserved:
                     drawn = await self._drawn(reserved, found, drawing)
                     # A caller who leaves in between would leave behind a release that nobody has paid for.
                     outcome = await finished(self._kept_charged_and_shown(drawn, asked, drawing))
@@ -225,14 +232,16 @@ class QueryPipeline:
                 found = outcome
         raise ReleaseNotRecorded
 
-    async def _paid_before(self, translated: Translated, paying: Turn[_Key]) -> Charged | None:
+    async def _paid_before(
+        self, translated: Translated, confidence: float, paying: Turn[_Key]
+    ) -> Charged | None:
         """Returns what the account has paid for; None: nothing, and this task has the turn to pay for it."""
         if not translated.may_be_repeated:
             return None
         key = translated.query_id, self._budget.account
-        return await paying.found(key, lambda: self._given(translated))
+        return await paying.found(key, lambda: self._given(translated, confidence))
 
-    async def _given(self, translated: Translated) -> Charged | None:
+    async def _given(self, translated: Translated, confidence: float) -> Charged | None:
         """Returns what the account has paid for, in this window or an earlier one; the engine is not asked.
 
         The account has the release already, so nothing more is paid. The ledger is asked at most once a minute whether
@@ -247,7 +256,9 @@ class QueryPipeline:
                 return None
         except HomeUnavailable:
             return None
-        completed = await self._views.completed(translated.translation, found.kept, translated.before)
+        completed = await self._views.completed(
+            translated.translation, found.kept, confidence, translated.before
+        )
         telemetry.release_looked_up("given")
         unit_id = found.kept.content.bill.cost.unit_id
         return Charged(completed, Charge(Cost(0, 0, unit_id), ()))
@@ -285,13 +296,13 @@ class QueryPipeline:
         return query
 
     @asynccontextmanager
-    async def _reserved(self, translated: Translated, latest: float) -> AsyncIterator[Reserved]:
+    async def _reserved(self, translated: Translated, asked: Asked) -> AsyncIterator[Reserved]:
         """Reserves the worst case; a refusal for an exhausted budget says the largest k that it would hold."""
         translation = translated.translation
-        deadline = min(latest, _now() + self._timeouts.budget_held)
+        deadline = min(asked.latest, _now() + self._timeouts.budget_held)
         try:
             async with Reservation(self._budget, translation, deadline) as reservation:
-                yield Reserved(translated, reservation)
+                yield Reserved(translated, reservation, asked.confidence)
         except BudgetExhausted as refusal:
             fitting = largest_k(
                 refusal.shortfalls, translation.parameters.k, translation.information_per_element
@@ -310,7 +321,7 @@ class QueryPipeline:
             await reserved.reservation.made()
             found = await self._find_kept(reserved.asked, drawing) or found
         await reserved.reservation.made()
-        return Chargeable(reserved, await self._shown(reserved.asked, found))
+        return Chargeable(reserved, await self._shown(reserved, found))
 
     async def _kept_charged_and_shown(
         self, release: Drawn | Chargeable, asked: Asked, drawing: Turn[_Key]
@@ -332,15 +343,16 @@ class QueryPipeline:
         made = KeptRelease(release.kept, asked.translation.version_is_fixed)
         if asked.before:
             # What it shows are all looks together.
-            return await self._shown(asked, await self._releases.keep(asked.query_id, made))
+            return await self._shown(drawn.reserved, await self._releases.keep(asked.query_id, made))
         shown = await self._views.of(asked.translation, release, release.kept)
         if not asked.may_be_repeated:
             return shown
         first = await self._releases.keep(asked.query_id, made)
-        return shown if first.release_id == made.release_id else await self._shown(asked, first)
+        return shown if first.release_id == made.release_id else await self._shown(drawn.reserved, first)
 
-    async def _shown(self, asked: Translated, kept: KeptRelease) -> ShownRelease:
-        return await self._views.shown(asked.translation, kept, asked.before)
+    async def _shown(self, reserved: Reserved, kept: KeptRelease) -> ShownRelease:
+        asked = reserved.asked
+        return await self._views.shown(asked.translation, kept, reserved.confidence, asked.before)
 
     async def _charged(self, release: Chargeable) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""

@@ -286,6 +286,15 @@ def checked_text(field: str, text: object) -> str:
     return text
 
 
+def require_confidence(confidence: float) -> None:
+    """Raises InvalidQuestion unless it is a number strictly between 0.5 and 1."""
+    # In a message, 0 is no number, which means a default.
+    if not isinstance(confidence, float) or not 0.5 < confidence < 1:
+        raise InvalidQuestion(
+            "confidence", f"expected a number strictly between 0.5 and 1, got {confidence!r}"
+        )
+
+
 def checked_texts(field: str, texts: object) -> list[str]:
     """Returns several texts if a message can hold them.
 

@@ -23,17 +23,20 @@ _FIELDS = {
 _LARGEST_DENOMINATOR = 2**22
 
 
-def verify(release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryResponse) -> None:
+def verify(
+    release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryResponse, confidence: float
+) -> None:
     """Verifies a release against its plan: nothing else may be charged, shown or kept.
 
     Args:
         release: What dp_service sent; the elements that it shows are a part of `kept`.
         kept: All of it.
         translation: The question's.
+        confidence: That of its intervals.
 
     Raises:
-        IntegrityError: it is a release of another question, costs more than its worst case or something else than it
-            says, or its parts do not belong together.
+        IntegrityError: it is a release of another question or has another confidence, costs more than its worst case or
+            something else than it says, or its parts do not belong together.
     """
     bill, shown = release.bill, release.shown
     if bill.query_id != translation.query_id or not bill.release_id:
@@ -42,6 +45,8 @@ def verify(release: dp_pb2.Release, kept: dp_pb2.Kept, translation: dp_pb2.Trans
         raise IntegrityError("dp_service asks for more than the worst case")
     if (shown.release_id, shown.query_id, shown.cost) != (bill.release_id, bill.query_id, bill.cost):
         raise IntegrityError("dp_service asks for another release than it shows")
+    if shown.confidence != confidence:
+        raise IntegrityError("dp_service shows another confidence than asked")
     if release.HasField("kept") and kept.bill != bill:
         raise IntegrityError("dp_service asks for another release than the one to keep")
     named = kept.bill.release_id, kept.bill.query_id, kept.bill.cost, kept.key_id

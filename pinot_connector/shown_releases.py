@@ -65,15 +65,14 @@ class _Remembered:
 
 
 class ShownReleases:
-    """Shows releases with one confidence, and remembers how the last ones are shown. Use it in one event loop.
+    """Shows releases, and remembers how the last ones are shown. Use it in one event loop.
 
     A free repeat must not hold up other callers. So large releases are shown in a thread, by one question at a time for
     each release.
     """
 
-    def __init__(self, noise: DpServiceClient, confidence: float) -> None:
+    def __init__(self, noise: DpServiceClient) -> None:
         self._noise = noise
-        self._confidence = confidence
         # By how a question shows a release: the result, and its last ticket. By release: the ranks of all its elements.
         self._remembered: OrderedDict[bytes | str, _Remembered] = OrderedDict()
         self._remembered_bytes = 0
@@ -86,25 +85,27 @@ class ShownReleases:
         self,
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
+        confidence: float,
         before: Sequence[KeptRelease] = (),
     ) -> Completed:
         """Returns the result that a kept release becomes, for an account that has paid for it.
 
         `before` are the looks that it is combined with, where the question asks for a sharpening.
         """
-        if (known := self._displayed(translation, kept)) is not None:
+        if (known := self._displayed(translation, kept, confidence)) is not None:
             return known.shown.completed
         async with self._alone(kept):
             # The question that had the turn before may have shown the same.
-            known = self._displayed(translation, kept)
+            known = self._displayed(translation, kept, confidence)
             if known is not None:
                 return known.shown.completed
-            return (await self._show(translation, kept, before)).completed
+            return (await self._show(translation, kept, confidence, before)).completed
 
     async def shown(
         self,
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
+        confidence: float,
         before: Sequence[KeptRelease] = (),
     ) -> ShownRelease:
         """Returns a kept release with a ticket to charge it with under the policy of now.
@@ -112,14 +113,14 @@ class ShownReleases:
         Questions that were translated together share the ticket. `before` are the looks that it is combined with, where
         the question asks for a sharpening.
         """
-        known = self._displayed(translation, kept)
+        known = self._displayed(translation, kept, confidence)
         if known is not None and known.plan == _digest_of(translation.plan):
             return known.shown
-        key = _key_of(translation, kept.release_id), translation.plan
+        key = _key_of(translation, kept.release_id, confidence), translation.plan
 
         async def show() -> ShownRelease:
             async with self._alone(kept):
-                return await self._show(translation, kept, before)
+                return await self._show(translation, kept, confidence, before)
 
         return await self._ticketing.joined(key, show)
 
@@ -140,7 +141,7 @@ class ShownReleases:
         bill = dp_pb2.Bill()
         bill.CopyFrom(release.bill)
         shown = ShownRelease(bill, completed)
-        key = _key_of(translation, bill.release_id)
+        key = _key_of(translation, bill.release_id, release.shown.confidence)
         self._remember(key, _Displayed(shown, _digest_of(translation.plan)), len(key) + size)
         return shown
 
@@ -153,6 +154,7 @@ class ShownReleases:
         self,
         translation: dp_pb2.TranslateQueryResponse,
         kept: KeptRelease,
+        confidence: float,
         before: Sequence[KeptRelease],
     ) -> ShownRelease:
         known, content = self._known(kept.release_id), kept.content
@@ -163,7 +165,7 @@ class ShownReleases:
             ranks = _ranks(elements) if known is None else known
             header = dp_pb2.KeptHeader(
                 plan=translation.plan,
-                confidence=self._confidence,
+                confidence=confidence,
                 kept=without(content, "elements"),
                 release_ids_before=[each.release_id for each in before],
             )
@@ -177,7 +179,7 @@ class ShownReleases:
 
         def verified() -> dp_pb2.Release:
             release = release_of(parts)
-            verify(release, content, translation)
+            verify(release, content, translation, confidence)
             return release
 
         ranks, requests = await self._computed(content.element_count, asked)
@@ -201,8 +203,10 @@ class ShownReleases:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _displayed(self, translation: dp_pb2.TranslateQueryResponse, kept: KeptRelease) -> _Displayed | None:
-        known: _Displayed | None = self._known(_key_of(translation, kept.release_id))
+    def _displayed(
+        self, translation: dp_pb2.TranslateQueryResponse, kept: KeptRelease, confidence: float
+    ) -> _Displayed | None:
+        known: _Displayed | None = self._known(_key_of(translation, kept.release_id, confidence))
         return known
 
     def _known(self, key: bytes | str) -> Any:
@@ -228,7 +232,7 @@ def _digest_of(plan: bytes) -> bytes:
     return hashlib.sha256(plan).digest()
 
 
-def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> bytes:
+def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str, confidence: float) -> bytes:
     """Returns a name of the release together with everything that decides how it is shown."""
     shown = dp_pb2.TranslateQueryResponse(
         query_id=translation.query_id,
@@ -237,7 +241,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str) -> byte
         columns=translation.columns,
         requested_k=translation.requested_k,
     )
-    return release_id.encode() + shown.SerializeToString(deterministic=True)
+    return f"{release_id} {confidence!r} ".encode() + shown.SerializeToString(deterministic=True)
 
 
 def _result_bytes(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> int:

@@ -30,7 +30,9 @@ _Value = TypeVar("_Value")
 class AsyncClient(Protocol):
     """What an asynchronous client needs for a sync client to drive it."""
 
-    def ask(self, question: question_pb2.Question) -> Awaitable[PrivateResult]:
+    def ask(
+        self, question: question_pb2.Question, *, confidence: float | None = None
+    ) -> Awaitable[PrivateResult]:
         """Answers a question."""
         ...
 
@@ -79,7 +81,7 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
             self._loop.stop()
             raise
 
-    def ask(self, question: question_pb2.Question) -> PrivateResult:
+    def ask(self, question: question_pb2.Question, *, confidence: float | None = None) -> PrivateResult:
         """Answers a question that `structured_question` or `sql_question` built.
 
         Guarantee: together with everything else that the account's budget pays for in a window, the result is
@@ -87,12 +89,14 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
 
         Args:
             question: what to ask.
+            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
+                None: that of the client, or of the gateway. Of a release that is paid for, any confidence is free.
 
         Returns:
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question is malformed; `field` says where.
+            InvalidQuestion: the question or the confidence is malformed; `field` says where.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
@@ -104,7 +108,7 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
             >>> result.parameters.domain_size
             4
         """
-        return self._wait(lambda: self._client.ask(question))
+        return self._wait(lambda: self._client.ask(question, confidence=confidence))
 
     def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.
@@ -284,7 +288,9 @@ class GatewayClient(SyncClient[AsyncGatewayClient]):
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
 
-    def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
+    def ask(
+        self, question: question_pb2.Question, *, request_id: str = "", confidence: float | None = None
+    ) -> PrivateResult:
         """Answers a question that `structured_question` or `sql_question` built.
 
         Guarantee: together with everything else that the account's budget pays for in a window, the result is
@@ -294,12 +300,14 @@ class GatewayClient(SyncClient[AsyncGatewayClient]):
             question: what to ask.
             request_id: at most 128 printable ASCII characters that name this request. A retry with the same name gets
                 the result that was paid for, without a second charge; empty: a retry is another request.
+            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
+                None: that of the gateway. Of a release that is paid for, any confidence is free.
 
         Returns:
             The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion: the question is malformed; `field` says where.
+            InvalidQuestion: the question or the confidence is malformed; `field` says where.
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
@@ -311,7 +319,7 @@ class GatewayClient(SyncClient[AsyncGatewayClient]):
             >>> result.parameters.domain_size
             4
         """
-        return self._wait(lambda: self._client.ask(question, request_id=request_id))
+        return self._wait(lambda: self._client.ask(question, request_id=request_id, confidence=confidence))
 
     def guarantee(self, *, domains: Sequence[PublishedDomain] = ()) -> AccountGuarantee:
         """Returns how private everything is that the account is shown in a window.

@@ -296,9 +296,15 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         work: Callable[[_Received], _Answer],
     ) -> tuple[_Received, _Answer]:
         """Return the rows that a client sends, and what the work makes of them off the event loop."""
+
+        async def begun_soon(header: Any) -> _Received:
+            # To read the plan of a large domain takes too long for the event loop.
+            is_short = len(header.plan) <= SHORT_PLAN_BYTES
+            return begun(header) if is_short else await asyncio.to_thread(begun, header)
+
         try:
             with self._admission.entered():
-                received = await receive_stream(requests, begun)
+                received = await receive_stream(requests, begun_soon)
                 return received, await asyncio.to_thread(work, received)
         except Exception as error:
             await drain(requests)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -151,11 +151,11 @@ def checked_confidence(field_name: str, confidence: float) -> float:
     """
     chosen = confidence or DEFAULT_CONFIDENCE
     if not (math.isfinite(chosen) and 0.5 < chosen < 1):
-        raise RequestError(field_name, "expected a number strictly between 0.5 and 1")
+        raise RequestError(field_name, f"expected a number strictly between 0.5 and 1, got {confidence}")
     return chosen
 
 
-async def receive_stream(requests: AsyncIterator[Any], begun: Callable[[Any], _Rows]) -> _Rows:
+async def receive_stream(requests: AsyncIterator[Any], begun: Callable[[Any], Awaitable[_Rows]]) -> _Rows:
     """Receive a whole stream of messages with a header, chunks and an end, in this order.
 
     Args:
@@ -176,7 +176,7 @@ async def receive_stream(requests: AsyncIterator[Any], begun: Callable[[Any], _R
         if not request.ListFields():
             raise RequestError("part", "expected a header, a chunk or an end")
         if rows is None:
-            rows = begun(request.header)
+            rows = await begun(request.header)
         if request.HasField("chunk"):
             rows.add(request.chunk)
         if request.HasField("end"):

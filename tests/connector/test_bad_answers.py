@@ -12,6 +12,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import AsyncPrivateClient, new_releases, shown_releases
+from pinot_connector.client import DEFAULT_CONFIDENCE
 from pinot_connector.element_messages import without
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -95,6 +96,8 @@ SPOILT: dict[str, Callable[[dp_pb2.Release], object]] = {
     "other unit": _unit,
     "other query": _query,
     "cheaper than shown": lambda release: setattr(release.bill.cost, "information", 0),
+    "other confidence": lambda release: setattr(release.shown, "confidence", 0.9),
+    "totals of what has none": lambda release: release.kept.elements.total_positions.append(0),
     "other release shown": lambda release: setattr(release.shown, "release_id", "1" * 64),
     "other release kept": lambda release: setattr(release.kept.bill, "release_id", "1" * 64),
     "other price kept": lambda release: setattr(release.kept.bill.cost, "information", 0),
@@ -197,6 +200,7 @@ def _drawn(translation: dp_pb2.TranslateQueryResponse, values: list[int]) -> dp_
         element_count=len(values),
         parameters=translation.parameters,
         interval_kind=dp_pb2.INTERVAL_KIND_PLAIN,
+        confidence=DEFAULT_CONFIDENCE,
     )
     nines = [9] * len(values)
     elements = dp_pb2.ShownElements(interval_lower=nines, interval_upper=nines)

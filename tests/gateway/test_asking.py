@@ -214,6 +214,35 @@ async def test_the_id_of_a_large_result_is_not_taken_for_another_question(gatewa
     assert first.charged.information == levels[-1].spent.information
 
 
+@pytest.mark.parametrize("order", [(0.6, 0.999), (0.999, 0.6)])
+async def test_a_caller_chooses_the_confidence(gateway: GatewayWorld, order: tuple[float, float]) -> None:
+    """Of one release, for one price; both answers are listed, and without a choice it is the gateway's own."""
+    async with asking(gateway, gateway.analyst()) as client:
+        first, second = [await client.ask(TOP, confidence=each) for each in order]
+        own = await client.ask(TOP)
+        again = await client.ask(TOP, confidence=order[0])
+        listed = [PastResult.of(release) async for release in client.releases()]
+    assert [each.confidence for each in (first, second, own, again)] == [*order, 0.95, order[0]]
+    assert first.charged.information > 0
+    assert [each.charged.information for each in (second, own, again)] == [0, 0, 0]
+    assert {each.release_id for each in (first, second, own)} == {first.release_id}
+    assert first.rows == again.rows != second.rows
+    assert {each.result.confidence: each.result.rows for each in listed} == {
+        each.confidence: each.rows for each in (first, second, own)
+    }
+
+
+async def test_a_request_id_stands_for_one_confidence(gateway: GatewayWorld) -> None:
+    """A retry with another one is another request, and gets no answer that it did not ask for."""
+    async with asking(gateway, gateway.analyst()) as client:
+        first = await client.ask(TOP, request_id="sure", confidence=0.99)
+        again = await client.ask(TOP, request_id="sure", confidence=0.99)
+        for other in (0.9, None):
+            with pytest.raises(InvalidQuestion, match="another question or confidence"):
+                await client.ask(TOP, request_id="sure", confidence=other)
+    assert (first.rows, first.confidence) == (again.rows, again.confidence)
+
+
 async def test_a_request_id_means_nothing_to_another_account(gateway: GatewayWorld) -> None:
     """A caller that guesses another account's id asks and pays as if that id did not exist."""
     async with asking(gateway, gateway.analyst()) as one, asking(gateway, gateway.analyst()) as other:
@@ -320,6 +349,10 @@ async def test_a_token_decides_before_a_certificate(gateway: GatewayWorld) -> No
         ("Ask", app_pb2.AskRequest(question=TOP, request_id="x" * 129), "request_id"),
         ("Ask", app_pb2.AskRequest(question=TOP, request_id="né"), "request_id"),
         ("Ask", app_pb2.AskRequest(question=TOP, request_id="a\nb"), "request_id"),
+        *(
+            ("Ask", app_pb2.AskRequest(question=TOP, confidence=each), "confidence")
+            for each in (0.5, 1.0, -0.9, 95.0, float("nan"))
+        ),
         ("Explain", app_pb2.ExplainRequest(), "question"),
         (
             "Explain",

@@ -24,14 +24,16 @@ SHARING_WORST_CASES: Sharing
 SHARING_COSTS: Sharing
 
 class AskRequest(_message.Message):
-    __slots__ = ("question", "account", "request_id")
+    __slots__ = ("question", "account", "request_id", "confidence")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     question: _question_pb2.Question
     account: _budget_pb2.Account
     request_id: str
-    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    confidence: float
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class AskResponse(_message.Message):
     __slots__ = ("chunk", "end")
@@ -164,17 +166,19 @@ class ListReleasesResponse(_message.Message):
     def __init__(self, releases: _Optional[_Iterable[_Union[PastRelease, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class PastRelease(_message.Message):
-    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result")
+    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result", "confidence")
     RELEASED_AT_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     ELEMENTS_OMITTED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     released_at: _timestamp_pb2.Timestamp
     question: _question_pb2.Question
     request_id: str
     elements: _dp_pb2.ShownElements
     elements_omitted: bool
     result: Result
-    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
+    confidence: float
+    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ..., confidence: _Optional[float] = ...) -> None: ...
