@@ -30,7 +30,6 @@ from pinot_connector.element_messages import merged
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
-from pinot_connector.parameters import Parameters
 from pinot_connector.questions import checked_text, checked_texts, require_confidence, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
@@ -145,7 +144,6 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             RefusedByPolicy: the policy forbids the question.
             BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
             AccountUnknown: the account has no budget.
-            IntegrityError: the question asks for a sharpening, and the gateway is older than that.
             GrisError: there is no result for another reason; see `errors`.
 
         Example:
@@ -162,15 +160,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             request_id=checked_text("request_id", request_id),
             confidence=confidence,
         )
-        sharpens = question.HasField("sharpening")
-        if sharpens:
-            # A gateway that does not know the field would answer the question without it, and charge for that.
-            _require_sharpened((await self.explain(question)).parameters)
-        result = await self._asked(request)
-        if sharpens:
-            # Another replica may have answered, of an earlier version.
-            _require_sharpened(result.parameters)
-        return result
+        return await self._asked(request)
 
     async def _asked(self, request: app_pb2.AskRequest) -> PrivateResult:
         chunks: list[dp_pb2.ShownElements] = []
@@ -330,11 +320,6 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             # Only a question changes anything: after any other call, a lost answer leaves nothing unknown.
             is_lost = isinstance(translated, OutcomeUnknown)
             raise (ServiceUnavailable(Service.GATEWAY, no_answer(error)) if is_lost else translated) from None
-
-
-def _require_sharpened(parameters: Parameters) -> None:
-    if parameters.sharpened is None:
-        raise IntegrityError("the gateway is older than this client: it knows no sharpening")
 
 
 def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Endpoint:

@@ -23,7 +23,7 @@ from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import IntegrityError, NotSharpenable
+from pinot_connector.errors import NotSharpenable
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
@@ -90,31 +90,8 @@ class Callers:
         return [("authorization", f"Bearer {self._issuer.token(AUDIENCE, sub=who)}")]
 
 
-class OlderGateway(PrivateQueryServicer):
-    """A gateway from before there were sharpenings: it does not see that a question asks for one."""
-
-    async def Ask(self, request: app_pb2.AskRequest, context: Any) -> AsyncIterator[app_pb2.AskResponse]:  # noqa: N802
-        """Answer the question alone."""
-        request.question.ClearField("sharpening")
-        async for part in super().Ask(request, context):
-            yield part
-
-    async def Explain(self, request: app_pb2.ExplainRequest, context: Any) -> app_pb2.ExplainResponse:  # noqa: N802
-        """Explain the question alone."""
-        request.question.ClearField("sharpening")
-        return await super().Explain(request, context)
-
-
-class HalfReplaced(OlderGateway):
-    """Two replicas behind one address: one of this version explains, one from before answers."""
-
-    Explain = PrivateQueryServicer.Explain
-
-
 @asynccontextmanager
-async def served(
-    world: World, kind: type[PrivateQueryServicer] = PrivateQueryServicer
-) -> AsyncIterator[Callers]:
+async def served(world: World) -> AsyncIterator[Callers]:
     """Serve what a gateway with a release store does."""
     engine, issuer, store = DuckDBEngine({"feedback": COFACTS}), Issuer(world.directory), MemoryReleaseStore()
     async with AsyncPrivateClient(
@@ -122,7 +99,7 @@ async def served(
     ) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
-        servicer = kind(client, KeptHistory(store))
+        servicer = PrivateQueryServicer(client, KeptHistory(store))
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         authority = Authority.new(world.directory)
@@ -157,19 +134,3 @@ async def test_callers_sharpen_what_they_have_paid_for(world: World) -> None:
         newest, *_ = await gateway.listed("eve")
         assert newest.question == SHARPER
         assert result_of([newest.elements], newest.result).rows == result.rows
-
-
-async def test_an_older_gateway_is_not_paid_for_a_question_without_its_sharpening(world: World) -> None:
-    """The client notices before it asks; if only the replica that answers is older, it shows no wrong result."""
-    async with served(world, OlderGateway) as gateway:
-        before = await gateway.client.remaining()
-        with pytest.raises(IntegrityError, match="older than this client"):
-            await gateway.client.ask(SHARPER)
-        assert await gateway.client.remaining() == before
-    async with served(world, HalfReplaced) as gateway:
-        await gateway.client.ask(TOP)
-        with pytest.raises(IntegrityError, match="older than this client"):
-            await gateway.client.ask(SHARPER)
-    async with served(world) as gateway:
-        await gateway.client.ask(TOP)
-        assert (await gateway.client.ask(SHARPER)).charged.information == 13
