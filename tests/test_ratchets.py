@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).parents[1]
 LINES = {
     "dp_service": 30_900,
     "budget_service": 19_300,
-    "pinot_connector": 19_500,
+    "pinot_connector": 19_650,
     "gris_gateway": 3_250,
     "gris_console": 3_000,
     "gris_mcp": 1_650,
