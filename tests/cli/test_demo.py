@@ -62,7 +62,7 @@ def test_bounded_contributions_find_more_for_less(reported: Any) -> None:
     assert len(unbounded["rows"]) < len(bounded["rows"]) == 50
     assert (bounded["cost"]["information"], bounded["cost"]["calls"]) == (20, 1)
     assert unbounded["cost"]["information"] > 40
-    assert bounded["parameters"]["contributions"]["names"]["max_names"] == 75
+    assert bounded["parameters"]["bounded"]["names_look"]["max_names"] == 75
 
 
 def test_the_guarantee_is_that_of_the_company_whose_costs_show(reported: Any) -> None:
