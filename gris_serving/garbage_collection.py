@@ -36,12 +36,21 @@ def paused_collector() -> Iterator[None]:
     Other threads, which wait while it looks, go on without it meanwhile. What they have left in reference cycles since
     the last collection stays too.
     """
-    was_enabled = gc.isenabled()
     gc.collect(0)
+    with no_collection():
+        try:
+            yield
+        finally:
+            gc.freeze()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Let the block make very many objects without Python looking at all of them again and again."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
         if was_enabled:
             gc.enable()

@@ -23,7 +23,7 @@ LINES = {
     "gris_console": 3_000,
     "gris_mcp": 1_650,
     "gris_cli": 16_400,
-    "gris_serving": 3_200,
+    "gris_serving": 3_250,
 }
 OPTIONAL_FIELDS = 510
 

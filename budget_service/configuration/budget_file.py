@@ -23,20 +23,18 @@ created at first use need a limit above them: see `endless_patterns`.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
-from budget_service.configuration.errors import Fault, PlainError, RuleError, faults_of
+from budget_service.configuration.errors import Fault, RuleError, faults_of
 from budget_service.configuration.path_tree import PathTree
 from budget_service.ledger.ignorable import first_ignorable
 from budget_service.ledger.values import (
@@ -50,10 +48,11 @@ from budget_service.ledger.values import (
     Mode,
 )
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
-from gris_serving.documents import UniqueKeyLoader, expected, pairs_of, yaml_problem
+from gris_serving.documents import Strict, problem_at
 from gris_serving.garbage_collection import paused_collector
+from gris_serving.schema_words import expected
+from gris_serving.yaml_texts import TextError, read_text
 
-INTEGER_TAG = "tag:yaml.org,2002:int"
 # One mistake may stand in each of many entries.
 MOST_FAULTS = 20
 # Levels above accounts; a few megabytes.
@@ -62,7 +61,6 @@ BOUNDED = (
     'with create_at_first_use a level above the first "*" that has a limit of its own with mode: enforce, since every '
     "new name is a new budget"
 )
-DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class ConfigurationError(Exception):
@@ -95,16 +93,12 @@ class Expired(Enum):
     FORFEIT = "forfeit"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class _Maximum(_Strict):
+class _Maximum(Strict):
     information: int = Field(ge=0, le=MAX_AMOUNT)
     calls: int = Field(ge=0, le=MAX_AMOUNT)
 
 
-class AccountEntry(_Strict):
+class AccountEntry(Strict):
     """One level of some accounts, and its limit."""
 
     path: list[str]
@@ -154,14 +148,14 @@ class AccountEntry(_Strict):
         return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
 
 
-class ChargeTickets(_Strict):
+class ChargeTickets(Strict):
     """Charges must carry dp_service's ticket, made with the key in `key_file` or, during a rotation, another one."""
 
     key_file: str
-    previous_key_files: list[str] = []
+    previous_key_files: list[str] = Field(default_factory=list)
 
 
-class Leases(_Strict):
+class Leases(Strict):
     """What this ledger lends as the home of regions: percent of what a level has not spent, and for how long."""
 
     share_percent: int = Field(10, ge=1, le=50)
@@ -175,7 +169,7 @@ class Leases(_Strict):
         return self
 
 
-class Configuration(_Strict):
+class Configuration(Strict):
     """A valid `budget.yaml`."""
 
     accounts: list[AccountEntry] = Field(min_length=1)
@@ -350,47 +344,21 @@ def load_configuration(path: Path) -> Configuration:
     """
     try:
         with paused_collector():
-            content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
-            return Configuration.model_validate(content)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            return Configuration.model_validate(read_text(path.read_text(encoding="utf-8")).content)
+    except (OSError, UnicodeDecodeError, TextError) as error:
         raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
     except ValidationError as error:
         shown = error.errors()[:MOST_FAULTS]
-        problems = [_problem(each["loc"], expected(each["type"], each["msg"])) for each in shown]
+        problems = [problem_at(each["loc"], expected(each["type"], each["msg"])) for each in shown]
         if (rest := error.error_count() - len(shown)) > 0:
             problems.append(f"and {rest} more")
         raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)[:MOST_FAULTS]) from None
 
 
-def _unread(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
+def _unread(error: OSError | UnicodeDecodeError | TextError) -> str:
     """Return why there is no document, without the words of Python and its libraries."""
     if isinstance(error, OSError):
         return error.strerror or "cannot be read"
     if isinstance(error, UnicodeDecodeError):
         return "expected UTF-8"
-    return _one_line(str(error)) if isinstance(error, PlainError) else yaml_problem(error)
-
-
-class _PlainLoader(UniqueKeyLoader):
-    """YAML reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        for key, value in pairs_of(node):
-            is_integer = value.tag == INTEGER_TAG and isinstance(value, yaml.ScalarNode)
-            if is_integer and not DECIMAL.fullmatch(value.value):
-                raise PlainError(
-                    f"{key.value}: {value.value} is not a plain decimal number (no leading zeros, "
-                    "underscores, colons or other bases)",
-                    value.start_mark.line + 1,
-                    "a plain decimal number",
-                )
-        return super().construct_mapping(node, deep)
-
-
-def _problem(location: tuple[int | str, ...], message: str) -> str:
-    field = ".".join(str(part) for part in location)
-    return _one_line(f"{field}: {message}" if field else message)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return str(error)

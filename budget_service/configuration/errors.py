@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import yaml
 from pydantic import ValidationError
 
-from gris_serving.documents import expected
+from gris_serving.schema_words import expected
+from gris_serving.yaml_texts import TextError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,6 @@ class Fault:
 
     field: str
     expected: str
-
-
-class PlainError(yaml.YAMLError):
-    """A key or value that YAML allows and this configuration does not. `fault` does not quote it."""
-
-    def __init__(self, message: str, line: int, expected: str) -> None:
-        super().__init__(f"{message}, line {line}")
-        self.fault = Fault(f"line {line}", expected)
 
 
 class RuleError(ValueError):
@@ -50,14 +42,12 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 
-def faults_of(error: OSError | UnicodeDecodeError | yaml.YAMLError | ValidationError) -> tuple[Fault, ...]:
-    """Return the faults behind an error of the YAML library, of Pydantic or of the file system."""
+def faults_of(error: OSError | UnicodeDecodeError | TextError | ValidationError) -> tuple[Fault, ...]:
+    """Return the faults behind an error of the text, of Pydantic or of the file system."""
     if isinstance(error, ValidationError):
         return tuple(_of_fields(error))
-    if isinstance(error, PlainError):
-        return (error.fault,)
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return (Fault(f"line {error.problem_mark.line + 1}", "YAML"),)
+    if isinstance(error, TextError) and error.line is not None:
+        return (Fault(f"line {error.line}", "YAML"),)
     if isinstance(error, OSError):
         return (Fault("the file", "one that can be read"),)
     return (Fault("the file", "YAML in UTF-8"),)

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from budget_service.configuration.budget_file import ConfigurationError, _Strict
-from gris_serving.documents import UniqueKeyLoader, expected, yaml_problem
+from budget_service.configuration.budget_file import ConfigurationError
+from gris_serving.documents import Strict, read_document
 from gris_serving.options import checked_address
+from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import is_loopback
 
 
-class HomeTls(_Strict):
+class HomeTls(Strict):
     """The certificates that a region trusts and shows."""
 
     ca_file: str
@@ -37,7 +37,7 @@ class HomeTls(_Strict):
         return self
 
 
-class RegionConfiguration(_Strict):
+class RegionConfiguration(Strict):
     """A valid `region.yaml`."""
 
     name: str = Field(pattern="^[a-z0-9-]{1,32}$")
@@ -75,17 +75,6 @@ def load_region(path: Path) -> RegionConfiguration:
         ConfigurationError: The file cannot be read, or is not valid.
     """
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeyLoader)  # noqa: S506 - a SafeLoader
-        return RegionConfiguration.model_validate(content)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or 'cannot be read'}") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: expected UTF-8") from None
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: {' '.join(yaml_problem(error).split())}") from None
-    except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, each['loc']))}: {expected(each['type'], each['msg'])}".removeprefix(": ")
-            for each in error.errors()
-        )
-        raise ConfigurationError(f"{path}: {'; '.join(problems)}") from None
+        return read_document(path, RegionConfiguration)
+    except SecurityError as error:
+        raise ConfigurationError(str(error)) from None

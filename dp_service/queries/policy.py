@@ -20,7 +20,7 @@ from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_buckets import check_buckets, offered_buckets
 from dp_service.queries.policy_contributions import check_contributions, contributions_of
-from dp_service.queries.policy_document import Document, KeyPath, read_document
+from dp_service.queries.policy_document import Document, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_lookups import with_lookups
 from dp_service.queries.policy_prepared import with_prepared
@@ -45,6 +45,7 @@ from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_o
 from dp_service.queries.tables import Currency, Events, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType
+from gris_serving.yaml_texts import KeyPath
 
 __all__ = [
     "Currency",

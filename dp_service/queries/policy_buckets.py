@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Nulls
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import (
     BUCKET_COLUMN,
     ContributionsSchema,
@@ -20,6 +19,7 @@ from dp_service.queries.policy_schema import (
 )
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import BoundedBy
+from gris_serving.yaml_texts import KeyPath
 
 _Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[KeyPath, str]]

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.policy_choice import choice_of, faults_of_choice
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import (
     FIRST_COUNT_COLUMN,
     ContributionsSchema,
@@ -26,6 +25,7 @@ from dp_service.queries.policy_totals import faults_of_totals
 from dp_service.queries.table_contributions import Contributions, Names, Sums, Totals
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import BoundedBy, Consistency, CountNoise
+from gris_serving.yaml_texts import KeyPath
 
 ONE_PERIOD = "all"
 """What a policy and a prepared copy say where the whole copy is one period."""

@@ -12,12 +12,12 @@ from fractions import Fraction
 
 from dp_service.queries.columns import Nulls, QuantileColumn
 from dp_service.queries.elements import days_of
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import GridSchema, QuantileSchema
 from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.cells import MAX_CELLS
 from dp_service.values.quantum import Quantum
+from gris_serving.yaml_texts import KeyPath
 
 _Found = Iterator[tuple[str, str]]
 _NOT_OF_DAYS = ("quantum", "row_lower", "row_upper", "null_value", "max_rows")

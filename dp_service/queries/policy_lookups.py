@@ -20,10 +20,10 @@ from dp_service.queries.lookups import (
     hash_of,
     read_lookup,
 )
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_schema import LOOKUP_COLUMNS, ColumnSchema, LookupSchema, PublishedSchema
 from dp_service.terms import ColumnType
+from gris_serving.yaml_texts import KeyPath
 
 _Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[KeyPath, str]]

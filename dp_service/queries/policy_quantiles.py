@@ -13,7 +13,6 @@ from fractions import Fraction
 from dp_service.queries.columns import Nulls, QuantileColumn
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
 from dp_service.queries.policy_date_grids import date_column, is_of_dates
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import CELL_COLUMN, GridSchema, PolicySchema, QuantileSchema
 from dp_service.queries.policy_values import LARGEST_BOUND
 from dp_service.queries.structured import INT64_MINIMUM
@@ -22,6 +21,7 @@ from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, Value
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds
 from dp_service.values.cells import Grid
 from dp_service.values.quantum import Quantum
+from gris_serving.yaml_texts import KeyPath
 
 MAXIMUM_LISTED_CELLS = 2_000
 """The most cells of a geometric grid: a query lists its edges, and has to fit into a message."""

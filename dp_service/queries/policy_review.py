@@ -11,7 +11,6 @@ from dp_service.queries.columns import Column, QuantileColumn, ValueColumn
 from dp_service.queries.domains import MAXIMUM_ELEMENTS, restricted_values
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, QuantileSchema, TableSchema, ValueSchema
 from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.structured import Value
@@ -19,6 +18,7 @@ from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise, ValueType
+from gris_serving.yaml_texts import KeyPath
 
 # Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
 _MUCH_EPSILON = Fraction(1)

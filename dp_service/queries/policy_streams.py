@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import OFFLINE_SUFFIX, REALTIME_SUFFIX, PolicySchema, TimeSchema
 from dp_service.queries.times import Stream
+from gris_serving.yaml_texts import KeyPath
 
 
 class _Faults(Protocol):

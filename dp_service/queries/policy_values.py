@@ -14,7 +14,6 @@ from pathlib import Path
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.columns import Column, ValueColumn, ValueNulls
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
-from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_domain import NOT_READ
 from dp_service.queries.policy_schema import PolicySchema, PublishedSchema, ValueSchema
 from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
@@ -24,6 +23,7 @@ from dp_service.queries.tables import Policy, Table
 from dp_service.terms import ColumnType, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
+from gris_serving.yaml_texts import KeyPath
 
 LARGEST_BOUND = 2**50
 """Up to here a value, and its number of steps, is rounded in doubles as it is in integers."""

@@ -151,15 +151,21 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
             "accounts.2.path: ['a'] stands there twice",
         ),
         ("accounts:\n" + entry("[a, *]"), "line 2: a text that begins with *, & or % needs quotes"),
-        ("accounts:\n  - path: [a]\n    limit: !!int {information: 1}", "line 3: expected YAML"),
-        ("1: 2\naccounts:\n" + entry("[a]"), "1: expected a text as the key"),
+        (
+            "accounts:\n  - path: [a]\n    limit: !!int {information: 1}",
+            "line 3: explicit tags are not allowed",
+        ),
+        ("1: 2\naccounts:\n" + entry("[a]"), "line 1: expected a text as key"),
         ("accounts:\n" + entry("[a]") + "charge_tickets:", "charge_tickets: expected keys and their values"),
         ("accounts:\n" + entry("[a]") + "leases:\n  # seconds: 60", "leases: expected keys and their values"),
         (
             "accounts:\n" + entry("[a]") + "leases: {share_percent: 50, outstanding_percent: 9}",
             "leases: share_percent must not be more than outstanding_percent",
         ),
-        ("accounts:\n" + entry("[a]", "    mode: track\n    mode: enforce\n"), "'mode' stands there twice"),
+        (
+            "accounts:\n" + entry("[a]", "    mode: track\n    mode: enforce\n"),
+            "line 5: the key 'mode' is repeated",
+        ),
         ("accounts: " + "[" * 10_000, "expected less nesting"),
         ("accounts:\n  - path: [a]\n    limit: {information: -1, calls: 1}", "accounts.0.limit.information"),
         ("accounts:\n  - path: [a]\n    limit: {information: 1.5, calls: 1}", "accounts.0.limit.information"),
@@ -168,28 +174,23 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
         *(
             (
                 f"accounts:\n  - path: [a]\n    limit: {{information: {number}, calls: 1}}",
-                f"information: {number} ",
+                "accounts.0.limit.information: expected a whole number",
             )
             for number in ("0300", "1:30", "1_000", "0x1F", "0b11", "+5", "-07")
         ),
         (
             "accounts:\n  - path: [a]\n    limit: {information: !!int 0300, calls: 1}",
-            "information: 0300 is not",
+            "line 3: explicit tags are not allowed",
         ),
-        (
-            "accounts:\n  - path: [a]\n    limit:\n      information: 1\n      calls: 007",
-            "calls: 007 is not a plain",
-        ),
-        ("accounts:\n  - path: [a]\n    limit:\n      information: 1\n      calls: 007", "line 5"),
         ("accounts:\n" + entry("[a]") + "expired_reservations: keep", "expired_reservations"),
         ("accounts:\n" + entry("[a]") + "create_at_first_use: 'yes'", "create_at_first_use"),
         ("accounts:\n" + entry("[a]") + "charge_tickets: {}", "charge_tickets.key_file"),
         ("accounts: [", "budget.yaml"),
         (
             "accounts:\n  - path: [a]\n    limit: {information: 1" + "0" * 5000 + ", calls: 1}",
-            "numbers of fewer digits",
+            "line 3: expected an integer of 64 bits",
         ),
-        ("accounts:\n" + entry("[a]", "    zone: 2024-02-30\n"), "days that exist"),
+        ("accounts:\n" + entry("[a]", "    zone: 2024-02-30\n"), "accounts.0.zone"),
     ],
 )
 def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
@@ -212,7 +213,6 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
         "passwd",
         "a/b",
         "0300",
-        "007",
         "1_000",
         "keep",
     ):

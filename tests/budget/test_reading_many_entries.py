@@ -11,7 +11,7 @@ import yaml
 
 from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
-from gris_serving.documents import UniqueKeyLoader
+from gris_serving import yaml_texts
 
 MANY = 2000
 ENTRY = "  - {{path: [c{}, ann], limit: {{information: 10, calls: 5}}}}\n"
@@ -46,12 +46,19 @@ def test_a_configuration_that_is_replaced_needs_no_garbage_collection(path: Path
         gc.enable()
 
 
-def test_the_nodes_of_a_document_go_one_by_one(path: Path) -> None:
+def test_the_nodes_of_a_document_go_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """None holds another one when the document was read."""
-    loader = UniqueKeyLoader(path.read_text())
-    document = loader.get_single_node()
-    assert isinstance(document, yaml.MappingNode)
-    ((_, entries),) = document.value
-    nodes = [document, entries, *entries.value]
-    assert len(loader.construct_document(document)["accounts"]) == MANY
+    nodes: list[yaml.Node] = []
+    composed = yaml_texts._composed
+
+    def kept(text: str) -> yaml.Node | None:
+        document = composed(text)
+        assert isinstance(document, yaml.MappingNode)
+        ((_, entries),) = document.value
+        nodes.extend([document, entries, *entries.value])
+        return document
+
+    monkeypatch.setattr(yaml_texts, "_composed", kept)
+    assert len(yaml_texts.read_text(path.read_text()).content["accounts"]) == MANY
+    assert len(nodes) == MANY + 2
     assert not any(each.value for each in nodes)

@@ -348,7 +348,7 @@ def test_the_offline_part_of_a_pinot_table_has_no_default_delay(name: str, state
         ("a: b\n---\nc: d", "policy:2: expected one document"),
         ('a: "\\d"', "policy:1: a backslash in double quotes means something else"),
         ("a: %b", "policy:1: no text begins with this character: put it into quotes"),
-        ("a: &\n", "policy:1: expected YAML"),
+        ("a: &\n", "policy:1: a text that begins with *, & or % needs quotes"),
     ],
 )
 def test_what_is_wrong_with_the_form_of_a_file_is_told_to_who_writes_it(text: str, expected: str) -> None:

@@ -39,9 +39,12 @@ class _Schema(Strict):
         ("a: {b: 1\nc: d", "line 2: a mapping in braces needs a comma between its keys, and a } at its end"),
         ("a: &", "line 1: a text that begins with *, & or % needs quotes"),
         ("a: [b, *]", "line 1: a text that begins with *, & or % needs quotes"),
-        ("a: [b, *c]", "line 1: a text that begins with * needs quotes"),
-        ("a: !b c", "line 1: expected YAML"),
-        ("{7: a}", "name: expected this key; inner: expected this key; 7: expected a text as the key"),
+        ("a: [b, *c]", "line 1: aliases are not allowed: put a text that begins with * into quotes"),
+        ("a: !b c", "line 1: explicit tags are not allowed"),
+        ("{7: a}", "line 1: expected a text as key"),
+        ("a: 1\nb: 2\na: 3", "line 3: the key 'a' is repeated"),
+        ("{name: a, inner: {port: 0x1F}}", "inner.port: expected a whole number"),
+        ("{name: NO, inner: {port: 1}, shown: yes}", "shown: expected true or false"),
     ],
 )
 def test_a_fault_is_told_in_the_words_of_who_writes_the_document(

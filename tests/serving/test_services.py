@@ -417,13 +417,13 @@ def test_an_open_address_beyond_this_machine_is_asked_for_by_name_and_logged(
         ("certificates: {}", "nobody could call"),
         ("certificates: {'ana': [read]}", "certificates.ana"),
         ("certificates: {'dns:a': [root]}", "certificates.dns:a.0"),
-        ("certificates: {'dns:a': [read], 'dns:a': [admin]}", "stands there twice"),
+        ("certificates: {'dns:a': [read], 'dns:a': [admin]}", "the key 'dns:a' is repeated"),
         ("jwt: {key_file: x, algorithms: [none], issuer: i, audience: a}", "jwt.algorithms.0"),
         ("jwt: {key_file: x, algorithms: [HS256], issuer: i, audience: a}", "jwt.algorithms.0"),
         ("jwt: {key_file: x, algorithms: [ES256], issuer: '', audience: a}", "jwt.issuer"),
         ("jwt: {key_file: /absent, algorithms: [ES256], issuer: i, audience: a}", "/absent"),
         ("unknown: 1\ncertificates: {'dns:a': [read]}", "unknown"),
-        ("certificates: {'dns:a': [2024-02-30]}", "days that exist"),
+        ("certificates: {'dns:a': [2024-02-30]}", "certificates.dns:a.0"),
     ],
 )
 def test_a_wrong_access_file_is_named(
