@@ -1,4 +1,4 @@
-"""What a caller of ShowRelease or AddNoise can send or get that ends outside of the errors that the service promises."""
+"""What a caller of ShowRelease or AddNoise can send or get that ends outside of the promised errors."""
 
 from __future__ import annotations
 
