@@ -218,7 +218,7 @@ def _table(result: PrivateResult) -> Table:
     # An empty list has its columns, too.
     if result.parameters.noise_scale is not None:
         table.add_column("noisy count", justify="right")
-        table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
+        table.add_column(f"{formats.confidence(result.confidence)} interval", justify="right")
     for aggregate in result.parameters.aggregates:
         table.add_column(Text(printable(format_aggregate(aggregate))), justify="right")
         table.add_column("interval", justify="right")

@@ -39,6 +39,11 @@ def number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
+def confidence(number: float) -> str:
+    """Returns a confidence in percent, exactly: it is below 1, and is not rounded to it."""
+    return f"{(100 * Decimal(str(number))).normalize():f} %"
+
+
 def percent(part: Fraction | None) -> str:
     """Returns a part of a whole; empty where there is none."""
     return "" if part is None else f"{float(100 * part):.3g} %"

@@ -16,7 +16,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
-    "dp_service": 30_900,
+    "dp_service": 31_000,
     "budget_service": 19_300,
     "pinot_connector": 19_650,
     "gris_gateway": 3_250,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
@@ -14,7 +15,7 @@ from dp_service.releases.choosing import Chosen
 from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
 from dp_service.releases.plan import Plan
-from dp_service.releases.statements import Statement, calls, elements, written
+from dp_service.releases.statements import Statement, calls, elements, percent, written
 from dp_service.terms import CountNoise
 
 ESTIMATED_CONFIDENCE = 0.95
@@ -193,8 +194,8 @@ def _cut(shown: Counts, intervals: CountIntervals, confidence: float) -> Iterato
     yield Statement(
         "intervals.cut",
         f"No count shown here is below {least} before noise, so {least} to {least} stands where a whole interval was "
-        f"below it: noise as large as that meets at most {100 * (1 - confidence):g} % of counts. The count before "
-        "noise is likely small; that it is exact is not said.",
+        f"below it: noise as large as that meets at most {percent(1 - Fraction(str(confidence)))} of counts. The count "
+        "before noise is likely small; that it is exact is not said.",
         values=(str(least),),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 _LARGEST_DENOMINATOR = 1000
@@ -42,6 +43,12 @@ def short(number: Fraction) -> str:
 def brief(number: Fraction) -> str:
     """Return a number of a grid: exactly where it is whole, else with six digits."""
     return str(number) if number.denominator == 1 else f"{float(number):.6g}"
+
+
+def percent(part: Fraction) -> str:
+    """Return a part of all, exactly: a confidence is a decimal number strictly below 1, and is not rounded to it."""
+    hundredfold = 100 * part
+    return f"{Decimal(hundredfold.numerator) / Decimal(hundredfold.denominator):f} %"
 
 
 def units(number: Fraction) -> str:

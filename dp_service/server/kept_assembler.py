@@ -190,16 +190,20 @@ def require_authentic(plan: Plan, bill: dp_pb2.Bill, key: NoiseKey) -> None:
     Raises:
         ReleaseNotAuthenticError: It did not.
     """
-    authentic = bill.query_id == plan.query_id and is_ticket(
+    cost = Cost(bill.cost.information, bill.cost.calls)
+    is_of_plan = bill.query_id == plan.query_id and bill.cost.unit_id == plan.unit_id
+    # No release has a price below 0.
+    if not is_of_plan or min(cost.information, cost.calls) < 0:
+        raise ReleaseNotAuthenticError
+    if not is_ticket(
         bill.charge_ticket,
         key,
         release_id=bill.release_id,
         query_id=bill.query_id,
-        cost=Cost(bill.cost.information, bill.cost.calls),
+        cost=cost,
         unit_id=bill.cost.unit_id,
         policy_statement=bill.policy_statement,
-    )
-    if not authentic or bill.cost.unit_id != plan.unit_id:
+    ):
         raise ReleaseNotAuthenticError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
@@ -150,7 +150,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         if isinstance(released, dp_pb2.NextLook):
             yield dp_pb2.AddNoiseResponse(next=released)
             return
-        for part in _messages(assembler).stream(released):
+        async for part in _written(context, _messages(assembler).stream(released)):
             yield part
 
     async def ShowRelease(  # noqa: N802 - the contract's name
@@ -161,7 +161,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         _, parts = await self._streamed(
             context, request_iterator, lambda header: begin_showing(header, self._keys, now=now), show_release
         )
-        for part in parts:
+        async for part in _written(context, parts):
             yield part
 
     async def GetCatalog(  # noqa: N802 - the contract's name
@@ -320,6 +320,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             # No name, so no query: the empty answer is a release as any other.
             histogram = without_rows(histogram)
         return release(plan, histogram, assembler.key, confidence=assembler.confidence, whole=assembler.whole)
+
+
+async def _written(context: Context, messages: Iterator[_Answer]) -> AsyncIterator[_Answer]:
+    """Yield messages as they are written: gRPC would send and log the text of what fails, which may hold numbers."""
+    while True:
+        try:
+            message = next(messages, None)
+        except Exception as error:
+            await _abort(context, error)
+        if message is None:
+            return
+        yield message
 
 
 def _messages(assembler: StreamAssembler) -> responses.ReleaseMessages:

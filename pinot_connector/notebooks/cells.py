@@ -26,7 +26,7 @@ def heads(result: PrivateResult) -> list[str]:
             titles += [quantile.title, "cell"]
     if not any(row.interval is not None for row in result.rows):
         return titles
-    interval = f"{100 * result.confidence:g} % interval"
+    interval = f"{formats.confidence(result.confidence)} interval"
     titles += [result.count_alias or "noisy count", interval]
     for aggregate in result.parameters.aggregates:
         titles += [aggregate.title, interval]
@@ -49,7 +49,7 @@ def total_heads(result: PrivateResult) -> list[str]:
     if stated is None:
         return []
     of = next(column.title for column in result.columns if column.name == stated.column)
-    interval = f"{100 * result.confidence:g} % interval"
+    interval = f"{formats.confidence(result.confidence)} interval"
     named = [stated.counted.value, *(aggregate.title for aggregate in result.parameters.aggregates)]
     return [f"total of {of}", *(head for name in named for head in (name, interval, "other", interval))]
 

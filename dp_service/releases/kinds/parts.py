@@ -16,7 +16,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement
+from dp_service.releases.statements import Statement, percent
 
 _Made = TypeVar("_Made")
 HALF = Fraction(1, 2)
@@ -68,24 +68,24 @@ def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
 
 def covering(kind: IntervalKind, confidence: float) -> Statement:
     """Return what intervals of counts cover, by the condition under which they hold."""
-    percent = f"{100 * confidence:g} %"
+    often = percent(Fraction(str(confidence)))
     match kind:
         case IntervalKind.NONE:
             text = "No counts were asked for, so there are no intervals."
         case IntervalKind.PLAIN:
-            text = f"Each interval covers the number before noise with {percent}."
+            text = f"Each interval covers the number before noise with {often}."
         case IntervalKind.GIVEN_SHOWN:
             text = (
-                f"Each interval covers the number before noise with {percent}, given that its element is shown; counts "
+                f"Each interval covers the number before noise with {often}, given that its element is shown; counts "
                 "close to the threshold say little, so their intervals reach down to the smallest possible count."
             )
         case IntervalKind.SIMULTANEOUS:
             text = (
-                f"The intervals of all counts cover the numbers before noise together with {percent}, and so do those "
+                f"The intervals of all counts cover the numbers before noise together with {often}, and so do those "
                 "of each column's values, also of what is not shown: the list was cut in another order than that of "
                 "its counts, or filtered by what was released."
             )
-    return Statement(f"intervals.{kind.name.lower()}", text, values=(percent,))
+    return Statement(f"intervals.{kind.name.lower()}", text, values=(often,))
 
 
 def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ from dp_service.releases.kinds.kind import Fields, Kind
 from dp_service.releases.kinds.parts import HALF, MOSTLY, IncompleteParametersError, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement, brief, elements
+from dp_service.releases.statements import Statement, brief, elements, percent
 from dp_service.terms import ColumnType, Element, GridScale, GridSpec, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
@@ -289,7 +289,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             )
             yield Statement(
                 "quantiles.rank",
-                f"With {100 * confidence:g} %{together} the wanted rank of {_name(asked)} is within "
+                f"With {percent(Fraction(str(confidence)))}{together} the wanted rank of {_name(asked)} is within "
                 f"{brief(shown.rank_error)} members of the ranks in its cell{cuts}.",
                 self.stated.column,
                 (brief(shown.rank_error),),

@@ -28,7 +28,7 @@ from dp_service.releases.kinds.parts import IncompleteParametersError, made
 from dp_service.releases.kinds.total_intervals import ShownParts, shown_counts, shown_sums, totals_of
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownTotals
 from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
-from dp_service.releases.statements import Statement
+from dp_service.releases.statements import Statement, percent
 from dp_service.terms import Element, TotalOf
 from dp_service.values.bounds import Clamp
 
@@ -230,7 +230,7 @@ class WithTotals(Kind[DrillDown]):
         if view.totals is not None:
             yield Statement(
                 "intervals.totals",
-                f"Each interval of a total covers the number before noise with {100 * confidence:g} %, and so does "
+                f"Each interval of a total covers the number before noise with {percent(Fraction(str(confidence)))}, and so does "
                 "that of what the list leaves of it, given which elements are shown.",
             )
 
