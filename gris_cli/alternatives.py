@@ -43,7 +43,7 @@ def way_of(parameters: Parameters) -> str:
     if parameters.bounded is None:
         return parameters.mechanism.value
     delta_0 = parameters.bounded.contributions.delta_0
-    if parameters.names is not None:
-        return f"two looks, Delta {parameters.names.delta_1} and {delta_0}"
+    if parameters.names_look is not None:
+        return f"two looks, Delta {parameters.names_look.delta_1} and {delta_0}"
     shifted = "" if parameters.shift is None else ", relative to the total"
     return f"one look, Delta {delta_0}{shifted}"

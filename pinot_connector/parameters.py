@@ -309,15 +309,15 @@ class Quantiles:
     """Of what quantiles are released, and what a question shows of them.
 
     About the smallest and the largest value are those at rank `spare_members` from the end; None: neither is asked for.
-    `contributions` is how contributions are bounded; None: all is one group. `names` is the first of two looks, which
-    finds the elements; None: the domain is known.
+    `contributions` is how contributions are bounded; None: all is one group. `names_look` is the first of two looks,
+    which finds the elements; None: the domain is known.
     """
 
     column: QuantileColumn
     shown: tuple[ShownQuantile, ...] = field(metadata=read_by(_shown))
     spare_members: int | None
     contributions: Contributions | None = None
-    names: NamesLook | None = None
+    names_look: NamesLook | None = None
 
 
 @dataclass(frozen=True)
@@ -413,7 +413,7 @@ class Parameters:
         return self._looks.totals if isinstance(self._looks, OneLook) else None
 
     @property
-    def names(self) -> NamesLook | None:
+    def names_look(self) -> NamesLook | None:
         """The first of two looks that counts are of; None: there is one look."""
         return self._looks if isinstance(self._looks, NamesLook) else None
 

@@ -13,6 +13,7 @@ from dp_service.queries.resolution import Resolution
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.kinds import AnyKind, kind_of
+from dp_service.releases.kinds.parts import WHAT_HELPS
 from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
 from dp_service.releases.plan import Plan
 from dp_service.releases.statements import Statement, calls, elements, percent, written
@@ -90,8 +91,7 @@ def _ended(bottom: int | None) -> Statement:
     threshold = "" if bottom is None else f" (noisy threshold {bottom})"
     return Statement(
         "list.ended",
-        f"The list ended in bottom{threshold}: nothing below may be shown. Fewer columns, a longer time or wider "
-        "conditions make counts larger.",
+        f"The list ended in bottom{threshold}: nothing below may be shown. {WHAT_HELPS}",
         values=() if bottom is None else (str(bottom),),
     )
 

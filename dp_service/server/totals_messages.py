@@ -63,7 +63,7 @@ def kept_totals(message: dp_pb2.Kept, of_elements: NDArray[np.int64]) -> TotalsO
     try:
         values = column_values(kept.column)
     except HistogramError:
-        raise RequestError("kept.totals.column", "expected values") from None
+        raise RequestError("header.kept.totals.column", "expected values") from None
     return TotalsOutput(
         tuple(values),
         np.array(kept.noisy_counts, dtype=np.int64),

@@ -298,7 +298,7 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
         assert shown.query_id == plan.query_id
         assert shown.cost == plan.worst_case_cost
         assert shown.parameters == plan.parameters
-        names = shown.parameters.bounded.names
+        names = shown.parameters.bounded.names_look
         assert (names.delta_1, names.units, names.max_names) == (2, "15/7", 4)
         assert names.threshold == LOOKS.names_look.threshold
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question("article")))

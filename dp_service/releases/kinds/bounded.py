@@ -28,10 +28,12 @@ from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Kind, Priced
 from dp_service.releases.kinds.parts import (
     HALF,
     MOSTLY,
+    WHAT_HELPS,
     IncompleteParametersError,
     clipped,
     counts_of,
@@ -80,7 +82,7 @@ class Bounded(Kind[_Mechanism]):
     def looks_said(self) -> Fields:
         """What a message says of how it looks at the data."""
         if self.first_look is not None:
-            return {"names": names_said(self.first_look)}
+            return {"names_look": names_said(self.first_look)}
         if self.look is None:
             raise IncompleteParametersError
         return {"one_look": {"min_count": self.look.min_count, "threshold": self.look.threshold}}
@@ -148,9 +150,18 @@ class Bounded(Kind[_Mechanism]):
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
         """Yield what bounding means for counts and intervals."""
         yield from clipped(self.parameters)
-        yield Statement("counts.bounded", self._bounded(), values=(str(self.stated.delta_0),))
-        if self.parameters.with_counts:
-            yield Statement("intervals.bounded", _OF_BOUNDED)
+        if may_leave_out(self.parameters):
+            yield Statement("counts.bounded", self._bounded(), values=(str(self.stated.delta_0),))
+            if self.parameters.with_counts:
+                yield Statement("intervals.bounded", _OF_BOUNDED)
+        if self.first_look is not None:
+            yield only_named(self.first_look)
+        elif self.look is not None and self.look.threshold is not None:
+            yield Statement(
+                "list.threshold",
+                f"Only elements whose noisy count exceeds {self.look.threshold} are shown. {WHAT_HELPS}",
+                values=(str(self.look.threshold),),
+            )
 
     def _bounded(self) -> str:
         stated = self.stated
@@ -177,6 +188,24 @@ class Bounded(Kind[_Mechanism]):
             yield named(self.first_look)
             yield counted(self.first_look)
             yield unfinished(self.first_look, self.parameters.consistency)
+
+
+def may_leave_out(parameters: ReleaseParameters) -> bool:
+    """Return whether bounding can leave out something of a member: not where the query bounds none of all elements."""
+    stated = contributions_of(parameters)
+    within = 0 if parameters.domain is None else len(parameters.domain)
+    return stated.bounded_by is not BoundedBy.IN_QUERY or stated.delta_0 < within or not within
+
+
+def only_named(looks: TwoLooks) -> Statement:
+    """Return which elements of an unknown domain two looks show."""
+    first = looks.names_look
+    return Statement(
+        "list.named",
+        f"Only elements that a first look names are shown: the largest of those whose noisy count in it exceeds "
+        f"{first.threshold}, at most {looks.most_names}. {WHAT_HELPS}",
+        values=(str(first.threshold), str(looks.most_names)),
+    )
 
 
 def bound_said(stated: BoundedContributions) -> Fields:
@@ -269,7 +298,8 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
     ) -> MechanismOutput:
         """Draw noise for all counts, of two looks for those of the names."""
         draw = self.mechanism.draw_counts if isinstance(self.mechanism, TwoLooks) else self.mechanism.run
-        return MechanismOutput(draw(plain_counts(rows), noise))
+        drawn = MechanismOutput(draw(plain_counts(rows), noise))
+        return drawn if known is not None else fitting_list(rows.elements, drawn)
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first elements, with intervals that hold given that they are shown."""

@@ -37,16 +37,19 @@ def shown_listed(kind: AnyKind, listing: Listing, drawn: MechanismOutput, alpha:
     """
     simultaneous = max(int(drawn.selection.indices.size), 1) if listing.having else 1
     level = alpha / simultaneous
-    rows = _rows(kind, listing, drawn, level)
+    meeting = _rows(kind, listing, drawn, level)
+    rows = meeting[: kind.parameters.shown_at_most]
     # The list as it is, cut off nowhere and in no other order: what decided it is in the level.
     view = kind.as_it_is().shown_rows(drawn, rows, level)
     if listing.having and view.intervals is not None:
         view = replace(view, interval_kind=IntervalKind.SIMULTANEOUS)
-    return replace(view, count=len(rows), rows=rows)
+    # Everything that was released was looked at, unless k cuts the list.
+    ended = drawn.selection.ended_in_bottom and rows == meeting
+    return replace(view, count=len(rows), rows=rows, ended_in_bottom=ended)
 
 
 def _rows(kind: AnyKind, listing: Listing, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
-    """Return the places in the release of the elements that are shown, in the order of the list."""
+    """Return the places in the release of the elements that meet all conditions, in the order of the list."""
     rows = _in_order(kind, listing, drawn, alpha)
     if listing.having:
         values, counts = kind.values(drawn, alpha), counts_of(drawn)
@@ -55,7 +58,7 @@ def _rows(kind: AnyKind, listing: Listing, drawn: MechanismOutput, alpha: Fracti
             for row in rows
             if _meets(row, listing.having, Fraction(int(counts[row]), kind.denominator), values)
         ]
-    return tuple(rows[: kind.parameters.shown_at_most])
+    return tuple(rows)
 
 
 def _in_order(kind: AnyKind, listing: Listing, drawn: MechanismOutput, alpha: Fraction) -> list[int]:

@@ -36,6 +36,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
+from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
 from dp_service.releases.kinds.parts import (
     IncompleteParametersError,
@@ -156,7 +157,8 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         release = draw(plain_counts(rows), column_sums(self.sums, rows), noise)
         selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
         own = (column.counts for column in release.columns if column.has_own_count)
-        return MechanismOutput(selection, sums=(*(column.centred for column in release.columns), *own))
+        drawn = MechanismOutput(selection, sums=(*(column.centred for column in release.columns), *own))
+        return drawn if known is not None else fitting_list(rows.elements, drawn)
 
     @property
     def gloss(self) -> str:

@@ -49,6 +49,10 @@ def needed(number: int | None) -> int:
     return number
 
 
+WHAT_HELPS = "Fewer columns, a longer time or wider conditions make counts larger."
+"""What is said beside whatever hides elements."""
+
+
 def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
     """Yield how many rows of a member count in an element."""
     rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
@@ -77,7 +81,7 @@ def covering(kind: IntervalKind, confidence: float) -> Statement:
         case IntervalKind.GIVEN_SHOWN:
             text = (
                 f"Each interval covers the number before noise with {often}, given that its element is shown; counts "
-                "close to the threshold say little, so their intervals reach down to the smallest possible count."
+                "that hardly sufficed for that say little, so their intervals may reach far down."
             )
         case IntervalKind.SIMULTANEOUS:
             text = (
@@ -85,7 +89,7 @@ def covering(kind: IntervalKind, confidence: float) -> Statement:
                 "of each column's values, also of what is not shown: the list was cut in another order than that of "
                 "its counts, or filtered by what was released."
             )
-    return Statement(f"intervals.{kind.name.lower()}", text, values=(often,))
+    return Statement(f"intervals.{kind.name.lower()}", text, values=(often,) if often in text else ())
 
 
 def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:

@@ -30,8 +30,10 @@ from dp_service.releases.kinds.bounded import (
     GaussianThreshold,
     bound_said,
     looks_of,
+    may_leave_out,
     named,
     names_said,
+    only_named,
     unfinished,
 )
 from dp_service.releases.kinds.kind import Fields, Kind
@@ -121,7 +123,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             ],
             "spare_members": self.ranked.spare if stated.smallest or stated.largest else None,
             "contributions": None if bounded is None else bound_said(bounded),
-            "names": None if looks is None else names_said(looks),
+            "names_look": None if looks is None else names_said(looks),
         }
         return {"quantiles": own}
 
@@ -244,9 +246,13 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
             stated.column,
             (low, high),
         )
-        yield from self._bounded()
+        bounds = self.parameters.contributions is not None and may_leave_out(self.parameters)
+        if bounds:
+            yield from self._bounded()
+        if self.first_look is not None:
+            yield only_named(self.first_look)
         yield from self._ranks(confidence)
-        if self.parameters.contributions is not None:
+        if bounds:
             yield Statement(
                 "quantiles.members",
                 "Members are those that are left in an element once contributions are bounded.",

@@ -22,6 +22,7 @@ from dp_service.noise.source import KeyedNoise, NoiseSource
 from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts
+from dp_service.releases.kinds.cutting import MAX_TOTALS, fitting_totals
 from dp_service.releases.kinds.kind import Fields, Kind, Value
 from dp_service.releases.kinds.moments import Moments, column_sums, sum_deviation
 from dp_service.releases.kinds.parts import IncompleteParametersError, made
@@ -126,6 +127,8 @@ class WithTotals(Kind[DrillDown]):
     ) -> MechanismOutput:
         """Draw elements and totals, each with noise of their own."""
         drawn = self.rows.draw(rows, known, noise)
+        if self.parameters.domain is None:
+            drawn = fitting_totals([element[self.totals.place] for element in rows.elements], drawn)
         totals = self.draw_totals(rows, drawn.selection.indices, noise.apart("totals"))
         return replace(drawn, totals=totals)
 
@@ -223,15 +226,22 @@ class WithTotals(Kind[DrillDown]):
     def method(self) -> Iterator[Statement]:
         """Yield how the rows are made."""
         yield from self.rows.method()
+        if self.parameters.domain is None:
+            yield Statement(
+                "method.totals",
+                f"A list ends before its elements have more than {MAX_TOTALS:,} totals, or very long ones.",
+                values=(str(MAX_TOTALS),),
+            )
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield what the intervals of the rows and of the totals cover."""
         yield from self.rows.of_intervals(view, confidence)
         if view.totals is not None:
+            often = percent(Fraction(str(confidence)))
             yield Statement(
                 "intervals.totals",
-                f"Each interval of a total covers the number before noise with {percent(Fraction(str(confidence)))}, and so does "
-                "that of what the list leaves of it, given which elements are shown.",
+                f"Each interval of a total covers the number before noise with {often}, and so does that of what the "
+                "list leaves of it, given which elements are shown.",
             )
 
     def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:

@@ -366,14 +366,14 @@ class Gumbel(_message.Message):
     def __init__(self, d_bar: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ...) -> None: ...
 
 class Bounded(_message.Message):
-    __slots__ = ("contributions", "units", "noise_variance", "noise_scale", "sums", "one_look", "names", "shift", "sharpened")
+    __slots__ = ("contributions", "units", "noise_variance", "noise_scale", "sums", "one_look", "names_look", "shift", "sharpened")
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     ONE_LOOK_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_LOOK_FIELD_NUMBER: _ClassVar[int]
     SHIFT_FIELD_NUMBER: _ClassVar[int]
     SHARPENED_FIELD_NUMBER: _ClassVar[int]
     contributions: Contributions
@@ -382,10 +382,10 @@ class Bounded(_message.Message):
     noise_scale: str
     sums: Sums
     one_look: OneLook
-    names: NamesLook
+    names_look: NamesLook
     shift: Shift
     sharpened: Sharpened
-    def __init__(self, contributions: _Optional[_Union[Contributions, _Mapping]] = ..., units: _Optional[int] = ..., noise_variance: _Optional[str] = ..., noise_scale: _Optional[str] = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., one_look: _Optional[_Union[OneLook, _Mapping]] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ...) -> None: ...
+    def __init__(self, contributions: _Optional[_Union[Contributions, _Mapping]] = ..., units: _Optional[int] = ..., noise_variance: _Optional[str] = ..., noise_scale: _Optional[str] = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., one_look: _Optional[_Union[OneLook, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ..., sharpened: _Optional[_Union[Sharpened, _Mapping]] = ...) -> None: ...
 
 class Totals(_message.Message):
     __slots__ = ("column", "share", "counted", "noise_variance", "sum_variances")
@@ -1300,18 +1300,18 @@ class RankCut(_message.Message):
     def __init__(self, position: _Optional[int] = ..., part: _Optional[str] = ...) -> None: ...
 
 class Quantiles(_message.Message):
-    __slots__ = ("column", "shown", "spare_members", "contributions", "names")
+    __slots__ = ("column", "shown", "spare_members", "contributions", "names_look")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPARE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_LOOK_FIELD_NUMBER: _ClassVar[int]
     column: QuantileColumn
     shown: _containers.RepeatedCompositeFieldContainer[ShownQuantile]
     spare_members: int
     contributions: Contributions
-    names: NamesLook
-    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., names: _Optional[_Union[NamesLook, _Mapping]] = ...) -> None: ...
+    names_look: NamesLook
+    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ...) -> None: ...
 
 class QuantileValues(_message.Message):
     __slots__ = ("values", "lower", "upper", "rank_error")
