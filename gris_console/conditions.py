@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from typing import Literal
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.dp.v1 import question_pb2
@@ -68,12 +69,16 @@ def _day(days: int) -> str:
 
 
 def _time_range(found: question_pb2.TimeRange) -> str:
-    start, end = getattr(found, "from"), found.to
-    ends = [f"from {_time(start)}"] if found.HasField("from") else []
-    return " ".join([*ends, f"before {_time(end)}"] if found.HasField("to") else ends)
+    ends = ((word, found.WhichOneof(end)) for word, end in _ENDS)
+    return " ".join(f"{word} {_time(getattr(found, name))}" for word, name in ends if name is not None)
 
 
-def _time(stamp: Timestamp) -> str:
+_ENDS: tuple[tuple[str, Literal["start", "end"]], ...] = (("from", "start"), ("before", "end"))
+
+
+def _time(stamp: Timestamp | int) -> str:
+    if isinstance(stamp, int):
+        return _day(stamp)
     try:
         time = stamp.ToDatetime()
     except (OverflowError, ValueError):

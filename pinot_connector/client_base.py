@@ -130,7 +130,7 @@ class ClientBase(ABC, Generic[Answered]):
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
                 match), `In`, `NotIn` or `Between`.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
-                means its beginning in UTC; a datetime needs a time zone.
+                means its beginning in the zone of that column; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals; a ranking alone costs less.
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
             averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
@@ -207,7 +207,7 @@ class ClientBase(ABC, Generic[Answered]):
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
                 match), `In`, `NotIn` or `Between`.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
-                means its beginning in UTC; a datetime needs a time zone.
+                means its beginning in the zone of that column; a datetime needs a time zone.
             counts: whether to show noisy counts, in members or events, with intervals.
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
             averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
@@ -279,8 +279,9 @@ class ClientBase(ABC, Generic[Answered]):
             by: columns to group by as well; an element has the bucket before their values.
             measure: what to count for each element: distinct members (default), or events, that is rows.
             where: conditions by column, all of which must hold.
-            time_range: `(from, to)` on the policy's time column, without `to` itself. A day means its beginning in UTC;
-                a datetime needs a time zone. The buckets are those in this range, and in closed periods.
+            time_range: `(from, to)` on the policy's time column, without `to` itself. A day means its beginning in the
+                zone of that column; a datetime needs a time zone. The buckets are those in this range, and in closed
+                periods.
             sums: the value columns whose sums to show beside the counts of members: in `Row.values`, in this order.
             averages: the value columns whose averages over members' totals to show, behind the sums.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
@@ -339,7 +340,7 @@ class ClientBase(ABC, Generic[Answered]):
             where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
                 match), `In`, `NotIn` or `Between`.
             time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
-                means its beginning in UTC; a datetime needs a time zone.
+                means its beginning in the zone of that column; a datetime needs a time zone.
             sums: the value columns whose sums to show beside the counts: in `Row.values`, in this order.
             averages: the value columns whose averages to show, behind the sums: over members' totals, or over rows if
                 events are counted.

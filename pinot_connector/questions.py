@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -119,7 +119,7 @@ def structured_question(
         measure: a `Measure` or its value.
         where: conditions by column, all of which must hold. A sequence of values means `In`.
         time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day means
-            its beginning in UTC; a datetime needs a time zone.
+            its beginning in the zone of that column; a datetime needs a time zone.
         counts: whether to show noisy counts; a ranking alone costs less.
         sums: the value columns whose sums to show beside the counts: of each member its total in an element counts, or
             if events are counted its rows.
@@ -146,7 +146,7 @@ def structured_question(
         table=checked_text("table", table),
         dimensions=columns if length is None or column in columns else [column, *columns],
         measure=MEASURES[_measure(measure)],
-        filters=[_filter(column, condition) for column, condition in (where or {}).items()],
+        filters=[_filter(column, condition) for column, condition in _conditions(where)],
         k=_checked_k(k),
         omit_counts=not counts,
         aggregates=[
@@ -166,7 +166,7 @@ def structured_question(
     if totals_by is not None:
         query.totals_by = _checked_name("totals_by", totals_by)
     if time_range is not None:
-        query.time_range.CopyFrom(_time_range(*time_range))
+        query.time_range.CopyFrom(_time_range(time_range))
     return question_pb2.Question(structured=query)
 
 
@@ -368,18 +368,32 @@ def _value(column: str, value: object) -> question_pb2.Value:
             )
 
 
-def _time_range(start: TimeBound, end: TimeBound) -> question_pb2.TimeRange:
+def _conditions(where: Mapping[str, Condition] | None) -> Iterable[tuple[str, Condition]]:
+    if not isinstance(where, Mapping | None):
+        raise InvalidQuestion("where", f"expected conditions by column, got {type(where).__name__}")
+    return (where or {}).items()
+
+
+def _time_range(ends: tuple[TimeBound, TimeBound]) -> question_pb2.TimeRange:
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise InvalidQuestion("time_range", "expected two ends, (from, to), each of which may be None")
     built = question_pb2.TimeRange()
-    if start is not None:
-        getattr(built, "from").CopyFrom(_timestamp("time_range", start))
-    if end is not None:
-        built.to.CopyFrom(_timestamp("time_range", end))
+    for name, bound in zip(("from", "to"), ends, strict=True):
+        match bound:
+            case None:
+                pass
+            case datetime.datetime():
+                getattr(built, name).CopyFrom(_timestamp("time_range", bound))
+            case datetime.date():
+                setattr(built, f"{name}_day", days_of(bound))
+            case _:
+                raise InvalidQuestion(
+                    "time_range", f"expected days or datetimes with a time zone, got {type(bound).__name__}"
+                )
     return built
 
 
-def _timestamp(field: str, bound: datetime.date) -> timestamp_pb2.Timestamp:
-    if not isinstance(bound, datetime.datetime):
-        bound = datetime.datetime.combine(bound, datetime.time(), datetime.UTC)
+def _timestamp(field: str, bound: datetime.datetime) -> timestamp_pb2.Timestamp:
     if bound.tzinfo is None:
         raise InvalidQuestion(field, "expected a datetime with a time zone")
     timestamp = timestamp_pb2.Timestamp()

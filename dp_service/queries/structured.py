@@ -168,14 +168,17 @@ def _texts(condition: Filter) -> list[str]:
 
 @dataclass(frozen=True)
 class TimeRange:
-    """The half-open interval [start, end) of timestamps in UTC; None: unbounded on that side."""
+    """The half-open interval [start, end) of timestamps in UTC, or of days of the time column's zone.
 
-    start: datetime.datetime | None
-    end: datetime.datetime | None
+    A day stands for its beginning; None: unbounded on that side.
+    """
+
+    start: datetime.date | None
+    end: datetime.date | None
 
     def __post_init__(self) -> None:
-        for timestamp in (self.start, self.end):
-            in_utc = timestamp is None or timestamp.utcoffset() == datetime.timedelta(0)
+        for bound in (self.start, self.end):
+            in_utc = not isinstance(bound, datetime.datetime) or bound.utcoffset() == datetime.timedelta(0)
             _require(in_utc, "time_range", "expected timestamps in UTC")
 
 

@@ -85,19 +85,25 @@ class TimeColumn:
     closed: ClosedPeriods | None = None
     stream: Stream | None = None
 
-    def first_value_from(self, timestamp: datetime.datetime) -> int:
-        """Return the smallest value that does not stand for a time before `timestamp`, which is in UTC.
+    def first_value_from(self, bound: datetime.date) -> int:
+        """Return the smallest value that stands for no time before a timestamp in UTC, or before a day of the zone.
 
         Raises:
             QuestionError: The zone has no such day between the years 1 and 9999.
         """
-        if self.unit is not TimeUnit.DAYS:
-            return _rounded_up(microseconds_of(timestamp), self._microseconds)
         try:
-            day = timestamp.astimezone(ZoneInfo(self.zone)).date()
-            return ordinal(day) + (start_of_day(day, self.zone) < timestamp)
+            if self.unit is TimeUnit.DAYS:
+                return self._first_day(bound)
+            at = bound if isinstance(bound, datetime.datetime) else start_of_day(bound, self.zone)
+            return _rounded_up(microseconds_of(at), self._microseconds)
         except OverflowError:
             raise QuestionError("time_range", BEYOND_ALL_TIMESTAMPS) from None
+
+    def _first_day(self, bound: datetime.date) -> int:
+        if not isinstance(bound, datetime.datetime):
+            return ordinal(bound)
+        day = bound.astimezone(ZoneInfo(self.zone)).date()
+        return ordinal(day) + (start_of_day(day, self.zone) < bound)
 
     def closed_before(self, now: int) -> int | None:
         """Return the first value that is in no closed period at `now`, seconds since 1970; None: questions see all."""

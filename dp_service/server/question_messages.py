@@ -103,11 +103,11 @@ def _value(message: question_pb2.Value) -> structured.Value:
             raise QuestionError("filters.value", "expected one of string, int64, bool, date, timestamp")
 
 
-def _date(days: int) -> datetime.date:
+def _date(days: int, field: str = "filters.value.date") -> datetime.date:
     try:
         return date_of(days)
     except (ValueError, OverflowError):
-        raise QuestionError("filters.value.date", "expected a day between the years 1 and 9999") from None
+        raise QuestionError(field, "expected a day between the years 1 and 9999") from None
 
 
 def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | None:
@@ -118,9 +118,15 @@ def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | Non
 
 
 def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
-    start = _timestamp(getattr(message, "from"), "time_range") if message.HasField("from") else None
-    end = _timestamp(message.to, "time_range") if message.HasField("to") else None
-    return structured.TimeRange(start, end)
+    return structured.TimeRange(*(_end(message, end) for end in ("start", "end")))
+
+
+def _end(message: question_pb2.TimeRange, end: str) -> datetime.date | None:
+    given = message.WhichOneof(end)
+    if given is None:
+        return None
+    bound = getattr(message, given)
+    return _date(bound, "time_range") if isinstance(bound, int) else _timestamp(bound, "time_range")
 
 
 def _timestamp(message: timestamp_pb2.Timestamp, field: str) -> datetime.datetime:

@@ -113,8 +113,7 @@ def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
         "50 found for 20 information and 1 call. Counts are of bounded contributions",
         "asks until its budget refuses",
         "refreshed",
-        "counts close to the threshold",
-        "reach down to the smallest possible count",
+        "counts that hardly sufficed for that say little",
     ):
         assert words in words_of_it
 

@@ -43,7 +43,7 @@ def test_a_question_is_written_down_as_it_was_meant() -> None:
     assert text.not_in.values[0].string == "x"
     assert (day.range.lower.value.date, day.range.HasField("upper")) == (1, False)
     assert [value.string for value in getattr(values, "in").values] == ["y", "z"]
-    assert (getattr(question.time_range, "from").seconds, question.time_range.to.seconds) == (86400, 10800)
+    assert (question.time_range.from_day, question.time_range.to.seconds) == (1, 10800)
     assert (question.k, question.omit_counts) == (7, True)
 
 
@@ -155,3 +155,34 @@ def test_plain_values_are_json() -> None:
     ]
     with pytest.raises(TypeError):
         to_json(object())
+
+
+def test_a_day_of_a_time_range_travels_as_a_day() -> None:
+    """In whose zone it begins, only the policy knows; a time has a zone of its own."""
+    noon = datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.UTC)
+    days = structured_question(
+        "t", "a", k=1, time_range=(datetime.date(2025, 1, 1), datetime.date(1969, 12, 31))
+    )
+    found = days.structured.time_range
+    assert (found.WhichOneof("start"), found.from_day) == ("from_day", 20_089)
+    assert (found.WhichOneof("end"), found.to_day) == ("to_day", -1)
+    half = structured_question("t", "a", k=1, time_range=(noon, None)).structured.time_range
+    assert (half.WhichOneof("start"), half.WhichOneof("end")) == ("from", None)
+    assert getattr(half, "from").ToDatetime(tzinfo=datetime.UTC) == noon
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"time_range": ("2025-01-01", None)}, "time_range"),
+        ({"time_range": (datetime.date(2025, 1, 1),)}, "time_range"),
+        ({"time_range": datetime.date(2025, 1, 1)}, "time_range"),
+        ({"time_range": (datetime.datetime(2025, 1, 1), None)}, "time_range"),
+        ({"where": ["rating"]}, "where"),
+    ],
+)
+def test_what_no_question_can_be_built_of_is_refused_by_its_name(changes: dict[str, Any], field: str) -> None:
+    """And not by Python's own errors."""
+    with pytest.raises(InvalidQuestion) as refusal:
+        structured_question("t", "a", k=1, **changes)
+    assert refusal.value.field == field

@@ -17,7 +17,7 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, Measure, TimeRange
-from dp_service.queries.times import ClosedPeriods, Refresh, TimeColumn, TimeUnit
+from dp_service.queries.times import ClosedPeriods, Refresh, TimeColumn, TimeUnit, start_of_day
 from tests.support.examples import examples
 
 POLICY_TEXT = """
@@ -274,6 +274,16 @@ def test_a_time_range_falls_on_days_of_the_columns_zone(zone: str, at_time: str,
     """The first day inside is the first that begins inside, by the zone's own midnight."""
     time = TimeColumn("day", TimeUnit.DAYS, zone)
     assert days(expected) == time.first_value_from(datetime.datetime.fromisoformat(at_time))
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Los_Angeles", "UTC"])
+@pytest.mark.parametrize("unit", TimeUnit)
+def test_a_day_is_that_of_the_columns_zone(zone: str, unit: TimeUnit) -> None:
+    """Whatever the column counts: the first value from a day on is the one from its beginning on."""
+    time, day = TimeColumn("day", unit, zone), datetime.date(2026, 7, 1)
+    assert time.first_value_from(day) == time.first_value_from(start_of_day(day, zone))
+    if unit is TimeUnit.DAYS:
+        assert time.first_value_from(day) == days("2026-07-01")
 
 
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])

@@ -186,7 +186,7 @@ def test_one_meaning_has_one_fingerprint_and_two_have_two(policy: object) -> Non
 
 
 def test_days_timestamps_and_time_ranges_are_one_in_the_structured_form() -> None:
-    """A day is its beginning in the column's zone; the time range is in UTC."""
+    """A day is its beginning in the column's zone, also as an end of the time range; times there are in UTC."""
     start, end = (datetime.datetime(2026, 3, 28, 23, tzinfo=datetime.UTC), datetime.date(2026, 3, 30))
     whole = Range("at", Bound(datetime.date(2026, 3, 29)), Bound(end, exclusive=True))
     in_utc = datetime.datetime(2026, 3, 29, 22, tzinfo=datetime.UTC)
@@ -199,6 +199,12 @@ def test_days_timestamps_and_time_ranges_are_one_in_the_structured_form() -> Non
             (Range("at", Bound(start), None), Range("at", None, Bound(in_utc, exclusive=True))),
         ),
         HistogramQuery("visits", ("page",), Measure.DISTINCT_MEMBERS, time_range=TimeRange(start, in_utc)),
+        HistogramQuery(
+            "visits",
+            ("page",),
+            Measure.DISTINCT_MEMBERS,
+            time_range=TimeRange(datetime.date(2026, 3, 29), end),
+        ),
     ]
     names = {name_of(resolve(each, OWN, now=NOW)) for each in questions}
     assert {name_of(asked("at >= DATE '2026-03-29' AND at < DATE '2026-03-30'"))} == names

@@ -151,5 +151,12 @@ def _looked_up(row: Row, column: Column, lookup: Lookup) -> Any:
 
 def _within(time_range: TimeRange, day: datetime.date) -> bool:
     timestamp = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
-    after = time_range.start is None or timestamp >= time_range.start
-    return after and (time_range.end is None or timestamp < time_range.end)
+    start, end = (_beginning(bound) for bound in (time_range.start, time_range.end))
+    return (start is None or timestamp >= start) and (end is None or timestamp < end)
+
+
+def _beginning(bound: datetime.date | None) -> datetime.datetime | None:
+    """Return when a range begins or ends; the table's days are those of UTC."""
+    if bound is None or isinstance(bound, datetime.datetime):
+        return bound
+    return datetime.datetime.combine(bound, datetime.time.min, datetime.UTC)

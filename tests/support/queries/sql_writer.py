@@ -186,9 +186,9 @@ class _Writer:
         return self._random.choice(choices)
 
 
-def _first_day_from(timestamp: datetime.datetime | None) -> datetime.date | None:
+def _first_day_from(timestamp: datetime.date | None) -> datetime.date | None:
     """Return the first day that begins no earlier than a moment."""
-    if timestamp is None:
-        return None
+    if not isinstance(timestamp, datetime.datetime):
+        return timestamp
     begun = timestamp.time() > datetime.time.min
     return timestamp.date() + datetime.timedelta(days=begun)

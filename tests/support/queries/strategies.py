@@ -175,16 +175,15 @@ def questions_and_totals() -> st.SearchStrategy[HistogramQuery]:
 @cache
 def questions() -> st.SearchStrategy[HistogramQuery]:
     """Return questions about the small table that group by columns."""
-    timestamps = st.none() | st.datetimes(
-        datetime.datetime(2018, 12, 31), datetime.datetime(2019, 1, 4), timezones=st.just(datetime.UTC)
-    )
+    first, last = datetime.datetime(2018, 12, 31), datetime.datetime(2019, 1, 4)
+    times = st.datetimes(first, last, timezones=st.just(datetime.UTC))
+    ends = st.none() | times | st.dates(first.date(), last.date())
     return st.builds(
         HistogramQuery,
         st.just("t"),
         st.lists(_NAMES, min_size=1, max_size=3, unique=True).map(tuple),
         st.sampled_from(Measure),
         st.lists(conditions(), max_size=3).map(tuple),
-        st.none()
-        | st.builds(TimeRange, timestamps, timestamps).filter(lambda each: each != TimeRange(None, None)),
+        st.none() | st.builds(TimeRange, ends, ends).filter(lambda each: each != TimeRange(None, None)),
         st.just(1),
     )

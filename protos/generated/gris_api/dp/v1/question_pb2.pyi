@@ -193,11 +193,15 @@ class Value(_message.Message):
     def __init__(self, string: _Optional[str] = ..., int64: _Optional[int] = ..., bool: bool = ..., date: _Optional[int] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class TimeRange(_message.Message):
-    __slots__ = ("to",)
+    __slots__ = ("from_day", "to", "to_day")
     FROM_FIELD_NUMBER: _ClassVar[int]
+    FROM_DAY_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
+    TO_DAY_FIELD_NUMBER: _ClassVar[int]
+    from_day: int
     to: _timestamp_pb2.Timestamp
-    def __init__(self, to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., **kwargs) -> None: ...
+    to_day: int
+    def __init__(self, from_day: _Optional[int] = ..., to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., to_day: _Optional[int] = ..., **kwargs) -> None: ...
 
 class Quantile(_message.Message):
     __slots__ = ("function", "column", "q")
