@@ -265,6 +265,13 @@ class AskFlags(QuestionFlags):
             help="Draw the answer, too: bars with their intervals, or a line with a band for a series (.png, .svg).",
         ),
     ] = None
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Of each interval, between 0.5 and 1; without it 0.95. Of a paid answer another one is free.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ _FLAGS = {
     "totals_by": "--totals",
     "omit_counts": "--no-counts",
     "sharpening": "--sharpen",
+    "confidence": "--confidence",
 }
 
 

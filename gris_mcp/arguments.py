@@ -191,7 +191,7 @@ class Question(Arguments):
             InvalidQuestion: Fields do not belong together, or a value is none that a question can hold.
         """
         if self.sql is not None:
-            others = sorted(self.model_fields_set - {"sql"})
+            others = sorted(self.model_fields_set & set(Question.model_fields) - {"sql"})
             if others:
                 raise InvalidQuestion("sql", f"expected nothing beside it, and not {', '.join(others)}")
             return sql_question(self.sql)
@@ -220,6 +220,17 @@ class Question(Arguments):
         if len(conditions) < len(self.where):
             raise InvalidQuestion("where", "expected one condition for each column")
         return conditions
+
+
+class Asked(Question):
+    """A question that is paid for."""
+
+    confidence: float | None = Field(
+        None,
+        gt=0.5,
+        lt=1,
+        description="Of each interval; null: the gateway's own. Of an answer that is paid for another one is free.",
+    )
 
 
 def _values(given: Sequence[Literal_]) -> list[Value]:

@@ -10,7 +10,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel
 
 from gris_mcp import descriptions
-from gris_mcp.arguments import Arguments, CatalogArguments, HistoryArguments, Nothing, Question
+from gris_mcp.arguments import Arguments, Asked, CatalogArguments, HistoryArguments, Nothing, Question
 from gris_mcp.catalog_results import Tables, tables_of
 from gris_mcp.failures import failure_of
 from gris_mcp.results import (
@@ -36,8 +36,8 @@ async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQu
     return price_of(explanation, await client.remaining())
 
 
-async def _ask(client: AsyncGatewayClient, arguments: Question) -> Answer:
-    return answer_of(await client.ask(arguments.message()))
+async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
+    return answer_of(await client.ask(arguments.message(), confidence=arguments.confidence))
 
 
 async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:
@@ -102,7 +102,7 @@ TOOLS = {
         PrivateTool(
             "explain", "Price of a question", descriptions.EXPLAIN, Question, PriceOfQuestion, _explain
         ),
-        PrivateTool("ask", "Private question", descriptions.ASK, Question, Answer, _ask, is_free=False),
+        PrivateTool("ask", "Private question", descriptions.ASK, Asked, Answer, _ask, is_free=False),
         PrivateTool("history", "Paid answers", descriptions.HISTORY, HistoryArguments, History, _history),
         PrivateTool("budget", "What is left", descriptions.BUDGET, Nothing, Budget, _budget),
     )

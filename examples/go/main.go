@@ -136,9 +136,6 @@ func columns() []string {
 
 // finish prints totals, what is said of the numbers, and what all of it cost.
 func finish(shown *dp.Shown) error {
-	if *totals != "" && shown.Totals == nil {
-		return errors.New("-totals: the gateway is too old for them, and has answered without")
-	}
 	if shown.Totals != nil {
 		showTotals(shown.Totals, shown.Parameters.GetBounded().GetOneLook().GetTotals())
 	}

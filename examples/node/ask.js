@@ -95,9 +95,6 @@ async function ask(client) {
   if (end === null) {
     throw new Error("the gateway stopped before the end of the result");
   }
-  if (options.totals !== "" && end.shown.totals === null) {
-    throw new Error("--totals: the gateway is too old for them, and has answered without");
-  }
   return { chunks, end };
 }
 
@@ -107,6 +104,15 @@ function shown(column, row) {
     return new Date(values.days[row] * 86_400_000).toISOString().slice(0, 10);
   }
   return String(values.values[row]);
+}
+
+// How many elements a chunk has; one without columns has one total.
+function rows({ columns: [first], quantiles, ...chunk }) {
+  if (first === undefined) {
+    return quantiles.length > 0 ? quantiles[0].values.length : counts(chunk).length;
+  }
+  const { values, days } = first[first.values];
+  return (values ?? days).length;
 }
 
 // Counts that are released relative to their total are multiples of 1 / noisy_denominator.
@@ -128,10 +134,14 @@ function printTotals({ column, ...numbers }, { column: name, counted }) {
 function print({ chunks, end }) {
   for (const chunk of chunks) {
     const { columns, interval_lower: lower, interval_upper: upper } = chunk;
-    counts(chunk).forEach((count, row) => {
+    const noisy = counts(chunk);
+    for (let row = 0; row < rows(chunk); row += 1) {
       const element = columns.map((column) => shown(column, row)).join(", ");
-      console.log(`${element}\t${count}\t${lower[row]} to ${upper[row]}`);
-    });
+      // A question that omits counts is answered by the elements alone, and one for quantiles has cells.
+      const count = noisy.length > 0 ? [noisy[row], `${lower[row]} to ${upper[row]}`] : [];
+      const cells = chunk.quantiles.map((each) => `${each.values[row]} (${each.lower[row]} to ${each.upper[row]})`);
+      console.log([element, ...count, ...cells].join("\t"));
+    }
   }
   const { parameters, totals, statements, cost } = end.shown;
   if (totals !== null) {

@@ -575,6 +575,12 @@ def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, 
     assert {row["element"][0]: Fraction(row["values"][0]["value"]) for row in stated["rows"]} == {
         text: total for text, (_, total) in expected.items()
     }
+    outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question, "--confidence", "0.8"])
+    again = json.loads(outcome.output)
+    assert (again["confidence"], again["release_id"]) == (0.8, stated["release_id"])
+    assert again["charged"]["information"] == 0
+    wrong = CliRunner().invoke(app, ["ask", *options, *flags, *question, "--confidence", "1"])
+    assert str(wrong.exception).startswith("--confidence: expected a number strictly between 0.5 and 1")
 
 
 def test_sums_travel_as_steps_and_where_one_is_too_large_all_of_them_as_texts() -> None:

@@ -70,6 +70,10 @@ async def test_an_agent_reads_prices_asks_and_finds_its_answers_again(
         assert ["app", "acme", f"reader {form}"] == own["account"]
         assert answered["price"] == own["spent"]
 
+        wider = await agent.call("ask", sql=SQL, confidence=0.99)
+        assert (wider["confidence"], wider["release_id"]) == (0.99, answered["release_id"])
+        assert {"information": 0, "calls": 0} == wider["charged"]
+
 
 async def test_an_agent_is_charged_as_any_caller_of_its_account(gateway: GatewayWorld) -> None:
     """What is paid for by gRPC is free for the agent of that account, and the other way round."""
@@ -160,7 +164,8 @@ WRONG: list[tuple[str, dict[str, Any], str | None]] = [
     ("ask", {"table": "feedback", "by": ["app"], "k": True}, "k"),
     ("ask", {"table": "feedback", "by": ["app"], "k": 2**63}, "k"),
     ("ask", {"table": "feedback", "by": ["app"], "k": 1.5}, "k"),
-    ("ask", {"table": "feedback", "by": ["app"], "confidence": 0.99}, None),
+    ("ask", {"table": "feedback", "by": ["app"], "confidence": 1.5}, "confidence"),
+    ("ask", {"table": "feedback", "by": ["app"], "seed": 1}, None),
     ("ask", {"table": "feedback", "measure": "rows"}, "measure"),
     ("ask", {"table": "feedback", "since": "yesterday"}, "since"),
     ("ask", {"table": "feedback", "since": "2020-01-01T00:00:00"}, "since"),
