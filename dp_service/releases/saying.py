@@ -233,8 +233,7 @@ def _listing(parameters: ReleaseParameters) -> Iterator[Statement]:
     if listing.having:
         yield Statement(
             "list.filtered",
-            "Conditions on what is released only leave elements out of the list, and cost nothing. All intervals are "
-            "so wide that those of everything released cover together.",
+            "Conditions on what is released only leave elements out of the list, and cost nothing.",
         )
 
 

@@ -197,9 +197,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             name = self.sums.columns[first.place].name
             yield Statement(
                 "order.of_sum",
-                f"The list is in descending order of the {first.function.value} of {name}. Where it is cut, intervals "
-                "are so wide that those of all counts that were released cover together, and so do those of the sums "
-                "and averages of each column.",
+                f"The list is in descending order of the {first.function.value} of {name}.",
                 name,
             )
         if (most := self._shown_for_its_sums) is not None:
@@ -236,7 +234,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         if missing:
             yield Statement(
                 "sums.missing",
-                f"{elements(missing)} may have no member, as far as the counts say: no average is shown of them.",
+                f"{elements(missing)} may have no member, as far as the counts say: no average is shown there.",
                 values=(str(missing),),
             )
 
