@@ -18,8 +18,9 @@ def ticket_key(
 ) -> None:
     """Write the key with which budget_service verifies charge tickets. It reveals nothing about the noise key."""
     from dp_service.releases.ticket import ticket_key as derived  # noqa: PLC0415 - `gris --help` should be quick
-    from dp_service.server.key_file import KeyFileError, read_key_file  # noqa: PLC0415
+    from dp_service.server.key_file import read_key_file  # noqa: PLC0415
     from gris_cli.printing import print_written  # noqa: PLC0415
+    from gris_serving.key_files import KeyFileError  # noqa: PLC0415
 
     try:
         secret = derived(read_key_file(key_file))

@@ -17,13 +17,13 @@ REPOSITORY = Path(__file__).parents[1]
 
 LINES = {
     "dp_service": 31_000,
-    "budget_service": 19_300,
+    "budget_service": 19_050,
     "pinot_connector": 19_650,
     "gris_gateway": 3_250,
-    "gris_console": 3_000,
+    "gris_console": 2_950,
     "gris_mcp": 1_650,
     "gris_cli": 16_400,
-    "gris_serving": 3_250,
+    "gris_serving": 3_300,
 }
 OPTIONAL_FIELDS = 510
 

@@ -46,7 +46,6 @@ from budget_service.server.options import parser, store_address, worker_argument
 from budget_service.server.regional_process import RegionParts, require_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
-from budget_service.server.tickets import TicketKeyError
 from budget_service.server.workers import supervise
 from budget_service.stores.interface import (
     Store,
@@ -59,6 +58,7 @@ from budget_service.stores.opening import confirm_restored, open_store, renew_ma
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health, logs
 from gris_serving.garbage_collection import spared_collector
+from gris_serving.key_files import KeyFileError
 from gris_serving.options import OperatingError, operating_of
 from gris_serving.parents import stop_with_parent
 from gris_serving.reloading_files import SecurityError
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
             asyncio.run(_run(options, settings, security, store, seen))
     except (
         ConfigurationError,
-        TicketKeyError,
+        KeyFileError,
         StoreUnusableError,
         ListenError,
         OperatingError,

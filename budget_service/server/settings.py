@@ -15,7 +15,8 @@ from pathlib import Path
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
 from budget_service.configuration.errors import Fault
-from budget_service.server.tickets import TicketKeyError, TicketVerifier
+from budget_service.server.tickets import TicketVerifier
+from gris_serving.key_files import KeyFileError
 from gris_serving.reloading_files import FileStamp, file_stamp
 
 INTERVAL_SECONDS = 1.0
@@ -73,7 +74,7 @@ class LiveSettings:
         """Put the settings of the files in force as a whole, or keep the present ones and log the reason."""
         try:
             self.current = load_settings(path, self.check)
-        except (ConfigurationError, TicketKeyError) as error:
+        except (ConfigurationError, KeyFileError) as error:
             log.error(
                 "The new configuration cannot be used; the old one stays in force.",
                 extra={"event": "settings.refused", "fields": {"problem": str(error)}},
@@ -90,7 +91,7 @@ def load_settings(path: Path, check: Callable[[Configuration], None] = no_furthe
 
     Raises:
         ConfigurationError: The configuration is not valid, or `check` raises it.
-        TicketKeyError: A ticket key cannot be used.
+        KeyFileError: A ticket key cannot be used.
     """
     configuration = load_configuration(path)
     check(configuration)

@@ -15,20 +15,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from budget_service.ledger.digests import length_prefixed
 from budget_service.ledger.values import Cost
+from gris_serving.key_files import read_key
 
-KEY_BYTES = 32
 KEY_ID_BYTES = 8
-
-
-class TicketKeyError(Exception):
-    """The file of the ticket key is missing, is not 32 bytes, or can be read by others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +52,12 @@ class TicketVerifier:
 
     @staticmethod
     def from_file(path: Path) -> TicketVerifier:
-        """Read a ticket key: 32 raw bytes or 64 hexadecimal characters.
+        """Read a ticket key.
 
         Raises:
-            TicketKeyError: The file is missing, holds something else, or can be read by others.
+            KeyFileError: As `read_key`.
         """
-        try:
-            content, mode = path.read_bytes(), path.stat().st_mode
-        except OSError as error:
-            raise TicketKeyError(f"{path}: {error.strerror}") from None
-        if mode & (stat.S_IRWXO | stat.S_IWGRP | stat.S_IXGRP):
-            raise TicketKeyError(f"{path}: the key may be read by its owner and group only (mode 0440)")
-        return TicketVerifier(_key(path, content))
+        return TicketVerifier(read_key(path))
 
     def is_authentic(self, ticket: bytes, release: Release) -> bool:
         """Return whether a ticket is authentic. The comparison takes constant time, so its duration reveals nothing."""
@@ -93,17 +82,3 @@ class TicketVerifier:
         return hashlib.sha256(length_prefixed((b"gris/ticket-key/v1", self.ticket_key))).digest()[
             :KEY_ID_BYTES
         ]
-
-
-def _key(path: Path, content: bytes) -> bytes:
-    if len(content) == KEY_BYTES:
-        return content
-    try:
-        key = bytes.fromhex(content.decode("ascii").strip())
-    except ValueError:
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise TicketKeyError(
-            f"{path}: a ticket key is {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal characters"
-        )
-    return key

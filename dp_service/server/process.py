@@ -25,7 +25,7 @@ from dp_service.releases.keys import KeySet
 from dp_service.releases.kinds import UnusableParametersError
 from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
-from dp_service.server.key_file import KeyFileError, read_key_files
+from dp_service.server.key_file import read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from gris_serving import health, logs
@@ -34,6 +34,7 @@ from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.garbage_collection import spared_collector
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.internal_errors import log_internal_error
+from gris_serving.key_files import KeyFileError
 from gris_serving.listening import ListeningError
 from gris_serving.options import (
     OperatingError,

@@ -13,7 +13,8 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost as TicketCost
 from dp_service.releases.ticket import charge_ticket
-from dp_service.server.key_file import KeyFileError, read_key_file
+from dp_service.server.key_file import read_key_file
+from gris_serving.key_files import KeyFileError
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge, Cost
 from pinot_connector.channels import Timeouts

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from budget_service.ledger.values import Cost
-from budget_service.server.tickets import Release, TicketKeyError, TicketVerifier
+from budget_service.server.tickets import Release, TicketVerifier
+from gris_serving.key_files import KeyFileError
 from tests.support.budget_samples import OTHER_UNIT, UNIT
 
 KEY = bytes(range(32))
@@ -91,20 +92,20 @@ def test_a_key_is_raw_or_hexadecimal(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize("content", [b"", KEY[:-1], KEY.hex().encode()[:-2], b"z" * 64, KEY + b"\xff"])
 def test_a_key_that_is_too_short_or_garbled_is_refused(tmp_path: Path, content: bytes) -> None:
     """The service does not start with it."""
-    with pytest.raises(TicketKeyError, match="32 bytes"):
+    with pytest.raises(KeyFileError, match="32 bytes"):
         TicketVerifier.from_file(key_file(tmp_path, content))
 
 
 @pytest.mark.parametrize("mode", [0o444, 0o441, 0o660, 0o602])
 def test_a_key_that_others_can_read_or_write_is_refused(tmp_path: Path, mode: int) -> None:
     """The group may read, nobody else."""
-    with pytest.raises(TicketKeyError, match="0440"):
+    with pytest.raises(KeyFileError, match="0440"):
         TicketVerifier.from_file(key_file(tmp_path, KEY, mode))
 
 
 def test_a_missing_key_is_refused_by_name(tmp_path: Path) -> None:
     """The error names the file."""
-    with pytest.raises(TicketKeyError, match="no-key"):
+    with pytest.raises(KeyFileError, match="no-key"):
         TicketVerifier.from_file(tmp_path / "no-key")
 
 
@@ -123,5 +124,5 @@ def test_during_a_rotation_tickets_of_every_key_that_is_named_are_authentic(tmp_
     both = TicketVerifier.from_files(paths[0], [paths[1]])
     tickets = [TicketVerifier(key).ticket(RELEASE) for key in keys]
     assert [True, True, False] == [both.is_authentic(ticket, RELEASE) for ticket in tickets]
-    with pytest.raises(TicketKeyError, match="no-such-key"):
+    with pytest.raises(KeyFileError, match="no-such-key"):
         TicketVerifier.from_files(paths[0], [tmp_path / "no-such-key"])

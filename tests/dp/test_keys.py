@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dp_service.releases.keys import KeyUse, NoiseKey
-from dp_service.server.key_file import KeyFileError, read_key_file
+from dp_service.server.key_file import read_key_file
+from gris_serving.key_files import KeyFileError
 from tests.dp.key_files import key_file
 
 SECRET = bytes(range(32))

@@ -17,8 +17,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from dp_service.releases.keys import KeySet, NoiseKey
-from dp_service.server.key_file import KeyFileError, read_key_files
+from dp_service.server.key_file import read_key_files
 from dp_service.server.service import DpServicer
+from gris_serving.key_files import KeyFileError
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
