@@ -42,7 +42,9 @@ def of_question(
     kind = kind_of(resolution.parameters)
     columns = [name for name, _ in resolution.columns]
     yield kind.question(_counted_by(resolution))
-    yield from _listing(resolution.parameters)
+    yield from _listing(
+        resolution.parameters, " Then all intervals cover together, and are as wide as that needs."
+    )
     yield from _copy(resolution)
     yield from kind.meaning(columns, ESTIMATED_CONFIDENCE)
     yield from _accuracy(kind, expected)
@@ -223,8 +225,8 @@ def _counted_by(resolution: Resolution) -> list[str]:
     ]
 
 
-def _listing(parameters: ReleaseParameters) -> Iterator[Statement]:
-    """Yield in which order the list is, and what conditions on it mean."""
+def _listing(parameters: ReleaseParameters, of_intervals: str = "") -> Iterator[Statement]:
+    """Yield in which order the list is, and what conditions on it mean; an answer's intervals say it themselves."""
     listing = parameters.listing
     if listing is None:
         return
@@ -233,7 +235,7 @@ def _listing(parameters: ReleaseParameters) -> Iterator[Statement]:
     if listing.having:
         yield Statement(
             "list.filtered",
-            "Conditions on what is released only leave elements out of the list, and cost nothing.",
+            f"Conditions on what is released only leave elements out of the list, and cost nothing.{of_intervals}",
         )
 
 

@@ -197,7 +197,9 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             name = self.sums.columns[first.place].name
             yield Statement(
                 "order.of_sum",
-                f"The list is in descending order of the {first.function.value} of {name}.",
+                f"The list is in descending order of the {first.function.value} of {name}. Where it is cut, intervals "
+                "are so wide that those of all counts that were released cover together, and so do those of the sums "
+                "and averages of each column.",
                 name,
             )
         if (most := self._shown_for_its_sums) is not None:
