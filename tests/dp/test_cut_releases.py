@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms.selection import Selection, selection_thresholds
-from dp_service.releases.kinds import cutting
+from dp_service.releases.kinds import cutting, kind_of
+from dp_service.releases.kinds.moments import Moments
+from dp_service.releases.kinds.totals import WithTotals
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import release
 from tests.dp import test_totals as totals
@@ -76,3 +78,16 @@ def test_a_release_with_totals_is_cut_before_they_are_drawn(monkeypatch: pytest.
     assert uncut.elements[: len(whole.elements)] == whole.elements
     assert len(uncut.elements) > len(whole.elements)
     assert Fraction(whole.cost.information) == 6
+
+
+def test_sums_of_a_list_that_is_cut_hold_given_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its counts do: each element is kept because its count exceeds the first one that is left out."""
+    kind = kind_of(totals.plan_of(k=None).parameters)
+    assert isinstance(kind, WithTotals)
+    assert isinstance(kind.rows, Moments)
+    counts = np.array([90, 80, 70], dtype=np.int64)
+    places = np.arange(3, dtype=np.int64)
+    whole = MechanismOutput(Selection(places, counts, ended_in_bottom=False, bottom=5), sums=(counts * 2,))
+    monkeypatch.setattr(cutting, "MAX_TOTALS", 2)
+    cut = cutting.fitting_totals(["a", "b", "c"], whole)
+    assert [kind.rows.released(each).threshold for each in (whole, cut)] == [5, 70]

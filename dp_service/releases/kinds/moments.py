@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -292,7 +292,9 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def released(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""
         columns = with_own_counts(self.sums, drawn.sums)
-        return self.moments.released(drawn.selection.indices, counts_of(drawn), columns)
+        found = self.moments.released(drawn.selection.indices, counts_of(drawn), columns)
+        # A list that ends sooner has a higher threshold than its mechanism.
+        return replace(found, threshold=drawn.selection.bottom)
 
     def _rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
         if self.sums.ordered_by is None:
