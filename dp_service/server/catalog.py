@@ -27,7 +27,7 @@ from dp_service.queries.structured import Value
 from dp_service.queries.table_contributions import Choice, Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
-from dp_service.releases.kinds.quantiles import column_said
+from dp_service.releases.kinds.grids import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.listing_messages import BUCKET_LENGTHS
 from dp_service.server.messages import (

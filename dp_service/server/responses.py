@@ -12,7 +12,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
-from dp_service.releases.kinds.quantiles import in_text
+from dp_service.releases.kinds.grids import in_text
 from dp_service.releases.kinds.views import (
     Counts,
     ExpectedAccuracy,

@@ -6,7 +6,6 @@ hold for the counts before bounding too.
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from dp_service.accounting.accuracy import mean_gaussian_error
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, TwoLooks
-from dp_service.mechanisms.bounded.gaussian_tails import log_tail
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_half_width, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
@@ -29,6 +27,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.cutting import fitting_list
+from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold, is_shown
 from dp_service.releases.kinds.kind import Fields, Kind, Priced
 from dp_service.releases.kinds.parts import (
     HALF,
@@ -47,8 +46,6 @@ from dp_service.releases.statements import Statement, calls, elements, units
 from dp_service.terms import BoundedBy, Consistency, Element
 
 _MICRO = 10**6
-# What floats do to the logarithm of a tail.
-_ROUNDING = 1e-9
 _Mechanism = TypeVar("_Mechanism", bound=Priced)
 
 
@@ -309,48 +306,14 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
         """Return whether the element of rank k passes the threshold, with the part of its count that is left."""
         if isinstance(self.mechanism, TwoLooks):
             kept = choice.kept if choice.kept_names is None else choice.kept_names
-            return _is_shown(self.mechanism.names_look, expected.at_least(k), kept)
-        return _is_shown(self.mechanism, expected.at_least(k), choice.kept)
+            return is_shown(self.mechanism.names_look, expected.at_least(k), kept)
+        return is_shown(self.mechanism, expected.at_least(k), choice.kept)
 
     @property
     def sharpenable(self) -> BoundGauss | None:
         """The look at what is known: the domain, or the names of a first look."""
         is_known = self.first_look is not None or self.parameters.domain is not None
         return self.look if is_known else None
-
-
-@dataclass(frozen=True)
-class GaussianThreshold:
-    """The threshold of BoundGauss, and the variance parameter of the noise."""
-
-    threshold: int
-    variance: Fraction
-
-    @classmethod
-    def of(cls, look: BoundGauss) -> GaussianThreshold | None:
-        """Return that of a look; None: nothing hides its elements."""
-        return None if look.threshold is None else cls(look.threshold, look.variance)
-
-    def needed(self, probability: Fraction) -> int:
-        """Return the smallest bounded count whose element is shown with this probability."""
-        level = math.log(probability)
-        # Noise beyond ten standard deviations decides nothing here.
-        highest = self.threshold + 10 * math.isqrt(math.ceil(self.variance)) + 10
-        return bisect.bisect_left(
-            range(highest), True, key=lambda count: self.log_shown(count) >= level - _ROUNDING
-        )
-
-    def log_shown(self, count: int) -> float:
-        """Return the logarithm of the probability with which an element of this count is shown."""
-        return log_tail(float(self.variance), self.threshold + 1 - count)
-
-
-def _is_shown(look: BoundGauss, count: int, kept: Fraction) -> bool:
-    """Return whether an element passes the threshold of a look with 95 %, of whose count a part is left."""
-    left, threshold = math.floor(count * kept), GaussianThreshold.of(look)
-    if threshold is None:
-        return True
-    return left >= (look.min_count or 0) and threshold.log_shown(left) >= math.log(MOSTLY)
 
 
 def look_intervals(

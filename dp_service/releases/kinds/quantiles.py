@@ -7,7 +7,6 @@ stated beside it, by the explicit law of the choice, and depends on public numbe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,11 +22,9 @@ from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.elements import date_of
 from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import (
     BOUNDED_BY,
-    GaussianThreshold,
     bound_said,
     looks_of,
     may_leave_out,
@@ -36,12 +33,14 @@ from dp_service.releases.kinds.bounded import (
     only_named,
     unfinished,
 )
+from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
+from dp_service.releases.kinds.grids import column_said, ends_of, in_text
 from dp_service.releases.kinds.kind import Fields, Kind
 from dp_service.releases.kinds.parts import HALF, MOSTLY, IncompleteParametersError, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements, percent
-from dp_service.terms import ColumnType, Element, GridScale, GridSpec, MemberValue, RankFunction
+from dp_service.terms import ColumnType, Element, GridScale, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -267,7 +266,7 @@ class Quantiles(Kind[RankedValues | QuantilesOfNames]):
 
     def _end(self, place: int) -> str:
         """Return the first or the last value of the grid."""
-        value, scale = _ends(self.stated.grid, self.stated.quantum)[place], self.stated.grid.scale
+        value, scale = ends_of(self.stated.grid, self.stated.quantum)[place], self.stated.grid.scale
         return in_text(value, scale) if scale is GridScale.DATES else brief(value)
 
     def _bounded(self) -> Iterator[Statement]:
@@ -353,31 +352,6 @@ def _name(asked: ShownQuantile) -> str:
             return "about the largest value"
         case RankFunction.QUANTILE:
             return f"the quantile {brief(asked.q or Fraction(0))}"
-
-
-def column_said(name: str, quantum: Fraction, grid: GridSpec, rule: MemberValue) -> Fields:
-    """Return what a message says of a column whose quantiles may be asked for."""
-    lower, upper = _ends(grid, quantum)
-    return {
-        "name": name,
-        "member_value": rule,
-        "quantum": quantum,
-        "scale": grid.scale,
-        "lower": in_text(lower, grid.scale),
-        "upper": in_text(upper, grid.scale),
-        "cells": len(Grid.of(grid)),
-    }
-
-
-def in_text(value: Fraction, scale: GridScale) -> str:
-    """Return a value of a grid: an exact number, or a day; that in the middle of two is the first of them."""
-    return date_of(math.floor(value)).isoformat() if scale is GridScale.DATES else str(value)
-
-
-def _ends(grid: GridSpec, quantum: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the first and the last value of a grid, in the units of the column."""
-    edges = Grid.of(grid).edges
-    return edges[0] * quantum, (edges[-1] - 1) * quantum
 
 
 def quantiles_of(parameters: ReleaseParameters) -> QuantilesReleased:
