@@ -20,7 +20,7 @@ from pathlib import Path
 
 import duckdb
 
-from gris_cli.domain.synthetic_data import synthetic
+from gris_lab.synthetic_data import synthetic
 
 DEFAULT_PAIRS = [10**6, 10**7]
 PAIRS_PER_MEMBER = 38

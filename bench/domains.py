@@ -28,8 +28,8 @@ import numpy as np
 
 from dp_service.bounding.contributions import Contributions
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
-from gris_cli.domain.member_data import Source, read_pairs
-from gris_cli.domain.synthetic_data import synthetic
+from gris_data.domain.member_data import Source, read_pairs
+from gris_lab.synthetic_data import synthetic
 
 DEFAULT_PAIRS = [10**6, 10**7]
 PAIRS_PER_MEMBER = 38

@@ -16,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 from dp_service.mechanisms import Currency, Histogram
-from dp_service.mechanisms.comparison import ComparedMechanism, catalogue
 from dp_service.noise import KeyedNoise, KeyedStream
+from gris_lab.mechanisms import ComparedMechanism, catalogue
 
 DOMAIN_SIZE = 1000
 LARGEST_COUNT = 20_000

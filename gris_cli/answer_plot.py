@@ -40,10 +40,7 @@ def require_drawable(path: Path | None, *, counts: bool, quantiles: bool) -> Non
         raise typer.BadParameter(f"--plot: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise typer.BadParameter(f"--plot: {path} cannot be written")
-    try:
-        import matplotlib  # noqa: F401, PLC0415 - an extra of its own
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--plot needs pip install 'gris-dp[notebook]'") from None
+    import matplotlib  # noqa: F401, PLC0415 - an extra of its own: before anything is paid
 
 
 def require_counts(parameters: Parameters) -> None:

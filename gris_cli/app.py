@@ -129,8 +129,9 @@ def _nobody_reads() -> bool:
 def _failed(error: Exception, *, as_json: bool) -> int:
     from gris_cli.failures import failure_of, usage_failure  # noqa: PLC0415 - only a failure needs them
     from gris_cli.printing import print_failure  # noqa: PLC0415
+    from gris_data.errors import InputError  # noqa: PLC0415
 
-    failure = usage_failure(error) if isinstance(error, _UsageError) else failure_of(error)
+    failure = usage_failure(error) if isinstance(error, (_UsageError, InputError)) else failure_of(error)
     with suppress(BrokenPipeError):
         print_failure(failure, as_json=as_json)
     return failure.exit_code

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.caching import cache_directory
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
 from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
-from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
+from gris_cli.flags import ConnectionFlags, EngineName
+from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
+from gris_lab.caching import cache_directory
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
@@ -270,92 +269,6 @@ DATA_SUFFIXES = frozenset({".parquet", ".duckdb", ".db"})
 _MANIFEST_SUFFIX = ".json"
 
 
-def duckdb_engine(tables: dict[str, Path]) -> Engine:
-    """Return an engine over files."""
-    try:
-        from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - duckdb is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("this engine needs pip install 'gris-dp[duckdb]'") from None
-    return DuckDBEngine(tables)
-
-
-@dataclass(frozen=True)
-class PinotAccess:
-    """The credentials for a Pinot cluster, and the authority to trust; all of it optional."""
-
-    authorization_file: Path | None = None
-    ca_file: Path | None = None
-    certificate_file: Path | None = None
-
-    def authorization(self) -> str | None:
-        """Return the header's value. It is read from a file because flags and environments can be seen by others."""
-        if self.authorization_file is None:
-            return None
-        try:
-            value = self.authorization_file.read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            value = ""
-        if not value.isprintable() or not value:
-            raise typer.BadParameter("--pinot-authorization-file expects a file with one line of ASCII")
-        return value
-
-    def tls(self) -> ssl.SSLContext | None:
-        """Return the TLS context with the authority and certificate, None for the defaults."""
-        if self.ca_file is None and self.certificate_file is None:
-            return None
-        try:
-            context = ssl.create_default_context(cafile=self.ca_file)
-            if self.certificate_file is not None:
-                context.load_cert_chain(self.certificate_file)
-        except (OSError, ssl.SSLError):
-            raise typer.BadParameter(
-                "--pinot-ca-file and --pinot-certificate-file expect PEM files; the latter holds the key too"
-            ) from None
-        return context
-
-
-@dataclass(frozen=True)
-class PinotLoading:
-    """How the engine finds out that Pinot's servers have loaded all new segments."""
-
-    server_admin: bool = False
-    server_admin_port: int | None = None
-    settle_seconds: float = DEFAULT_SETTLE_SECONDS
-
-
-def pinot_engine(
-    broker: str, controller: str, loading: PinotLoading, access: PinotAccess = PinotAccess()
-) -> Engine:
-    """Return an engine over a Pinot cluster."""
-    if not broker or not controller:
-        raise typer.BadParameter(
-            "Pinot needs --pinot-broker and --pinot-controller (or PINOT_BROKER, PINOT_CONTROLLER)"
-        )
-    try:
-        from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - pinotdb is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("this engine needs pip install 'gris-dp[pinot]'") from None
-    try:
-        return PinotEngine(
-            broker=broker,
-            controller=controller,
-            authorization=access.authorization(),
-            tls=access.tls(),
-            **asdict(loading),
-        )
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def spark_engine(url: str, tables: Mapping[str, str]) -> Engine:
-    """Return an engine over Spark, which is started or connected to."""
-    try:
-        from pinot_connector.engines.spark import SparkEngine  # noqa: PLC0415 - pyspark is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("this engine needs pip install 'gris-dp[spark]'") from None
-    return SparkEngine.at(url, tables)
-
-
 def _engine(flags: ConnectionFlags) -> Engine:
     match flags.engine:
         case EngineName.PINOT:
@@ -363,7 +276,7 @@ def _engine(flags: ConnectionFlags) -> Engine:
                 flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
             )
             loading = PinotLoading(
-                flags.pinot_server_admin, flags.pinot_server_admin_port, flags.pinot_settle_seconds
+                flags.pinot_settle_seconds, flags.pinot_server_admin, flags.pinot_server_admin_port
             )
             return pinot_engine(flags.pinot_broker, flags.pinot_controller, loading, access)
         case EngineName.SPARK:
@@ -388,7 +301,7 @@ def files_and_copies(policy: Path, locations: Mapping[str, str]) -> dict[str, Pa
     Raises:
         typer.BadParameter: The policy has faults, a file is not there, or is not of a kind that DuckDB reads.
     """
-    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of  # noqa: PLC0415 - `gris --help` should be quick
 
     if not locations:
         return {}

@@ -47,10 +47,7 @@ def console(
     as_json: JsonFlag = False,
 ) -> None:
     """Serve web pages for analysts and owners until Ctrl-C: questions with their price, answers, history, budgets."""
-    try:
-        from gris_console.process import run  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("gris console needs pip install 'gris-dp[console,cli]'") from None
+    from gris_console.process import run  # noqa: PLC0415 - an extra
     from gris_serving import logs  # noqa: PLC0415 - `gris --help` should be quick
     from gris_serving.listening import ListeningError  # noqa: PLC0415
     from gris_serving.options import LogFormat, LogLevel  # noqa: PLC0415

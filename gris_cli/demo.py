@@ -39,16 +39,16 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Ask five private questions of real data, one of them twice; then of bounded contributions and until a refusal."""
-    from gris_cli.clients import PinotLoading, duckdb_engine, pinot_engine, spark_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.demo_reports import JsonReport, TextReport  # noqa: PLC0415
     from gris_cli.demo_script import DemoScript  # noqa: PLC0415
     from gris_cli.examples import find_examples  # noqa: PLC0415
     from gris_cli.failures import EXIT_UNEXPECTED  # noqa: PLC0415
+    from gris_data.engines import PinotLoading, duckdb_engine, pinot_engine, spark_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     found = find_examples(examples)
     match engine:
         case EngineName.PINOT:
-            loading = PinotLoading(pinot_server_admin, pinot_server_admin_port, pinot_settle_seconds)
+            loading = PinotLoading(pinot_settle_seconds, pinot_server_admin, pinot_server_admin_port)
             data = pinot_engine(pinot_broker, pinot_controller, loading)
         case EngineName.SPARK:
             data = spark_engine(spark, {table: str(path) for table, path in found.tables.items()})

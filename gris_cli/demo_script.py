@@ -12,8 +12,8 @@ from typing import Protocol
 
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.caching import cache_directory
 from gris_cli.examples import COFACTS, Examples
+from gris_lab.caching import cache_directory
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import BudgetExhausted

@@ -51,6 +51,28 @@ _EXIT_CODES = {
 }
 
 
+# The extra of the distribution that brings each library; any other that is missing is a fault of ours.
+_EXTRAS = {
+    "cryptography": "store",
+    "duckdb": "duckdb",
+    "httpcore": "pinot",
+    "httpx": "pinot",
+    "jinja2": "console",
+    "matplotlib": "plan",
+    "mpmath": "dp",
+    "msgspec": "budget",
+    "numpy": "dp",
+    "pinotdb": "pinot",
+    "pydantic": "serving",
+    "pyspark": "spark",
+    "scipy": "plan",
+    "sqlglot": "dp",
+    "starlette": "console",
+    "uvicorn": "console",
+    "yaml": "serving",
+}
+
+
 @dataclass(frozen=True)
 class Failure:
     """What is reported of an error: if it has them, also the field of the question, shortfalls, and the largest k."""
@@ -74,6 +96,10 @@ def failure_of(error: Exception) -> Failure:
     """
     if isinstance(error, OSError) and isinstance(error.filename, str) and error.strerror:
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"{error.filename}: {error.strerror}")
+    if isinstance(error, ModuleNotFoundError) and (
+        extra := _EXTRAS.get((error.name or "").partition(".")[0])
+    ):
+        return Failure(EXIT_USAGE, "usage", f"this needs {error.name}: pip install 'gris-dp[{extra}]'")
     if not isinstance(error, GrisError):
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
     if isinstance(error, ServiceRefused) and error.reason == "UNIT_MISMATCH":

@@ -59,8 +59,8 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
-    from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.clients import files_and_copies  # noqa: PLC0415
+    from gris_lab.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
     from pinot_connector.embedded import EmbeddedServices, Ports  # noqa: PLC0415
 
     files = service_files(policy, budget_config, examples)
@@ -88,17 +88,15 @@ def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
     """Refuse data that are not as the policy says, or break what it promises of every member."""
     if not tables:
         return
-    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.errors import InputError  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of  # noqa: PLC0415
+    from gris_data.policy.data import require_kept  # noqa: PLC0415 - duckdb is an extra
 
-    try:
-        from gris_cli.policy.data import DataError, require_kept  # noqa: PLC0415 - duckdb is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
     for table in policy_of(policy).tables:
         if table.name in tables:
             try:
                 require_kept(table, tables[table.name])
-            except DataError as error:
+            except InputError as error:
                 raise typer.BadParameter(
                     f"--data {table.name}: {error}; gris policy check {policy} --data {table.name}="
                     f"{tables[table.name]} shows all of it"
@@ -160,7 +158,7 @@ def _announce(
 
 
 def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path]) -> _Commands:
-    from gris_cli.plan.flags import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of  # noqa: PLC0415 - `gris --help` should be quick
 
     environment = {
         "GRIS_DP": services.dp_address,

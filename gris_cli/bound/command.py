@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
+from gris_cli.inputs import named_by
 
 if TYPE_CHECKING:
-    from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest
+    from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
 
 LARGEST_DELTA_0 = 10**6
 MEMORY = "2GB"
@@ -139,13 +140,9 @@ def bound(
     as_json: JsonFlag = False,
 ) -> None:
     """Copy a table: bounded, with at most so many elements of every member, or as pairs. For the owner of the data."""
-    try:
-        import duckdb  # noqa: F401, PLC0415 - an extra of its own
-    except ModuleNotFoundError:
-        raise typer.BadParameter("gris bound needs pip install 'gris-dp[dp,duckdb,cli]'") from None
-    from gris_cli.bound.bounded_copies import BoundedCopyRequest  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.bound.pairs_command import PairsOptions, make_pairs  # noqa: PLC0415
-    from gris_cli.bound.source import Columns, InputError  # noqa: PLC0415
+    from gris_data.bound.bounded_copies import BoundedCopyRequest  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.bound.source import Columns  # noqa: PLC0415
 
     if not table:
         raise typer.BadParameter("expected a name", param_hint="--table")
@@ -180,13 +177,11 @@ def bound(
             "expected --attributes, --null-member, --first-attributes, --new-periods-only and --until only with --pairs"
         )
     asked = BoundedCopyRequest(table, columns, delta_0, drop_nulls, _memory(memory, engine))
-    try:
+    with named_by("--input"):
         if engine is BoundingEngine.SPARK:
             made = _on_spark(source, out, asked, spark)
         else:
             made = _on_this_machine(Path(source), Path(out), asked)
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--input") from None
     _print(made, asked, out, as_json=as_json)
 
 
@@ -203,8 +198,8 @@ def _is_zone(zone: str) -> bool:
 
 
 def _on_this_machine(source: Path, out: Path, asked: BoundedCopyRequest) -> Bounded:
-    from gris_cli.bound.bounded_copies import bounded_copy  # noqa: PLC0415
     from gris_cli.bound.query_progress import query_progress  # noqa: PLC0415
+    from gris_data.bound.bounded_copies import bounded_copy  # noqa: PLC0415
 
     if out.suffix != ".parquet":
         raise typer.BadParameter("expected a file named .parquet", param_hint="--out")
@@ -216,10 +211,8 @@ def _on_this_machine(source: Path, out: Path, asked: BoundedCopyRequest) -> Boun
 
 
 def _on_spark(source: str, out: str, asked: BoundedCopyRequest, url: str) -> Bounded:
-    try:
-        from gris_cli.bound.on_spark import bounded_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    from gris_data.bound.on_spark import bounded_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
+
     return bounded_copy_on_spark(source, out, asked, url)
 
 

@@ -10,12 +10,13 @@ from zoneinfo import ZoneInfo
 import typer
 
 from dp_service.queries.times import Refresh, first_day
-from gris_cli.bound.pairs import pairs_copy
-from gris_cli.bound.pairs_folder import PairsMade
-from gris_cli.bound.pairs_source import PairsCopyRequest, require_unbounded
 from gris_cli.bound.query_progress import query_progress
-from gris_cli.bound.source import Columns, InputError
+from gris_cli.inputs import named_by
 from gris_cli.printing import console_of_width, print_json, say
+from gris_data.bound.pairs import pairs_copy
+from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_source import PairsCopyRequest, require_unbounded
+from gris_data.bound.source import Columns
 from pinot_connector.json_values import to_json
 
 
@@ -62,9 +63,8 @@ def make_pairs(
         new_only=options.new_only,
     )
     try:
-        made = _made(source, folder, asked, options.spark)
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--input") from None
+        with named_by("--input"):
+            made = _made(source, folder, asked, options.spark)
     except OSError as error:
         raise typer.BadParameter(f"{folder}: {error.strerror}", param_hint="--pairs") from None
     _print(made, folder, until, as_json=as_json)
@@ -74,10 +74,8 @@ def _made(source: str, folder: Path, asked: PairsCopyRequest, spark: str | None)
     if spark is None:
         with query_progress() as work:
             return pairs_copy(Path(source), folder, asked, work=work)
-    try:
-        from gris_cli.bound.pairs_on_spark import pairs_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    from gris_data.bound.pairs_on_spark import pairs_copy_on_spark  # noqa: PLC0415 - pyspark is an extra
+
     require_unbounded(Path(source))
     return pairs_copy_on_spark(source, folder, asked, spark)
 

@@ -364,7 +364,7 @@ def usage(
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import draw_report, print_report, usage_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import usage_request  # noqa: PLC0415
-    from gris_cli.plan.plots import check_plot  # noqa: PLC0415
+    from gris_lab.plots import check_plot  # noqa: PLC0415
 
     check_plot(out, curves=max(len(information), len(calls)))
     request = usage_request(account, depth, since, days, (information, calls))

@@ -13,10 +13,11 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import Checked
 from gris_cli.budget.ledger_client import Budget, format_timestamp
-from gris_cli.plan.plots import draw_usage
-from gris_cli.plan.sheets import Column, Sheet, percent, print_sheets, sheet_rows
-from gris_cli.plan.usage import Exhausted
 from gris_cli.printing import print_json
+from gris_cli.sheets import print_sheets
+from gris_lab.plots import draw_usage
+from gris_lab.sheets import Column, Sheet, percent, sheet_rows
+from gris_lab.usage import Exhausted
 from pinot_connector.budgets import Cost, Level, questions_left
 
 _KINDS = {

@@ -13,12 +13,13 @@ import typer
 
 from gris_cli.budget.commands import BUDGET_ADDRESS, BudgetFlag
 from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
+from gris_cli.inputs import named_by
 from gris_cli.plan.flags import OutFlag, SeedFlag, exact, named_errors
 
 if TYPE_CHECKING:
     from dp_service.partitions import Method, Parameters
-    from gris_cli.domain.member_data import Source
-    from gris_cli.domain.publishing import Found, Publication
+    from gris_data.domain.member_data import Source
+    from gris_data.domain.publishing import Found, Publication
 
 app = typer.Typer(
     help="Publish which elements of a column are safe to name, and inspect what was published.",
@@ -130,11 +131,10 @@ def publish(
     as_json: JsonFlag = False,
 ) -> None:
     """Publish the elements of a column that are safe to name, and record the price for everyone who sees them."""
-    _require_duckdb()
-    from gris_cli.domain.member_data import Source  # noqa: PLC0415
-    from gris_cli.domain.publishing import Publication  # noqa: PLC0415
-    from gris_cli.domain.publishing_flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
+    from gris_data.domain.member_data import Source  # noqa: PLC0415
+    from gris_data.domain.publishing import Publication  # noqa: PLC0415
+    from gris_data.domain.publishing_flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
 
     if bool(account) == unrecorded:
         raise typer.BadParameter("give either --account, which records the price, or --unrecorded")
@@ -151,14 +151,12 @@ def publish(
 
 def _discovery(spark: str | None) -> Callable[[Publication], Found]:
     """Return the function that finds elements: on Spark at a URL, or on this machine if there is none."""
-    from gris_cli.domain.publishing import found_on_this_machine  # noqa: PLC0415
+    from gris_data.domain.publishing import found_on_this_machine  # noqa: PLC0415
 
     if spark is None:
         return found_on_this_machine
-    try:
-        from gris_cli.domain.on_spark import found_on_spark  # noqa: PLC0415 - pyspark is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    from gris_data.domain.on_spark import found_on_spark  # noqa: PLC0415 - pyspark is an extra
+
     return partial(found_on_spark, url=spark)
 
 
@@ -171,19 +169,11 @@ def inspect(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a domain file holds and what it cost, and check that it is intact."""
-    _require_duckdb()
-    from gris_cli.domain.publishing_flow import inspected  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
+    from gris_data.domain.publishing_flow import inspected  # noqa: PLC0415 - `gris --help` should be quick
 
     made = inspected(file, policy)
     print_domain(made.domain, made.price, made.integrity, as_json=as_json, lists_elements=elements)
-
-
-def _require_duckdb() -> None:
-    try:
-        import duckdb  # noqa: F401, PLC0415 - an extra of its own
-    except ModuleNotFoundError:
-        raise typer.BadParameter("gris domain needs pip install 'gris-dp[dp,duckdb,cli]'") from None
 
 
 def _parameters(method: str, rho: Fraction, delta: Fraction, delta_0: int, iterations: int) -> Parameters:
@@ -219,23 +209,18 @@ def compare(
     as_json: JsonFlag = False,
 ) -> None:
     """Show how many elements each method would release. For the owner of the data, never for analysts."""
-    _require_duckdb()
-    from gris_cli.domain.comparison import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
-    from gris_cli.domain.member_data import SourceError  # noqa: PLC0415
-    from gris_cli.domain.plots import draw_compared  # noqa: PLC0415
-    from gris_cli.plan.plots import check_plot  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.domain_comparison import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
+    from gris_lab.domain_plots import draw_compared  # noqa: PLC0415
+    from gris_lab.plots import check_plot  # noqa: PLC0415
+    from gris_lab.progress import progress  # noqa: PLC0415
 
     check_plot(out, curves=max(len(methods), len(rhos)))
     source = _compared_source(data, member, column, source_table, drops_nulls=drop_nulls, synthetic=synthetic)
     with named_errors():
         asked = grid_of([_method(each) for each in methods], rhos, delta, delta_0, iterations)
-    try:
-        with progress("comparing", len(asked) * runs) as advance:
-            result = compared(source, asked, runs=runs, seed=seed, advance=advance)
-    except SourceError as error:
-        raise typer.BadParameter(f"--data: {error}") from None
+    with named_by("--data"), progress("comparing", len(asked) * runs) as advance:
+        result = compared(source, asked, runs=runs, seed=seed, advance=advance)
     if out:
         name = f"{column} of {data.name}" if data is not None else f"{synthetic} synthetic members"
         title = f"{name}: delta = {float(delta):g}, {runs} runs a point"
@@ -247,8 +232,8 @@ def compare(
 def _compared_source(
     data: Path | None, member: str, column: str, table: str, *, drops_nulls: bool, synthetic: int
 ) -> Source:
-    from gris_cli.domain.member_data import Source  # noqa: PLC0415
-    from gris_cli.domain.synthetic_data import synthetic as made_up  # noqa: PLC0415
+    from gris_data.domain.member_data import Source  # noqa: PLC0415
+    from gris_lab.synthetic_data import synthetic as made_up  # noqa: PLC0415
 
     if (data is None) == (synthetic == 0):
         raise typer.BadParameter("give either --data with --column and --member, or --synthetic")

@@ -6,8 +6,8 @@ from typing import Any
 
 from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE
 from dp_service.queries.published import DomainFile, plain_value
-from gris_cli.plan.sheets import upwards
 from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_lab.sheets import upwards
 from pinot_connector import formats
 from pinot_connector.budgets import Cost
 

@@ -37,7 +37,6 @@ from gris_cli.plan.flags import (
     exact,
     is_gaussian,
     named_errors,
-    policy_of,
 )
 from gris_cli.plan.value import command as value_command
 
@@ -71,8 +70,9 @@ def guarantee(
 ) -> None:
     """Show what a budget is worth, by each composition bound."""
     from dp_service.accounting.calls import CallRule  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.budgets import Budget, guarantee_sheet, with_table  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_data.policies import policy_of  # noqa: PLC0415
+    from gris_lab.budgets import Budget, guarantee_sheet, with_table  # noqa: PLC0415
 
     named = None if policy is None else policy_of(policy)
     if named is not None and (epsilon_per is not None or delta is not None):
@@ -125,9 +125,10 @@ def solve(
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
     from dp_service.accounting.solving import Split, Target, papers_split  # noqa: PLC0415
-    from gris_cli.plan.budgets import epsilon_per_sheet, units_sheet  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.tables import table_beyond  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_data.policies import policy_of  # noqa: PLC0415
+    from gris_lab.budgets import epsilon_per_sheet, units_sheet  # noqa: PLC0415
+    from gris_lab.tables import table_beyond  # noqa: PLC0415
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and with --epsilon-per")
@@ -156,10 +157,11 @@ def table(
     as_json: JsonFlag = False,
 ) -> None:
     """Make the table of the adaptive bound for a currency, so that dp_service can use it (--adaptive-tables)."""
-    from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.budgets import table_sheet  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.tables import make_table  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_data.policies import policy_of  # noqa: PLC0415
+    from gris_lab.budgets import table_sheet  # noqa: PLC0415
+    from gris_lab.caching import cache_directory  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_lab.tables import make_table  # noqa: PLC0415
 
     if policy is not None and epsilon_per is not None:
         raise typer.BadParameter("--policy says --epsilon-per; it cannot be given with it")
@@ -182,8 +184,8 @@ def attacks(
     as_json: JsonFlag = False,
 ) -> None:
     """Show an attacker's chances: averaging, differencing, and finding a single member's element."""
-    from gris_cli.plan.budgets import attack_sheets  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.attack_sheets import attack_sheets  # noqa: PLC0415 - SciPy is an extra
 
     with named_errors():
         sheets = attack_sheets(epsilon_per, delta, calls=calls, answers=answers, d_bar=d_bar)
@@ -202,8 +204,8 @@ def deployments(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare a budget with the published parameters of other deployments."""
-    from gris_cli.plan.budgets import Budget, deployments_sheet, with_table  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.budgets import Budget, deployments_sheet, with_table  # noqa: PLC0415
 
     with named_errors():
         budget = Budget(epsilon_per, delta, information, calls, slack)
@@ -237,11 +239,11 @@ def compose(
 ) -> None:
     """Compare composition bounds. The figure is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
     from dp_service.accounting.bounds import Portion  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.composition import compose_sheet, composed, ratios  # noqa: PLC0415
-    from gris_cli.plan.plots import check_plot, draw_composition  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.tables import table_for  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.composition import compose_sheet, composed, ratios  # noqa: PLC0415
+    from gris_lab.plots import check_plot, draw_composition  # noqa: PLC0415
+    from gris_lab.progress import progress  # noqa: PLC0415
+    from gris_lab.tables import table_for  # noqa: PLC0415
 
     check_plot(out, curves=len(epsilons))
     with named_errors():

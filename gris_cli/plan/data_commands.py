@@ -82,13 +82,13 @@ def curve(
 
     The default, 1000 runs of 30 points, takes about a minute; --trials 100 a tenth of it.
     """
-    from gris_cli.plan.expectations import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
-    from gris_cli.plan.plots import check_plot, draw_curve  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.simulation import Draws, gumbel_mechanisms  # noqa: PLC0415
-    from gris_cli.plan.simulation import curve as simulated  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.expectations import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_lab.histograms import CountsFlags, histogram_of  # noqa: PLC0415
+    from gris_lab.plots import check_plot, draw_curve  # noqa: PLC0415
+    from gris_lab.progress import progress  # noqa: PLC0415
+    from gris_lab.simulation import Draws, gumbel_mechanisms  # noqa: PLC0415
+    from gris_lab.simulation import curve as simulated  # noqa: PLC0415
 
     check_plot(out, curves=len(d_bars))
     named = histogram_of(CountsFlags(counts, data, by, member))
@@ -126,13 +126,13 @@ def found(
 
     The picture is figure 4 of Rogers et al. 2020.
     """
-    from gris_cli.plan.expectations import PlannedQuestion, expected_sheet, found_sheet, planned  # noqa: PLC0415
-    from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
-    from gris_cli.plan.plots import check_plot, draw_found  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.simulation import Draws  # noqa: PLC0415
-    from gris_cli.plan.simulation import found as simulated  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.expectations import PlannedQuestion, expected_sheet, found_sheet, planned  # noqa: PLC0415
+    from gris_lab.histograms import CountsFlags, histogram_of  # noqa: PLC0415
+    from gris_lab.plots import check_plot, draw_found  # noqa: PLC0415
+    from gris_lab.progress import progress  # noqa: PLC0415
+    from gris_lab.simulation import Draws  # noqa: PLC0415
+    from gris_lab.simulation import found as simulated  # noqa: PLC0415
 
     check_plot(out)
     named = histogram_of(CountsFlags(counts, data, by, member))
@@ -177,9 +177,9 @@ def usage(
     as_json: JsonFlag = False,
 ) -> None:
     """Show how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
-    from gris_cli.plan.plots import check_plot, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.usage import exhausted, read_charges, usage_sheet  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.plots import check_plot, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_lab.usage import exhausted, read_charges, usage_sheet  # noqa: PLC0415
 
     check_plot(out, curves=max(len(information), len(calls)))
     asked = read_charges(charges)

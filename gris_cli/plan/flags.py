@@ -42,19 +42,6 @@ def domain(text: str) -> PublishedDomain:
         raise typer.BadParameter(f"--domain: {error}") from None
 
 
-def policy_of(path: Path) -> Policy:
-    """Return the policy in a file, with what it has published."""
-    from dp_service.queries.errors import PolicyError  # noqa: PLC0415 - `gris --help` should be quick
-    from dp_service.queries.policy import read_policy  # noqa: PLC0415
-
-    try:
-        return read_policy(path.read_bytes(), str(path)).policy
-    except OSError as error:
-        raise typer.BadParameter(f"--policy: {path}: {error.strerror}") from None
-    except PolicyError as error:
-        raise typer.BadParameter(f"--policy: {error}") from None
-
-
 def domains_of(policy: Policy | None, texts: Iterable[str]) -> tuple[PublishedDomain, ...]:
     """Return the domains that a policy has published, and those that flags name."""
     from dp_service.accounting.composition import PublishedDomain  # noqa: PLC0415 - `gris --help` should be quick

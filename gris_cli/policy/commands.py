@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gris_cli.flags import JsonFlag, PinotAuthorizationFlag, PinotCaFlag, PinotCertificateFlag
+from gris_cli.flags import (
+    DEFAULT_SETTLE_SECONDS,
+    JsonFlag,
+    PinotAuthorizationFlag,
+    PinotCaFlag,
+    PinotCertificateFlag,
+)
+from gris_cli.inputs import named_by
 
 if TYPE_CHECKING:
     from dp_service.queries.policy import Policy
     from dp_service.queries.tables import Table
-    from gris_cli.policy.data import DataReport
-    from gris_cli.policy.promises import PromiseReport
+    from gris_data.policy.data import DataReport
+    from gris_data.policy.promises import PromiseReport
 
 app = typer.Typer()
 PARQUET_MAGIC = b"PAR1"
@@ -61,10 +68,7 @@ def draft(
     """Write a first policy for your own tables, with a comment at each decision. No row of the data is read."""
     if misplaced:
         raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
-    try:
-        from gris_cli.policy.drafting import DraftSource, drafted, print_draft  # noqa: PLC0415 - duckdb is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("gris policy draft needs pip install 'gris-dp[dp,duckdb,cli]'") from None
+    from gris_cli.policy.drafting import DraftSource, drafted, print_draft  # noqa: PLC0415 - duckdb is an extra
 
     files = (pinot_authorization_file, pinot_ca_file, pinot_certificate_file)
     made = drafted(DraftSource(tuple(data), pinot, tuple(table), member, files))
@@ -151,16 +155,11 @@ def _require_schemas(
     policy: Policy, controller: str, files: tuple[Path | None, Path | None, Path | None]
 ) -> None:
     """Refuse a policy that says of Pinot's tables what their schemas do not."""
-    try:
-        from gris_cli.clients import PinotAccess  # noqa: PLC0415 - `gris --help` should be quick
-        from gris_cli.policy.on_pinot import faults_of_schemas  # noqa: PLC0415 - pinotdb is an extra
-        from gris_cli.table_schema import SchemaError  # noqa: PLC0415 - duckdb is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--pinot needs pip install 'gris-dp[dp,duckdb,pinot,cli]'") from None
-    try:
+    from gris_data.engines import PinotAccess  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policy.on_pinot import faults_of_schemas  # noqa: PLC0415 - pinotdb is an extra
+
+    with named_by("--pinot"):
         faults = list(faults_of_schemas(policy, controller, PinotAccess(*files)))
-    except SchemaError as error:
-        raise typer.BadParameter(f"--pinot: {error}") from None
     if faults:
         raise typer.BadParameter(f"--pinot: {'; '.join(faults)}")
 
@@ -169,17 +168,18 @@ def _counted_on_pinot(
     policy: Policy, broker: str, controller: str, files: tuple[Path | None, Path | None, Path | None]
 ) -> list[PromiseReport]:
     """Return whether the rows of Pinot's tables keep the policy's promises."""
-    from gris_cli.clients import PinotAccess, PinotLoading, pinot_engine  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.policy.promises import counted  # noqa: PLC0415
+    from gris_data.engines import PinotAccess, PinotLoading, pinot_engine  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policy.promises import counted  # noqa: PLC0415
 
-    with closing(pinot_engine(broker, controller, PinotLoading(), PinotAccess(*files))) as engine:
+    loading = PinotLoading(DEFAULT_SETTLE_SECONDS)
+    with closing(pinot_engine(broker, controller, loading, PinotAccess(*files))) as engine:
         return [counted(engine, table, policy.currency) for table in policy.tables]
 
 
 def _counted_on_spark(policy: Policy, url: str, named: list[tuple[Table, str]]) -> list[PromiseReport]:
     """Return whether the rows that a Spark reads keep the policy's promises; refuse columns that they lack."""
-    from gris_cli.clients import spark_engine  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.policy.promises import counted, require_columns  # noqa: PLC0415
+    from gris_data.engines import spark_engine  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policy.promises import counted, require_columns  # noqa: PLC0415
     from pinot_connector.errors import EngineRefused  # noqa: PLC0415
 
     if not named:
@@ -235,11 +235,7 @@ def _examined_tables(named: list[tuple[Table, str]]) -> list[DataReport]:
 
 
 def _examined_table(table: Table, path: Path) -> DataReport:
-    try:
-        from gris_cli.policy.data import DataError, examined  # noqa: PLC0415 - duckdb is an extra
-    except ModuleNotFoundError:
-        raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
-    try:
+    from gris_data.policy.data import examined  # noqa: PLC0415 - duckdb is an extra
+
+    with named_by(f"--data {table.name}"):
         return examined(table, path)
-    except DataError as error:
-        raise typer.BadParameter(f"--data {table.name}: {error}") from None

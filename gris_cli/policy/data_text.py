@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from gris_cli.policy.promises import ONE_VALUE, is_size
 from gris_cli.printing import printable, say
+from gris_data.policy.promises import ONE_VALUE, is_size
 from pinot_connector import formats
 
 if TYPE_CHECKING:
-    from gris_cli.policy.data import Clipped, DataReport
-    from gris_cli.policy.promises import Promise
-    from gris_cli.policy.values import Clamped
+    from gris_data.policy.data import Clipped, DataReport
+    from gris_data.policy.promises import Promise
+    from gris_data.policy.values import Clamped
 
 
 def print_data(console: Console, report: DataReport) -> None:

@@ -14,11 +14,12 @@ from rich.console import Console
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
-from gris_cli.clients import PinotAccess
-from gris_cli.policy.draft import Draft, DraftError, Role, draft_of
-from gris_cli.policy.draft_text import draft_text
+from gris_cli.inputs import named_by
 from gris_cli.printing import console_of_width, print_json, say
-from gris_cli.table_schema import SchemaError, TableSchema, file_schema, pinot_schema
+from gris_data.engines import PinotAccess
+from gris_data.policy.draft import Draft, DraftError, Role, draft_of
+from gris_data.policy.draft_text import draft_text
+from gris_data.table_schema import TableSchema, file_schema, pinot_schema
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,10 @@ def drafted(source: DraftSource) -> Drafted:
             name is to be said.
     """
     try:
-        drafts = tuple(draft_of(table, source.member) for table in _tables(source))
-        text = draft_text(drafts)
-        _require_sound(text)
-    except SchemaError as error:
-        raise typer.BadParameter(f"{'--pinot' if source.pinot else '--data'}: {error}") from None
+        with named_by("--pinot" if source.pinot else "--data"):
+            drafts = tuple(draft_of(table, source.member) for table in _tables(source))
+            text = draft_text(drafts)
+            _require_sound(text)
     except DraftError as error:
         raise typer.BadParameter(str(error)) from None
     return Drafted(text, drafts)

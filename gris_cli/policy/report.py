@@ -17,8 +17,8 @@ from gris_cli.printing import console_of_width, print_json, printable, say
 from pinot_connector import formats
 
 if TYPE_CHECKING:
-    from gris_cli.policy.data import DataReport
-    from gris_cli.policy.promises import PromiseReport
+    from gris_data.policy.data import DataReport
+    from gris_data.policy.promises import PromiseReport
 
 CODE = "policy"
 

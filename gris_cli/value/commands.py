@@ -49,7 +49,7 @@ def publish(
     as_json: JsonFlag = False,
 ) -> None:
     """Publish a quantile of members' totals as an upper bound, and record the price for everyone who sees it."""
-    from gris_cli.value.publishing import Request, published  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.value.publishing import Request, published  # noqa: PLC0415 - `gris --help` should be quick
 
     if bool(account) == unrecorded:
         raise typer.BadParameter("give either --account, which records the price, or --unrecorded")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dp_service.accounting.adaptive import LowerTable, UpperTable, lower_tables, upper_tables
 from dp_service.accounting.bounds import Portion, rho_of
-from dp_service.accounting.optimal import fixed_batch_delta, fixed_batch_epsilon
 from dp_service.accounting.zcdp import epsilon_of_zcdp
+from gris_lab.accounting.optimal import fixed_batch_delta, fixed_batch_epsilon
 
 Law: TypeAlias = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dp_service.accounting.deployments import DEPLOYMENTS, Model
+from gris_lab.accounting.deployments import DEPLOYMENTS, Model
 
 DAYS = 30
 # Reports a day, by what the notes say.

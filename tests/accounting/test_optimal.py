@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from dp_service.accounting.bounds import Portion, rho_of
-from dp_service.accounting.optimal import (
+from dp_service.accounting.zcdp import epsilon_of_zcdp
+from gris_lab.accounting.optimal import (
     MAX_BATCH,
     fixed_batch_delta,
     fixed_batch_epsilon,
     optimal_composition,
 )
-from dp_service.accounting.zcdp import epsilon_of_zcdp
 
 TENTH = Fraction("0.1")
 

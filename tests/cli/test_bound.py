@@ -24,11 +24,12 @@ import pytest
 
 from dp_service.bounding.order import kept, salt_id, table_salt
 from gris_cli.__main__ import main
-from gris_cli.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_copy
-from gris_cli.bound.pairs import pairs_copy
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import Columns, InputError
-from gris_cli.plan.bound.contributions import DataFile, counts_of_file
+from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest, bounded_copy
+from gris_data.bound.pairs import pairs_copy
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.source import Columns
+from gris_data.errors import InputError
+from gris_lab.bound.contributions import DataFile, counts_of_file
 from pinot_connector.engines.bounded_copy import read_bounded_copy
 from tests.support.texts import NOT_UTF8, write_rows, write_times
 from tests.support.zones import unknown_zone

@@ -13,9 +13,10 @@ import pytest
 
 from dp_service.queries.pairs_manifest import NO_PERIOD, LeftOut, read_manifest
 from gris_cli.__main__ import main
-from gris_cli.bound.pairs_rows import PeriodContent, numbers_of
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import Columns, InputError
+from gris_data.bound.pairs_rows import PeriodContent, numbers_of
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.source import Columns
+from gris_data.errors import InputError
 from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
 from tests.support.texts import write_times
 

@@ -17,7 +17,8 @@ import pytest
 from dp_service.bounding.order import kept
 from dp_service.partitions.element_noise import element_keys
 from dp_service.terms import ColumnType
-from gris_cli.domain.member_data import Pairs, Source, SourceError, read_pairs
+from gris_data.domain.member_data import Pairs, Source, read_pairs
+from gris_data.errors import InputError
 from tests.support.texts import NOT_UTF8, write_rows
 
 SALT = b"salt"
@@ -95,7 +96,7 @@ def test_rows_without_member_or_element_are_refused_or_dropped_as_said(tmp_path:
     """Nothing is dropped silently."""
     path = write(tmp_path / "p.parquet", f"SELECT * FROM (VALUES ('ben', 'b'), {null}) AS t(who, what)")
     with (
-        pytest.raises(SourceError, match="--drop-nulls"),
+        pytest.raises(InputError, match="--drop-nulls"),
         read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT),
     ):
         pass
@@ -121,7 +122,7 @@ def test_pairs_of_a_column_that_one_value_can_break_are_refused_by_name(
     at = pa.array([0, 1], pa.int64()).view(pa.timestamp("ms"))
     pq.write_table(pa.table({"who": ["ada", "ben"], "what": ["x", "x"], "at": at}), path, version="2.6")
     with (
-        pytest.raises(SourceError, match=r"at: .*a type that one row can break"),
+        pytest.raises(InputError, match=r"at: .*a type that one row can break"),
         read_pairs(Source(path, *names), delta_0=9, salt=SALT),
     ):
         pass
@@ -176,7 +177,7 @@ def test_a_csv_file_with_rows_of_another_form_is_refused(tmp_path: Path, rows: b
     """No row is skipped, filled up or read as well as it goes."""
     path = tmp_path / "p.csv"
     path.write_bytes(b"who,what\nben,b\n" + rows)
-    with pytest.raises(SourceError, match="expected data that can be read to their end"):
+    with pytest.raises(InputError, match="expected data that can be read to their end"):
         pairs_of(path)
 
 
@@ -185,7 +186,7 @@ def test_a_csv_file_without_names_of_columns_is_refused(tmp_path: Path, content:
     """Which line names the columns is not guessed."""
     path = tmp_path / "p.csv"
     path.write_bytes(content)
-    with pytest.raises(SourceError, match="first line"):
+    with pytest.raises(InputError, match="first line"):
         pairs_of(path)
 
 
@@ -238,7 +239,7 @@ def test_what_cannot_be_read_is_said_by_name(tmp_path: Path, source: Source, sai
     garbage = tmp_path / "g.parquet"
     garbage.write_bytes(b"no parquet")
     path = Path(str(source.data).format(file=file, garbage=garbage))
-    with pytest.raises(SourceError, match=said), read_pairs(replace(source, data=path), delta_0=9, salt=SALT):
+    with pytest.raises(InputError, match=said), read_pairs(replace(source, data=path), delta_0=9, salt=SALT):
         pass
 
 
@@ -276,7 +277,7 @@ def test_rows_that_are_not_all_in_a_database_publish_nothing(tmp_path: Path, cha
     with duckdb.connect(path) as connection:
         connection.execute(changed)
     with (
-        pytest.raises(SourceError, match=said),
+        pytest.raises(InputError, match=said),
         read_pairs(Source(path, "who", "what", table="pairs"), delta_0=2, salt=SALT),
     ):
         raise AssertionError("the pairs were read")

@@ -19,8 +19,8 @@ import pytest
 from gris_cli.__main__ import main
 from gris_cli.clients import files_and_copies
 from gris_cli.examples import find_examples
-from gris_cli.plan.flags import policy_of
 from gris_cli.serve import first_question
+from gris_data.policies import policy_of
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ServiceUnavailable
 from tests.support import pairs_copies

@@ -23,10 +23,10 @@ from dp_service.mechanisms import Currency, Histogram, UnkGumb
 from examples import simulated_month
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
-from gris_cli.plan.histograms import NamedHistogram
-from gris_cli.plan.progress import progress
-from gris_cli.plan.sheets import percent, plainly, upwards
-from gris_cli.plan.simulation import Draws, curve
+from gris_lab.histograms import NamedHistogram
+from gris_lab.progress import progress
+from gris_lab.sheets import percent, plainly, upwards
+from gris_lab.simulation import Draws, curve
 from tests.support.examples import long_but, long_rows_but
 from tests.support.publishing import domain_file, policy_of
 
@@ -638,7 +638,7 @@ def test_a_long_simulation_says_how_long_it_takes(
 ) -> None:
     """Once, after the first second, on standard error, and only if it is more than ten."""
     clock = itertools.count()
-    monkeypatch.setattr("gris_cli.plan.progress.time.monotonic", lambda: next(clock) * 0.5)
+    monkeypatch.setattr("gris_lab.progress.time.monotonic", lambda: next(clock) * 0.5)
     for total, said in ((100, "counting takes about 50 seconds\n"), (10, "")):
         with progress("counting", total) as advance:
             for _ in range(total):

@@ -23,14 +23,15 @@ from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.releases.choosing import chosen
 from dp_service.terms import Answering
 from gris_cli.__main__ import main
-from gris_cli.bound.source import Columns, InputError
-from gris_cli.domain.member_data import Source, read_pairs
-from gris_cli.plan.bound.contributions import BoundedCounts, DataFile, counts_of_file
-from gris_cli.plan.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
-from gris_cli.plan.bound.proposal import TradeOff, Tried, proposal
-from gris_cli.plan.bound.search import best
-from gris_cli.plan.bound.stated import Stated, counts_of_stated
-from gris_cli.plan.simulation import Draws
+from gris_data.bound.source import Columns
+from gris_data.domain.member_data import Source, read_pairs
+from gris_data.errors import InputError
+from gris_lab.bound.contributions import BoundedCounts, DataFile, counts_of_file
+from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
+from gris_lab.bound.proposal import TradeOff, Tried, proposal
+from gris_lab.bound.search import best
+from gris_lab.bound.stated import Stated, counts_of_stated
+from gris_lab.simulation import Draws
 
 ROOT = Path(__file__).resolve().parents[2]
 FEEDBACK = ROOT / "examples" / "cofacts" / "feedback.parquet"

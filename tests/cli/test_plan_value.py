@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gris_cli.__main__ import main
-from gris_cli.plan.value.spread import Known, Spread, released, stated
+from gris_lab.value.spread import Known, Spread, released, stated
 
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:

@@ -13,7 +13,7 @@ import pytest
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
-from gris_cli.policy.promises import counted, require_columns
+from gris_data.policy.promises import counted, require_columns
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused
 from tests.support.publishing import domain_file, policy_of

@@ -14,8 +14,9 @@ import pytest
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
-from gris_cli.policy.data import DataError, require_kept
-from gris_cli.policy.promises import counted
+from gris_data.errors import InputError
+from gris_data.policy.data import require_kept
+from gris_data.policy.promises import counted
 from pinot_connector.engines.duckdb import DuckDBEngine
 
 POLICY = """
@@ -139,7 +140,7 @@ def test_a_table_that_is_larger_than_stated_is_told(
     (table,) = policy.tables
     with closing(DuckDBEngine({"spending": tmp_path / "spending.parquet"})) as engine:
         assert [each.found for each in counted(engine, table, policy.currency).promises] == [4, 10]
-    with pytest.raises(DataError, match="larger than the policy promises"):
+    with pytest.raises(InputError, match="larger than the policy promises"):
         require_kept(table, tmp_path / "spending.parquet")
 
 
@@ -206,7 +207,7 @@ def test_the_owner_sees_what_a_grid_changes(
     assert any("max_rows" in str(each) for each in stated["warnings"]) is ("max_rows" in rule)
     wrong = policy.read_text().replace("type: decimal, quantum: 0.5", "type: int64")
     (table,) = parse_policy(wrong).tables
-    with pytest.raises(DataError, match="the column amount to be of the policy's type, int64"):
+    with pytest.raises(InputError, match="the column amount to be of the policy's type, int64"):
         require_kept(table, data)
 
 

@@ -13,7 +13,7 @@ import pytest
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.tables import TauIs
 from gris_cli.__main__ import main
-from gris_cli.policy.draft import is_person
+from gris_data.policy.draft import is_person
 from tests.support.fake_pinot import FakePinot
 
 COLUMNS = (

@@ -22,8 +22,8 @@ import pytest
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery, In, Measure, NotIn, TimeRange
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import Columns
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.source import Columns
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery

@@ -7,18 +7,9 @@ from functools import cache
 from pathlib import Path
 from subprocess import run
 
+from tests.support.packages import PACKAGES
 from tests.support.pages import ROOT
 
-PACKAGES = (
-    "dp_service",
-    "budget_service",
-    "pinot_connector",
-    "gris_gateway",
-    "gris_console",
-    "gris_serving",
-    "gris_mcp",
-    "gris_cli",
-)
 # Python's own tokenizer takes seconds for all files.
 STRING_OR_COMMENT = re.compile(
     r"""

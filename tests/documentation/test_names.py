@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.sources import PACKAGES, STRING_OR_COMMENT, python_files, tracked
+from tests.documentation.sources import STRING_OR_COMMENT, python_files, tracked
+from tests.support.packages import PACKAGES
 from tests.support.pages import DOCS, ROOT
 
 # Whatever else may hold a name that a comment speaks of.

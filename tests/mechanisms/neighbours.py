@@ -5,8 +5,8 @@ from itertools import product
 from typing import NamedTuple
 
 from dp_service.mechanisms import Histogram, Mechanism
-from dp_service.mechanisms.comparison import ComparedMechanism
 from dp_service.noise import NoiseSource
+from gris_lab.mechanisms import ComparedMechanism
 
 from .enumeration import Law, output_law
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.comparison import (
+from gris_lab.mechanisms import (
     ComparedMechanism,
     FixedThreshold,
     LaplaceLimitDom,

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms import Currency, Histogram, KnownGumb, KnownLap, Selection, UnkGumb, UnkLap
-from dp_service.mechanisms.comparison import (
+from dp_service.mechanisms.intervals import (
+    fresh_noise_interval,
+    gaussian_half_width,
+    gaussian_noise_interval,
+    noise_half_width,
+    thresholded_interval,
+)
+from dp_service.mechanisms.selection import selection_thresholds
+from dp_service.noise import KeyedNoise, KeyedStream
+from gris_lab.mechanisms import (
     FixedThreshold,
     LaplaceLimitDom,
     LimitDom,
@@ -21,16 +30,7 @@ from dp_service.mechanisms.comparison import (
     StrictLimitDom,
     catalogue,
 )
-from dp_service.mechanisms.comparison.standard_deviations import standard_deviations
-from dp_service.mechanisms.intervals import (
-    fresh_noise_interval,
-    gaussian_half_width,
-    gaussian_noise_interval,
-    noise_half_width,
-    thresholded_interval,
-)
-from dp_service.mechanisms.selection import selection_thresholds
-from dp_service.noise import KeyedNoise, KeyedStream
+from gris_lab.mechanisms.standard_deviations import standard_deviations
 
 USUAL: dict[str, Any] = {
     "currency": Currency(Fraction("0.15"), Fraction("1e-10")),

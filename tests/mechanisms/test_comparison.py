@@ -9,7 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.mechanisms import Cost, Currency, Histogram, KnownGumb, KnownLap, UnkGumb, UnkLap
-from dp_service.mechanisms.comparison import (
+from dp_service.mechanisms.unk_gumb import choose_threshold_index
+from dp_service.mechanisms.unk_lap import threshold_shift
+from dp_service.noise import KeyedNoise, KeyedStream, LogWeights, NoiseSource
+from gris_lab.mechanisms import (
     ComparedMechanism,
     FixedThreshold,
     LaplaceLimitDom,
@@ -23,13 +26,10 @@ from dp_service.mechanisms.comparison import (
     fixed_threshold,
     limited_domain,
 )
-from dp_service.mechanisms.comparison.fixed_threshold import fixed_shift
-from dp_service.mechanisms.comparison.limited_domain import selection_weights
-from dp_service.mechanisms.comparison.permute_and_flip import geometric
-from dp_service.mechanisms.comparison.standard_deviations import epsilon_of_all_choices, standard_deviations
-from dp_service.mechanisms.unk_gumb import choose_threshold_index
-from dp_service.mechanisms.unk_lap import threshold_shift
-from dp_service.noise import KeyedNoise, KeyedStream, LogWeights, NoiseSource
+from gris_lab.mechanisms.fixed_threshold import fixed_shift
+from gris_lab.mechanisms.limited_domain import selection_weights
+from gris_lab.mechanisms.permute_and_flip import geometric
+from gris_lab.mechanisms.standard_deviations import epsilon_of_all_choices, standard_deviations
 from tests.support.examples import long_but
 
 from .enumeration import Law, output_law

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dp_service.accounting.zcdp import epsilon_of_zcdp
 from dp_service.mechanisms import CountNoise, KnownGumb, UnkGumb
-from dp_service.mechanisms.comparison import Served
+from gris_lab.mechanisms import Served
 
 from .enumeration import Law, hockey_stick
 from .neighbours import Counts, Release, all_histograms, laws_over, neighbouring_pairs, over_whole_histogram

@@ -7,17 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.packages import PACKAGES
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = (
-    "dp_service",
-    "budget_service",
-    "pinot_connector",
-    "gris_gateway",
-    "gris_mcp",
-    "gris_console",
-    "gris_serving",
-    "gris_cli",
-)
 LEVELS = {"debug", "info", "warning", "error", "critical", "exception", "log"}
 EVENT_NAME = re.compile(r"internal_error|[a-z_]+\.[a-z_]+")
 ROW = re.compile(r"\| `(?P<event>[a-z_.]+)` \| [A-Z, ]+ \|(?P<fields>[^|]*)\|")

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.queries.lookups import hash_of
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import Columns
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.source import Columns
 from tests.support import pairs_copies
 
 COUNTRIES = ("AT", "DE", "FR", "it's", "é😀")

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from dp_service.queries.pairs_manifest import PairsManifest, read_manifest
 from gris_cli.__main__ import main
-from gris_cli.bound.pairs_folder import PairsMade
-from gris_cli.bound.pairs_on_spark import paired
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import InputError
+from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_on_spark import paired
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.errors import InputError
 from pinot_connector.engines.spark.sessions import own_session
 from tests.support.pairs_copies import START, UNTIL, Row, asked, make, random_rows, rows_of, write
 

@@ -16,8 +16,9 @@ from dp_service.partitions import KeyedElementNoise, Method, Parameters, discove
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark
 from dp_service.queries.published import read_published
 from gris_cli.__main__ import main
-from gris_cli.domain.member_data import Source, SourceError, read_pairs
-from gris_cli.domain.on_spark import canonical_pairs
+from gris_data.domain.member_data import Source, read_pairs
+from gris_data.domain.on_spark import canonical_pairs
+from gris_data.errors import InputError
 from tests.spark.pairs import SALT, SEED
 from tests.support.world import copy
 
@@ -75,11 +76,11 @@ def test_every_type_is_published_as_on_one_machine(spark: SparkSession, tmp_path
 def test_csv_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """A broken quote of one member would swallow the rows of others, in a file and in a table of the catalogue."""
     (tmp_path / "pairs.csv").write_text('who,text\nm1,"a\nm2,b\n')
-    with pytest.raises(SourceError, match="one machine only"):
+    with pytest.raises(InputError, match="one machine only"):
         canonical_pairs(spark, Source(str(tmp_path / "pairs.csv"), "who", "text"))
     spark.sql("CREATE TABLE loose_pairs USING csv AS SELECT 'm' AS who, 'a' AS text")
     try:
-        with pytest.raises(SourceError, match="Parquet and ORC only"):
+        with pytest.raises(InputError, match="Parquet and ORC only"):
             canonical_pairs(spark, Source("catalog:loose_pairs", "who", "text"))
     finally:
         spark.sql("DROP TABLE loose_pairs")
@@ -112,14 +113,14 @@ def test_data_that_are_no_pairs_are_refused(
 ) -> None:
     """A column that is not there, one of another type, and rows without an element that nobody said to drop."""
     copy("SELECT 1 AS m, 1.5::DOUBLE AS price, NULL::VARCHAR AS name", tmp_path / "t.parquet")
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(InputError, match=message):
         canonical_pairs(spark, Source(str(tmp_path / "t.parquet"), member, column))
 
 
 @pytest.mark.parametrize("place", ["/nowhere/t.parquet", "catalog:nowhere"])
 def test_a_place_where_nothing_is_is_refused(spark: SparkSession, place: str) -> None:
     """The error names the place that was given."""
-    with pytest.raises(SourceError, match="nothing to read"):
+    with pytest.raises(InputError, match="nothing to read"):
         canonical_pairs(spark, Source(place, "m", "name"))
 
 

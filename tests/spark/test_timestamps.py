@@ -11,11 +11,12 @@ import pytest
 from pyarrow import orc
 from pyspark.sql import SparkSession
 
-from gris_cli.bound.bounded_copies import BoundedCopyRequest
-from gris_cli.bound.on_spark import copied
-from gris_cli.bound.pairs_on_spark import paired
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import Columns, InputError
+from gris_data.bound.bounded_copies import BoundedCopyRequest
+from gris_data.bound.on_spark import copied
+from gris_data.bound.pairs_on_spark import paired
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.source import Columns
+from gris_data.errors import InputError
 from pinot_connector.engines.base import ColumnType, Engine, EngineQuery, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine

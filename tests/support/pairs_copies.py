@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.queries.structured import HistogramQuery, In, Measure, TimeRange
-from gris_cli.bound.pairs import pairs_copy
-from gris_cli.bound.pairs_folder import PairsMade
-from gris_cli.bound.pairs_source import PairsCopyRequest
-from gris_cli.bound.source import Columns
+from gris_data.bound.pairs import pairs_copy
+from gris_data.bound.pairs_folder import PairsMade
+from gris_data.bound.pairs_source import PairsCopyRequest
+from gris_data.bound.source import Columns
 
 Row = tuple[str | None, str | None, str | None, datetime.date | None]
 """Member, element, the member's country, day."""

@@ -22,11 +22,11 @@ from gris_cli.plan.flags import (
 )
 
 if TYPE_CHECKING:
-    from gris_cli.plan.bound.choice import Expectations
-    from gris_cli.plan.bound.contributions import BoundedCounts
-    from gris_cli.plan.bound.looks import Question
-    from gris_cli.plan.bound.proposal import TradeOff
     from gris_cli.plan.bound.sources import Planned
+    from gris_lab.bound.choice import Expectations
+    from gris_lab.bound.contributions import BoundedCounts
+    from gris_lab.bound.looks import Question
+    from gris_lab.bound.proposal import TradeOff
 
 # typer copies a list before it hands it over.
 UNITS = [5, 10, 20, 50, 100]
@@ -119,15 +119,14 @@ def bound(
     Counts are of distinct members. The data must be of another period than the one that questions are about.
     """
     from dp_service.mechanisms import Currency  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.bound.choice import Expectations  # noqa: PLC0415
-    from gris_cli.plan.bound.looks import Question  # noqa: PLC0415
-    from gris_cli.plan.bound.report import draw_trade_off  # noqa: PLC0415
-    from gris_cli.plan.plots import check_plot  # noqa: PLC0415
+    from gris_lab.bound.choice import Expectations  # noqa: PLC0415
+    from gris_lab.bound.looks import Question  # noqa: PLC0415
+    from gris_lab.bound.report import draw_trade_off  # noqa: PLC0415
+    from gris_lab.plots import check_plot  # noqa: PLC0415
 
     check_plot(out)
     if choose and (not elements or "," in elements):
         raise typer.BadParameter("--choose needs --elements with one column, whose counts are expected")
-    _require_duckdb()
     from gris_cli.plan.bound.sources import DataFlags, StatedFlags, planned  # noqa: PLC0415
 
     with named_errors():
@@ -143,21 +142,14 @@ def bound(
     _show(made, from_flags, question, expected, are_given=bool(bounds), as_json=as_json)
 
 
-def _require_duckdb() -> None:
-    try:
-        import duckdb  # noqa: F401, PLC0415 - an extra of its own
-    except ModuleNotFoundError:
-        raise typer.BadParameter("gris plan bound needs pip install 'gris-dp[dp,duckdb,cli]'") from None
-
-
 def _tried(
     counts: BoundedCounts, question: Question, units: list[int], seed: int | None, trials: int
 ) -> TradeOff:
-    from gris_cli.plan.bound.looks import Sketch, Trials  # noqa: PLC0415
-    from gris_cli.plan.bound.proposal import TradeOff, Tried  # noqa: PLC0415
-    from gris_cli.plan.bound.search import best_looks  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.simulation import Draws  # noqa: PLC0415
+    from gris_lab.bound.looks import Sketch, Trials  # noqa: PLC0415
+    from gris_lab.bound.proposal import TradeOff, Tried  # noqa: PLC0415
+    from gris_lab.bound.search import best_looks  # noqa: PLC0415
+    from gris_lab.progress import progress  # noqa: PLC0415
+    from gris_lab.simulation import Draws  # noqa: PLC0415
 
     runs = Trials(counts, question, Draws(seed), trials)
     found = []
@@ -183,7 +175,9 @@ def _show(
     are_given: bool,
     as_json: bool,
 ) -> None:
-    from gris_cli.plan.bound.proposal import (  # noqa: PLC0415
+    from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.bound.proposal import (  # noqa: PLC0415
         EXPECTED,
         GIVEN,
         OUTSIDE,
@@ -192,9 +186,8 @@ def _show(
         policy_block,
         proposal,
     )
-    from gris_cli.plan.bound.report import proposal_json, trade_off_sheet  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets, sheet_rows  # noqa: PLC0415
-    from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
+    from gris_lab.bound.report import proposal_json, trade_off_sheet  # noqa: PLC0415
+    from gris_lab.sheets import sheet_rows  # noqa: PLC0415
 
     proposed = proposal(made, from_flags.counts, question)
     sheet = trade_off_sheet(made, from_flags.counts, question)

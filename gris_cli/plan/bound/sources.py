@@ -8,11 +8,12 @@ from pathlib import Path
 
 import typer
 
-from gris_cli.bound.source import Columns, InputError
-from gris_cli.plan.bound.contributions import BoundedCounts, DataFile, counts_of_file
-from gris_cli.plan.bound.looks import Question
-from gris_cli.plan.bound.stated import STEEPEST, Stated, counts_of_stated
+from gris_cli.inputs import named_by
 from gris_cli.plan.flags import named_errors
+from gris_data.bound.source import Columns
+from gris_lab.bound.contributions import BoundedCounts, DataFile, counts_of_file
+from gris_lab.bound.looks import Question
+from gris_lab.bound.stated import STEEPEST, Stated, counts_of_stated
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,8 @@ class DataFlags:
             )
         columns = Columns(self.member, tuple(self.elements.split(",")))
         data = DataFile(source, columns, self.drops_nulls, self.memory)
-        try:
+        with named_by("--input"):
             return counts_of_file(data, question.k, question.most_names, bounds)
-        except InputError as error:
-            raise typer.BadParameter(str(error), param_hint="--input") from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gris_cli.flags import JsonFlag
 from gris_cli.plan.flags import DELTA, EPSILON_PER, EpsilonPerFlag, exact, named_errors
 
 if TYPE_CHECKING:
-    from gris_cli.plan.value.spread import Known
+    from gris_lab.value.spread import Known
 
 # typer copies a list before it hands it over.
 NO_POINTS: list[str] = []
@@ -78,15 +78,15 @@ def value(
 ) -> None:
     """Choose bounds, quantum and grid of a value column from what is known of its values; no data are read."""
     from dp_service.mechanisms.parameters import Currency  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.value.choices import (  # noqa: PLC0415
+    from gris_cli.sheets import print_sheets  # noqa: PLC0415
+    from gris_lab.value.choices import (  # noqa: PLC0415
         Price,
         Table,
         bounds_sheet,
         grids_sheet,
         quanta_sheet,
     )
-    from gris_cli.plan.value.spread import Spread  # noqa: PLC0415
+    from gris_lab.value.spread import Spread  # noqa: PLC0415
 
     if (max_members is None) != (max_rows is None) or (row_upper is not None and max_rows is None):
         raise typer.BadParameter("--max-members and --max-rows are given together, and --row-upper with them")
@@ -110,7 +110,7 @@ def value(
 
 
 def _known(at: list[str], answer: Path | None, members: int) -> tuple[Known, ...]:
-    from gris_cli.plan.value.spread import released, stated  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_lab.value.spread import released, stated  # noqa: PLC0415 - `gris --help` should be quick
 
     if (answer is None) is not bool(at):
         raise typer.BadParameter("--at or --answer says how values are spread; one of the two")

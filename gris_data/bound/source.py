@@ -1,0 +1,305 @@
+"""The rows that are to be bounded: a Parquet or CSV file, checked before anything is made of it.
+
+A file is refused as a whole, by line or row and by column, rather than read in part. Nothing that the file holds is
+repeated in a message.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+
+import duckdb
+
+from gris_data.errors import InputError
+from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
+from pinot_connector.engines.file_versions import unreadable
+from pinot_connector.engines.parquet import (
+    BREAKABLE,
+    BREAKABLE_ADVICE,
+    ROW_NUMBER,
+    columns_of,
+    count_unreadable,
+    literal,
+    quoted,
+    unread_columns,
+)
+
+ROWS = "source_rows"
+"""The view of all rows of the input."""
+
+_REJECTED = "rejected_rows"
+_REJECTED_FILES = "rejected_files"
+_MOST_REJECTED = 1000
+_TEXT = "VARCHAR"
+ELEMENT_TYPES = frozenset(
+    (
+        _TEXT,
+        "BOOLEAN",
+        "DATE",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+    )
+)
+"""DuckDB's types of columns that can be part of an element, or an attribute."""
+
+_MEMBER_TYPES = ELEMENT_TYPES | {"UBIGINT", "HUGEINT", "UUID"}
+NANOSECONDS = "TIMESTAMP_NS"
+TIMESTAMP_TYPES = frozenset(
+    ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", NANOSECONDS, "TIMESTAMP WITH TIME ZONE")
+)
+READ_TIME = "gris_read_time"
+_REASONS = {
+    "MISSING COLUMNS": "has too few columns",
+    "TOO MANY COLUMNS": "has too many columns",
+    "UNQUOTED VALUE": "has a quote where none may be",
+    "INVALID ENCODING": "holds a text that is not UTF-8",
+    "LINE SIZE OVER MAXIMUM": "is too long",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of the input are: who a member is, what an element is and, if it has one, what a period is.
+
+    With a `calendar` - day, week or month - the periods are those that the period column falls into. It holds days, or
+    timestamps in UTC; `zone` then says where days begin.
+    """
+
+    member: str
+    elements: tuple[str, ...]
+    period: str = ""
+    calendar: str = ""
+    zone: str = ""
+
+    @property
+    def stated_period(self) -> str:
+        """What a copy says of its periods."""
+        if not self.calendar:
+            return self.period or ONE_PERIOD
+        return f"{self.calendar}({self.period}{f', {self.zone}' if self.zone else ''})"
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns in which every row needs a value."""
+        return (self.member, *self.elements, *((self.period,) if self.period else ()))
+
+
+def open_rows(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    columns: Columns,
+    which: Callable[[dict[str, str]], str] | None = None,
+) -> dict[str, str]:
+    """Make the view `ROWS` of all rows of a file, and the macro `READ_TIME`, which gives periods in microseconds.
+
+    The view does not have the columns of a Parquet file of which one row can fail a query.
+
+    Args:
+        connection: Where to make it.
+        path: The file.
+        columns: What its columns are.
+        which: Writes from the types of a Parquet file's columns the condition which `rows` are checked for texts that
+            are not UTF-8, since no others will be read; None: all.
+
+    Returns:
+        The type of each column, `BREAKABLE` for those that the view does not have.
+
+    Raises:
+        InputError: There is no such file, it is neither Parquet nor CSV, a column is missing, named twice or of a
+            type that cannot be a member, an element or a period, the period column is called as `ONE_PERIOD` is, or
+            a text in a Parquet file is not UTF-8.
+    """
+    require_different(columns)
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    suffix = path.suffix.lower()
+    if suffix not in (".parquet", ".csv", ".tsv"):
+        raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
+    failure = None
+    try:
+        types = _parquet(connection, path, which) if suffix == ".parquet" else _separated(connection, path)
+    except duckdb.Error:
+        # What DuckDB says may quote the file's content.
+        failure = InputError(
+            str(unreadable(path))
+            if suffix == ".parquet"
+            else f"expected a file that can be read to its end, got {path.name}"
+        )
+    if failure:
+        raise failure
+    _check_types(types, columns)
+    read = in_microseconds("t") if types.get(columns.period) == NANOSECONDS else "t"
+    connection.execute(f"CREATE TEMP MACRO {READ_TIME}(t) AS {read}")
+    return types
+
+
+def in_microseconds(nanoseconds: str) -> str:
+    """Write a TIMESTAMP_NS as the microsecond that it is in. A cast takes the nearest one, maybe of the next day."""
+    number = f"epoch_ns({nanoseconds})"
+    return f"make_timestamp({number} // 1000 - CASE WHEN {number} % 1000 < 0 THEN 1 ELSE 0 END)"
+
+
+def require_different(columns: Columns) -> None:
+    """Raise InputError if one column is two things, or the period's name would say that there is none."""
+    if len(set(columns.needed)) != len(columns.needed):
+        raise InputError("member, elements and period must be different columns")
+    if columns.period == ONE_PERIOD:
+        # A copy could not say whether it has a period column.
+        raise InputError(f"a period column must not be called {ONE_PERIOD}: rename it")
+    is_stated_plainly = CALENDAR_PERIOD.fullmatch(columns.stated_period) is not None
+    if columns.period and is_stated_plainly != bool(columns.calendar):
+        # What a copy states of its periods could be read otherwise.
+        raise InputError(
+            "a period column must be called by letters, digits and underscores with --calendar, and without it not as "
+            "a calendar's periods are: rename it"
+        )
+
+
+def _parquet(
+    connection: duckdb.DuckDBPyConnection, path: Path, which: Callable[[dict[str, str]], str] | None
+) -> dict[str, str]:
+    types = columns_of(connection, path)
+    if ROW_NUMBER in map(str.casefold, types):
+        raise InputError(f"the file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
+    _, odd = count_unreadable(connection, path, "true" if which is None else which(types))
+    for name, rows in odd.items():
+        if rows:
+            raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
+    source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false)"
+    types |= dict.fromkeys(unread_columns(connection, path), BREAKABLE)
+    connection.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT * {without_breakable(types)} FROM {source}")  # noqa: S608 - names are quoted
+    return types
+
+
+def without_breakable(types: Mapping[str, str]) -> str:
+    """Write, after a star, that columns of which one row can fail a query are not read."""
+    unread = [quoted(name) for name, kind in types.items() if kind == BREAKABLE]
+    return f"EXCLUDE ({', '.join(unread)})" if unread else ""
+
+
+def require_unbreakable(types: Mapping[str, str], columns: Iterable[str]) -> None:
+    """Raise InputError if one of these columns is one of which one row can fail a query."""
+    for name in columns:
+        if types[name] == BREAKABLE:
+            raise InputError(f"column {name}: expected a type that can be read, and not {BREAKABLE_ADVICE}")
+
+
+def _separated(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    """Make the view of a CSV file. All columns are texts, and nothing is sniffed: no row decides what others mean."""
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    types = dict.fromkeys(_header(path, separator), _TEXT)
+    named = ", ".join(f"{literal(name)}: '{_TEXT}'" for name in types)
+    connection.execute(
+        f"CREATE TEMP VIEW {ROWS} AS SELECT * FROM read_csv({literal(escape(str(path)))}, "  # noqa: S608
+        f"auto_detect = false, header = true, columns = {{{named}}}, sep = {literal(separator)}, quote = '\"', "
+        f"escape = '\"', strict_mode = true, store_rejects = true, rejects_table = '{_REJECTED}', "
+        f"rejects_scan = '{_REJECTED_FILES}', rejects_limit = {_MOST_REJECTED})"
+    )
+    return types
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """Return the names of a CSV file's columns."""
+    try:
+        # DuckDB refuses what is not UTF-8; here only the first line matters.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            names = next(csv.reader(stream, delimiter=separator, strict=True), [])
+    except csv.Error:
+        names = []
+    if not names or len(set(names)) != len(names):
+        raise InputError("line 1: expected the names of the columns, each once")
+    return names
+
+
+def _check_types(types: dict[str, str], columns: Columns) -> None:
+    for name in columns.needed:
+        if name not in types:
+            raise InputError(f"there is no column {name}")
+    require_unbreakable(types, columns.needed)
+    if types[columns.member] not in _MEMBER_TYPES:
+        raise InputError(f"column {columns.member}: expected members that are texts or integers")
+    for name in columns.elements if columns.calendar else columns.needed[1:]:
+        if types[name] not in ELEMENT_TYPES:
+            raise InputError(f"column {name}: expected texts, integers, truth values or days")
+    if columns.calendar:
+        is_timestamp = types[columns.period] in TIMESTAMP_TYPES
+        require_calendar(columns, is_day=types[columns.period] == "DATE", is_timestamp=is_timestamp)
+
+
+def require_calendar(columns: Columns, *, is_day: bool, is_timestamp: bool) -> None:
+    """Raise InputError if the period column does not fall into periods of the calendar."""
+    if not (is_day or is_timestamp):
+        raise InputError(f"column {columns.period}: expected days or timestamps for --calendar")
+    if is_timestamp and not columns.zone:
+        raise InputError(
+            f"column {columns.period}: expected --zone, the time column's zone in the policy: it holds timestamps"
+        )
+    if is_day and columns.zone:
+        raise InputError(f"column {columns.period}: expected no --zone: it holds days")
+
+
+def require_all_read(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Raise InputError if a row was rejected while the rows of a CSV file were read, with the first one's line."""
+    if path.suffix.lower() == ".parquet":
+        return
+    first = connection.execute(
+        f"SELECT line_byte_position, column_name, error_type FROM {_REJECTED} "  # noqa: S608
+        "ORDER BY line_byte_position, column_idx LIMIT 1"
+    ).fetchone()
+    if first:
+        start, column, kind = first
+        reason = _REASONS.get(str(kind), "cannot be read")
+        of_column = f", column {column}" if column else ""
+        raise InputError(f"line {_line_at(path, start)}{of_column}: the row {reason}")
+
+
+def _line_at(path: Path, position: int) -> int:
+    """Return the line of a byte, counted from 1; a quoted text may span several."""
+    line, left = 1, position - 1
+    with path.open("rb") as stream:
+        while left > 0 and (block := stream.read(min(left, 2**20))):
+            line += block.count(b"\n")
+            left -= len(block)
+    return line
+
+
+def first_missing(connection: duckdb.DuckDBPyConnection, path: Path, columns: Columns) -> str:
+    """Return where the first row is that has no value in a needed column, for a message."""
+    if path.suffix.lower() != ".parquet":
+        try:
+            return _first_missing_line(path, columns)
+        except csv.Error:
+            # Such as a text that is longer than Python's reader takes; DuckDB has read it.
+            return "a line"
+    source = f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false, file_row_number = true)"
+    tests = " ".join(
+        f"WHEN rows.{quoted(name)} IS NULL THEN {place}" for place, name in enumerate(columns.needed)
+    )
+    found = connection.execute(
+        f"SELECT rows.{ROW_NUMBER}, CASE {tests} END AS place FROM {source} AS rows "  # noqa: S608
+        f"WHERE CASE {tests} END IS NOT NULL ORDER BY rows.{ROW_NUMBER} LIMIT 1"
+    ).fetchone()
+    return f"row {found[0] + 1}, column {columns.needed[found[1]]}" if found else "a row"
+
+
+def _first_missing_line(path: Path, columns: Columns) -> str:
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, delimiter=separator, strict=True)
+        header = next(reader)
+        line = reader.line_num + 1
+        for row in reader:
+            for name in columns.needed:
+                if row and not row[header.index(name)]:
+                    return f"line {line}, column {name}"
+            line = reader.line_num + 1
+    return "a line"

@@ -1,0 +1,1 @@
+"""Domains that are discovered privately, priced and published as files."""

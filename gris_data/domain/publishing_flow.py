@@ -1,0 +1,124 @@
+"""The steps of publishing and inspecting a domain."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dp_service.partitions.weighting import TooManyError
+from dp_service.queries.errors import RefusedByPolicyError
+from dp_service.queries.policy import Policy
+from dp_service.queries.published import (
+    LARGEST_FILE_BYTES,
+    DomainFile,
+    DomainFileError,
+    integrity_of,
+    read_published,
+    written,
+)
+from dp_service.terms import ColumnType
+from gris_data.domain.ledger_entry import LedgerAccount, record
+from gris_data.domain.price import price_of
+from gris_data.domain.publishing import Found, Publication, domain_of, write_recorded
+from gris_data.errors import InputError
+from gris_data.policies import policy_of
+from pinot_connector.budgets import Cost
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be published, and where its price is recorded.
+
+    Attributes:
+        publication: What is published.
+        discover: Finds the elements; raises InputError or TooManyError.
+        policy: The policy, for its currency.
+        out: The domain file to write.
+        account: The account that records the price; empty to record none.
+        budget: The address of budget_service.
+        key_file: The noise key of dp_service, if the ledger demands tickets.
+    """
+
+    publication: Publication
+    discover: Callable[[Publication], Found]
+    policy: Path
+    out: Path
+    account: str
+    budget: str
+    key_file: Path | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A domain, its price in a currency (None: no policy was given), and the integrity by which a policy names it."""
+
+    domain: DomainFile
+    price: Cost | None
+    integrity: str
+
+
+def published(request: Request) -> Made:
+    """Discover, record the price, write the file.
+
+    Raises:
+        InputError: The data, the policy or the path of the file are not as expected.
+        BudgetExhausted, GrisError: The ledger did not record the price; there is no file.
+    """
+    if not request.out.parent.is_dir():
+        raise InputError(f"--out: there is no directory {request.out.parent}")
+    publication = request.publication
+    _check_fields(publication)
+    policy = policy_of(request.policy)
+    price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
+    try:
+        found = request.discover(publication)
+    except (InputError, TooManyError) as error:
+        raise InputError(f"--data: {error}") from None
+    _check_type(policy, publication, found)
+    domain = domain_of(publication, found, datetime.datetime.now(datetime.UTC))
+    write_recorded(domain, request.out, lambda: _pay(request, price))
+    return Made(domain, price, integrity_of(written(domain)))
+
+
+def inspected(file: Path, policy: Path | None) -> Made:
+    """Read a domain file.
+
+    Raises:
+        InputError: It is not a domain file, or not intact.
+    """
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_FILE_BYTES + 1)
+        domain = read_published(content)
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+    except DomainFileError as error:
+        raise InputError(f"{file}: {error}") from None
+    price = None if policy is None else price_of(domain.rho, domain.delta, policy_of(policy).currency)
+    return Made(domain, price, integrity_of(content))
+
+
+def _check_fields(publication: Publication) -> None:
+    """Refuse, before anything is paid, fields with which the file could not be read."""
+    empty = domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
+    try:
+        read_published(written(empty))
+    except DomainFileError as error:
+        raise InputError(f"the file could not be read: {error}") from None
+
+
+def _check_type(policy: Policy, publication: Publication, found: Found) -> None:
+    """Refuse, before anything is paid, a domain that the policy could not use."""
+    try:
+        expected = policy.table(publication.table).column(publication.column).type
+    except RefusedByPolicyError as error:
+        raise InputError(f"--table, --column: {error}") from None
+    if expected is not found.type:
+        raise InputError(f"--column: the policy says {expected}, the data {found.type}")
+
+
+def _pay(request: Request, price: Cost) -> None:
+    if request.account:
+        record(LedgerAccount(request.budget, tuple(request.account.split("/")), request.key_file), price)

@@ -1,0 +1,328 @@
+"""Which rows no question sees, and whether the data keep a policy's promises: counts for `gris policy check --data`.
+
+They are true counts, of the owner's data and for the owner alone. No service imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dp_service.queries.columns import Column, Nulls, QuantileColumn, ValueColumn
+from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
+from dp_service.queries.policy_review import is_promise, shown_value
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
+from dp_service.queries.suggestions import instead_of
+from dp_service.queries.tables import Table, TauIs
+from dp_service.terms import BoundedBy, ColumnType, ValueType
+from gris_data.errors import InputError
+from gris_data.policy.column_types import fault_of_type, fault_of_unit, fault_of_value_type, stored_unit
+from gris_data.policy.promises import (
+    ASSUMED_BOUND,
+    ONE_VALUE,
+    Promise,
+    is_size,
+    largest_keys,
+    names_of,
+    of_one_value,
+    sizes,
+)
+from gris_data.policy.rows import parameter_of, rows_of_members, value_of
+from gris_data.policy.values import Clamped, clamped, unusable
+from pinot_connector.engines.duckdb import DuckDBEngine, is_member_type
+from pinot_connector.engines.parquet import count_unreadable, quoted
+from pinot_connector.errors import EngineError
+
+EVERY = "every question"
+NAMING = "questions that name it"
+SHOWING = "answers that show it"
+SUMMING = "questions that sum it"
+RANKING = "questions for its quantiles"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many rows are left out for one reason: of which questions, and because of which column."""
+
+    column: str
+    reason: str
+    rows: int
+    of: str
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """How many rows clipping leaves out of the counts of events, for being more than tau of a member in one element.
+
+    Attributes:
+        column: The column that questions group by; empty: a total.
+        rows: The rows that such a question sees.
+        cut: Those of them that are left out.
+    """
+
+    column: str
+    rows: int
+    cut: int
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """A table's rows, how many of them no question sees, what else is left out, cut and clamped, and the promises."""
+
+    table: str
+    rows: int
+    rows_in_no_question: int
+    left_out: tuple[LeftOut, ...]
+    promises: tuple[Promise, ...] = ()
+    clipped: tuple[Clipped, ...] = ()
+    clamped: tuple[Clamped, ...] = ()
+
+
+def examined(table: Table, path: Path) -> DataReport:
+    """Read a Parquet file or DuckDB database and count what is left out of questions about a table.
+
+    Raises InputError: the data cannot be read, or a column is missing or of another type than the policy says.
+    """
+    try:
+        with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
+            _require_columns(engine.types(connection, table.name), table)
+            for column in table.own_columns:
+                fault = fault_of_unit(connection, table, column)
+                if fault is not None:
+                    raise InputError(fault)
+            return _report(connection, table, path)
+    except InputError:
+        raise
+    except EngineError as error:
+        failure = InputError(str(error))
+    except Exception:
+        # What DuckDB says may quote the data, and where Python cannot decode it, so does Python's error.
+        failure = InputError("expected data that can be read to their end")
+    raise failure
+
+
+def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> DataReport:
+    unseen, texts = count_unreadable(connection, path) if path.suffix == ".parquet" else (0, {})
+    found = [LeftOut(column, "a text that is not UTF-8", rows, EVERY) for column, rows in texts.items()]
+    found.extend(_counted(connection, table))
+    seen = _count(connection, table, "TRUE")
+    left_out = tuple(each for each in found if each.rows)
+    return DataReport(
+        table.name,
+        seen + unseen,
+        unseen,
+        left_out,
+        promises=tuple(_promises(connection, table)),
+        clipped=tuple(_clipped(connection, table)),
+        clamped=tuple(clamped(connection, table)),
+    )
+
+
+def require_kept(table: Table, path: Path) -> None:
+    """Check that a file is as a policy says: columns, types, units, and what it promises of every member.
+
+    Raises:
+        InputError: It cannot be read or is not; of a broken promise the text says which, and no count.
+    """
+    broken = [promise.key for promise in examined(table, path).promises if not promise.is_kept]
+    if sized := [key for key in broken if is_size(key)]:
+        raise InputError(
+            f"the table is larger than the policy promises ({', '.join(sized)}), and sums might not be exact"
+        )
+    if broken:
+        raise InputError(
+            f"members have more than the policy promises ({', '.join(broken)}), and too little noise would hide them"
+        )
+
+
+def _require_columns(types: Mapping[str, str], table: Table) -> None:
+    values: tuple[ValueColumn | QuantileColumn, ...] = (*table.values, *table.quantiles)
+    names = [*(column.name for column in table.own_columns), *(value.name for value in values)]
+    for name in (table.member, *names):
+        if name.casefold() not in types:
+            instead = instead_of(name, types)
+            raise InputError(f"expected a column {name} in the data of {table.name}; {instead}")
+    faults = [
+        *(fault_of_type(column, types[column.name.casefold()]) for column in table.own_columns),
+        *(fault_of_value_type(value, types[value.name.casefold()]) for value in values),
+    ]
+    if (fault := next((each for each in faults if each is not None), None)) is not None:
+        raise InputError(fault)
+    if table.member_column() is None and not is_member_type(types[table.member.casefold()]):
+        raise InputError(f"expected the column {table.member} to be of a type that members can have")
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[LeftOut]:
+    """Count rows that questions see, but not all of them."""
+    if table.member_column() is None:
+        rows = _count(connection, table, f"{quoted(table.member)} IS NULL")
+        yield LeftOut(table.member, "no member", rows, EVERY)
+    for column in table.columns:
+        if column.lookup is not None:
+            yield from _not_looked_up(connection, table, column)
+            continue
+        is_member = column.name == table.member
+        for reason, of, condition, values in _reasons(column, is_member=is_member):
+            rows = _count(connection, table, condition, *values)
+            yield LeftOut(column.name, reason, rows, EVERY if is_member else of)
+    for value, condition in unusable(table):
+        rows = _count(connection, table, condition)
+        if isinstance(value, ValueColumn):
+            yield LeftOut(value.name, "no number that can be summed", rows, SUMMING)
+        else:
+            what = "day" if value.type is ValueType.DATE else "number"
+            yield LeftOut(value.name, f"no {what} that can be in a cell", rows, RANKING)
+
+
+def _not_looked_up(connection: duckdb.DuckDBPyConnection, table: Table, column: Column) -> Iterator[LeftOut]:
+    """Count rows whose key the file of a lookup does not have, where they are left out."""
+    if column.lookup is None or column.nulls is Nulls.KEEP:
+        return
+    key, held = value_of(column.lookup.key, "$null")
+    null = column.lookup.key.null_value
+    values: dict[str, Any] = {"keys": [parameter_of(each) for each, _ in column.lookup.entries]}
+    if null is not None:
+        values["null"] = parameter_of(null)
+    sql = (
+        f"SELECT count(*) FROM {quoted(table.name)} "  # noqa: S608 - names of the policy
+        f"WHERE {held} AND {key} NOT IN (SELECT unnest($keys))"
+    )
+    found = connection.execute(sql, values).fetchone()
+    yield LeftOut(
+        column.name,
+        "a key that the lookup's file does not have",
+        0 if found is None else int(found[0]),
+        NAMING,
+    )
+
+
+def _reasons(column: Column, *, is_member: bool) -> Iterator[tuple[str, str, str, list[Any]]]:
+    """Yield why a row is left out, of what, and the condition for it with its parameters."""
+    name = quoted(column.name)
+    null = column.null_value
+    if is_member:
+        stands = "" if null is None else f" OR {name} = ?"
+        yield "no member", EVERY, f"{name} IS NULL{stands}", [] if null is None else [parameter_of(null)]
+    elif column.nulls is Nulls.DROP:
+        yield "NULL, which is dropped", NAMING, f"{name} IS NULL", []
+        if null is not None:
+            yield f"{shown_value(null)}, the null_value", NAMING, f"{name} = ?", [parameter_of(null)]
+    if column.type is ColumnType.DATE:
+        days = f"{name} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+        yield "a day outside the years 1 to 9999", NAMING, days, []
+    if column.type is ColumnType.TIMESTAMP and stored_unit(column) is None:
+        ends = f"NOT ({name} >= ? AND {name} < ?)"
+        yield "a timestamp outside the years 1700 to 2261", NAMING, ends, _ENDS_OF_TIMESTAMPS
+    if column.type is ColumnType.STRING and column.group_by and column.domain is None:
+        long = f"length({name}) > {MAXIMUM_TEXT_LENGTH}"
+        yield f"a text of more than {MAXIMUM_TEXT_LENGTH:,} characters", SHOWING, long, []
+    if column.group_by and column.domain is not None:
+        yield "a value outside the domain", SHOWING, *_outside(column, column.domain)
+
+
+_ENDS_OF_TIMESTAMPS = [parameter_of(each) for each in (FIRST_TIMESTAMP, END_OF_TIMESTAMPS)]
+
+
+def _outside(column: Column, domain: tuple[Value, ...]) -> tuple[str, list[Any]]:
+    name = quoted(column.name)
+    held = f"{name} IS NOT NULL"
+    if column.value_for_null is not None:
+        # A kept NULL counts as its null value, which the domain may not list.
+        name, held = f"coalesce({name}, ?)", "TRUE"
+        return f"{held} AND {name} NOT IN (SELECT unnest(?))", [column.value_for_null, list(domain)]
+    dropped = [] if column.null_value is None else [column.null_value]
+    not_dropped = f" AND {name} <> ?" if dropped else ""
+    return f"{held}{not_dropped} AND {name} NOT IN (SELECT unnest(?))", [*dropped, list(domain)]
+
+
+def _count(connection: duckdb.DuckDBPyConnection, table: Table, condition: str, *values: Any) -> int:
+    return _number(connection, table, "count(*)", condition, *values)
+
+
+def _number(
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    counted: str,
+    condition: str = "TRUE",
+    *values: Any,
+) -> int:
+    sql = f"SELECT {counted} FROM {quoted(table.name)} WHERE {condition}"  # noqa: S608 - names of the policy
+    found = connection.execute(sql, list(values)).fetchone()
+    return 0 if found is None else int(found[0])
+
+
+def _promises(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Promise]:
+    """Count what the policy promises of every member and no query enforces."""
+    for column in table.columns:
+        if column.delta is not None and is_promise(column, table):
+            values = _Counted("count(DISTINCT element)", "member", column.delta)
+            found, members = _most(connection, table, (column,), values)
+            yield Promise(f"columns.{column.name}.delta", column.delta, found, column.name, members)
+    events = table.events
+    grouped = [column for column in table.own_columns if column.group_by]
+    if events is not None and events.tau_is is TauIs.ASSUMED and grouped:
+        rows = _Counted("count(*)", "member, element", events.tau)
+        # An element of several columns has no more rows of a member than each of its values.
+        found, members, name = max((*_most(connection, table, (each,), rows), each.name) for each in grouped)
+        yield Promise("measures.events.tau", events.tau, found, name, members)
+    contributions = table.contributions
+    if (
+        contributions is not None
+        and contributions.bounded_by is BoundedBy.ASSUMED
+        and any(largest_keys(table))
+    ):
+        elements = _Counted("count(DISTINCT element)", "member", contributions.delta_0)
+        found, members, names = max(
+            (*_most(connection, table, each, elements), names_of(each)) for each in largest_keys(table)
+        )
+        yield Promise(ASSUMED_BOUND, contributions.delta_0, found, names, members)
+    for column in of_one_value(table):
+        values = _Counted("count(DISTINCT element)", "member", 1)
+        found, members = _most(connection, table, (column,), values)
+        yield Promise(ONE_VALUE, 1, found, column.name, members)
+    if contributions is not None and contributions.sums is not None:
+        for key, promised, counted in sizes(table, contributions.sums, "duckdb"):
+            found = _number(connection, table, counted)
+            yield Promise(key, promised, found, "", 0 if found <= promised else None)
+
+
+def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
+    """Count what clipping leaves out of a total, and of questions by each column."""
+    if table.events is None or table.events.tau_is is not TauIs.CLIPPED:
+        return
+    for column in (None, *(each for each in table.columns if each.group_by)):
+        source = rows_of_members(table, () if column is None else (column,))
+        found = connection.execute(
+            "SELECT coalesce(sum(counted), 0), coalesce(sum(greatest(counted - $tau, 0)), 0) FROM ("  # noqa: S608
+            f"SELECT count(*) AS counted FROM ({source.sql}) GROUP BY member, element)",
+            {"tau": table.events.tau, **source.values},
+        ).fetchone()
+        counted, cut = found or (0, 0)
+        yield Clipped("" if column is None else column.name, int(counted), int(cut))
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What is counted of a member, by which key, and how much the policy promises."""
+
+    aggregate: str
+    key: str
+    promised: int
+
+
+def _most(
+    connection: duckdb.DuckDBPyConnection, table: Table, columns: Sequence[Column], counted: _Counted
+) -> tuple[int, int]:
+    """Return the largest count, and how many members have one above what is promised."""
+    source = rows_of_members(table, columns)
+    found = connection.execute(
+        "SELECT coalesce(max(counted), 0), count(DISTINCT member) FILTER (counted > $promised) FROM ("  # noqa: S608
+        f"SELECT member, {counted.aggregate} AS counted FROM ({source.sql}) GROUP BY {counted.key})",
+        {"promised": counted.promised, **source.values},
+    ).fetchone()
+    return (0, 0) if found is None else (int(found[0]), int(found[1]))

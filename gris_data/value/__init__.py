@@ -1,0 +1,1 @@
+"""Bounds of sums that are chosen privately, priced and published as files."""

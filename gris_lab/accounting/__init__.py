@@ -1,0 +1,1 @@
+"""Accounting that only comparisons need: optimal composition, attacks, published deployments."""

@@ -1,0 +1,145 @@
+"""What to take, and why, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dp_service.queries.policy_schema import MAXIMUM_NAMES
+from gris_lab.bound.choice import Expectations, choose_block
+from gris_lab.bound.contributions import BoundedCounts
+from gris_lab.bound.looks import BothLooks, OneLook, Question, Worth
+from gris_lab.bound.search import NEARLY_AS_EXACT, NEARLY_AS_MANY, Look, best
+
+OUTSIDE = (
+    "These data are outside of the guarantee: what is chosen by them may tell of their members. They must be of "
+    "another period than the one that questions are about."
+)
+STATED = "Nothing was read: this follows from the numbers that were stated, and is as good as they are."
+ROUNDED = (
+    "Bounds are powers of two and the first look's share is in eighths, so that they tell little of the data."
+)
+EXPECTED = "What is expected of counts, and the parts of them that are kept, are rounded down to one digit."
+GIVEN = "The bounds are those that were given; the first look's share is in eighths."
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting and what it is worth."""
+
+    look: Look
+    worth: Worth
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """All that was tried: for each number of units the best looks, and UnkGumb."""
+
+    tried: tuple[Tried, ...]
+    unk_gumb: Worth
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The setting to take, with the reasons in words."""
+
+    proposed: Tried
+    reasons: tuple[str, ...]
+
+
+def proposal(trade_off: TradeOff, counts: BoundedCounts, question: Question) -> Proposal:
+    """Return the fewest units that do as well as UnkGumb; if none do, what comes closest."""
+    for units in sorted({each.look.units for each in trade_off.tried}):
+        chosen = _best([each for each in trade_off.tried if each.look.units == units], question.k)
+        if _is_as_good(chosen.worth, trade_off.unk_gumb, question.k):
+            reason = "the fewest of these units that find as many as UnkGumb with counts that are as exact"
+            return _with_reasons(chosen, reason, trade_off, counts, question)
+    closest = _best(trade_off.tried, question.k)
+    reason = "none of these units do as well as UnkGumb in both, and these come closest"
+    return _with_reasons(closest, reason, trade_off, counts, question)
+
+
+def _best(tried: Sequence[Tried], k: int) -> Tried:
+    chosen = best([(each.look, each.worth) for each in tried], k)
+    return next(each for each in tried if each.look == chosen)
+
+
+def _is_as_good(worth: Worth, unk_gumb: Worth, k: int) -> bool:
+    if unk_gumb.error is None:
+        return worth.error is not None
+    if worth.error is None:
+        return False
+    finds = worth.found >= unk_gumb.found - NEARLY_AS_MANY * k
+    return finds and worth.error <= NEARLY_AS_EXACT * unk_gumb.error
+
+
+def _with_reasons(
+    chosen: Tried, reason: str, trade_off: TradeOff, counts: BoundedCounts, question: Question
+) -> Proposal:
+    gumbel = trade_off.unk_gumb
+    lines = (
+        f"{format_look(chosen.look, question)}: {reason}.",
+        f"It finds {format_worth(chosen.worth, question.k)}.",
+        f"UnkGumb finds {format_worth(gumbel, question.k)}, for {gumbel.units:.1f} units.",
+        *_beside(chosen, trade_off, question),
+        _bounds_reason(chosen.look, counts),
+    )
+    return Proposal(chosen, lines)
+
+
+def _beside(chosen: Tried, trade_off: TradeOff, question: Question) -> list[str]:
+    return [
+        f"For as many units {format_look(each.look, question)} finds {format_worth(each.worth, question.k)}."
+        for each in trade_off.tried
+        if each.look.units == chosen.look.units and each.look != chosen.look
+    ]
+
+
+def _bounds_reason(look: Look, counts: BoundedCounts) -> str:
+    """Say what the bounds keep, of members who have so many elements."""
+    _, median, _, most, _, largest = counts.heaviness.quantiles
+    heavy = f"Half of the members have at most {median} of the elements, nine in ten {most}, the heaviest {largest}."
+    if isinstance(look, OneLook):
+        kept = counts.kept[counts.bounds.index(look.bound)]
+        return f"{heavy} Delta_0 = {look.bound} keeps {kept:.0%} of what they have; a larger one would add noise."
+    names = counts.kept[counts.bounds.index(look.names_bound)]
+    kept = counts.kept_within[counts.bounds.index(look.counts_bound)]
+    return (
+        f"{heavy} For names Delta_1 = {look.names_bound} is enough, which keeps {names:.0%} of what they have. "
+        f"Delta_2 = {look.counts_bound} keeps {kept:.0%} of what they have of the {counts.most_names} names."
+    )
+
+
+def policy_block(look: Look, question: Question, expected: Expectations | None = None) -> str:
+    """Return what a policy says of a table whose queries bound members so, or may do so if something is expected."""
+    match look:
+        case OneLook(units, bound):
+            stated = f"delta_0: {bound}, units: {units}, min_count: {question.min_count}"
+        case BothLooks(units, names_bound, counts_bound, share):
+            most = min(question.most_names, MAXIMUM_NAMES)
+            stated = (
+                f"delta_0: {counts_bound}, units: {units}, min_count: {question.min_count}, "
+                f"names: {{delta_1: {names_bound}, share: {share}, max_names: {most}}}"
+            )
+    if expected is not None:
+        stated += f", {choose_block(look, question, expected)}"
+    return f"contributions: {{bound: in_query, {stated}}}"
+
+
+def format_look(look: Look, question: Question) -> str:
+    """Return a setting in words."""
+    match look:
+        case OneLook(units, bound):
+            return f"one look with Delta_0 = {bound} and {units} units"
+        case BothLooks(units, names_bound, counts_bound, share):
+            return (
+                f"two looks with Delta_1 = {names_bound}, Delta_2 = {counts_bound} and {units} units, {share} of them "
+                f"for at most {question.most_names} names"
+            )
+
+
+def format_worth(worth: Worth, k: int) -> str:
+    """Return what a setting finds in words."""
+    if worth.error is None:
+        return f"nothing of the top {k}"
+    return f"{worth.found:.1f} of the top {k}, counts off by {worth.error:.1f}"

@@ -1,0 +1,56 @@
+"""Which bounds are the best for so many units.
+
+The best finds nearly as many of the true top k as any other setting, and among those its counts are nearly as exact as
+any. What is left are settings that do equally well; of these the one that finds most. Bounds are powers of two and
+shares are eighths, so that a choice tells little of the data that it was made on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, TypeVar
+
+from gris_lab.bound.looks import BothLooks, OneLook, Question, Sketch, Worth
+
+NAMES_SHARES = tuple(Fraction(eighths, 8) for eighths in range(1, 8))
+"""The shares of the units that the first of two looks may get."""
+
+NEARLY_AS_MANY = 0.02
+"""Of the k elements, so many fewer are nearly as many."""
+
+NEARLY_AS_EXACT = 1.1
+"""An error that is larger by this factor is nearly as small."""
+
+Look: TypeAlias = OneLook | BothLooks
+_Look = TypeVar("_Look", bound=Look)
+
+
+@dataclass(frozen=True)
+class BestLooks:
+    """The best one look and the best two looks for so many units."""
+
+    one: OneLook
+    two: BothLooks | None
+
+
+def best_looks(sketch: Sketch, question: Question, units: int) -> BestLooks:
+    """Return the best settings; a single unit is never shared by two looks."""
+    one = best(sketch.one_looks(units), question.k)
+    return BestLooks(one, best(sketch.both_looks(units, NAMES_SHARES), question.k) if units > 1 else None)
+
+
+def best(tried: Iterable[tuple[_Look, Worth]], k: int) -> _Look:
+    """Return the best of some settings by what they are worth; the earlier one of equals."""
+    found = list(tried)
+    most = max(worth.found for _, worth in found)
+    enough = [(look, worth) for look, worth in found if worth.found >= most - NEARLY_AS_MANY * k]
+    least = min(_error(worth) for _, worth in enough)
+    exact = [(look, worth) for look, worth in enough if _error(worth) <= NEARLY_AS_EXACT * least]
+    look, _ = max(exact, key=lambda each: each[1].found)
+    return look
+
+
+def _error(worth: Worth) -> float:
+    return float("inf") if worth.error is None else worth.error

@@ -1,0 +1,183 @@
+"""The tables of the adaptive bound: made once for each currency, with progress, and kept in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gris_lab.caching import cache_directory
+from gris_lab.progress import progress
+
+if TYPE_CHECKING:
+    from dp_service.accounting.epsilon_table import EpsilonTable
+    from dp_service.accounting.solving import Solution, Split, Target
+
+MAX_WORK = 10**9
+"""No table that would take more than about five minutes is made."""
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A search for an epsilon_per: the points of the grid for one e, how often they are worked out, and where not."""
+
+    resolution: int
+    most_often: int
+    most_work: float
+
+
+# Work grows with the square of the resolution, and half of it is enough: from above only.
+_STAGES = (_Stage(8, 6, 4 * MAX_WORK), _Stage(64, 3, MAX_WORK / 3))
+
+
+def table_for(
+    epsilon_per: Fraction, information: int, *, quick: bool = False, directory: Path | None = None
+) -> EpsilonTable | None:
+    """Return the table of a currency for so many units, made or extended if needed.
+
+    Args:
+        epsilon_per: What one unit buys.
+        information: The largest number of units that will be asked for.
+        quick: Whether to take only what is in the cache.
+        directory: Where the table is kept instead of the cache.
+
+    Returns:
+        The table; None if it would take too long to make. With `quick` it may have fewer units.
+
+    Raises:
+        ValueError: Not 0 < epsilon_per <= 10; the message names the argument.
+    """
+    from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon  # noqa: PLC0415 - loads numpy
+    from dp_service.accounting.epsilon_table import extended, work_of  # noqa: PLC0415
+
+    require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
+    if work_of(epsilon_per, information) > MAX_WORK:
+        return None
+    kept_in = directory or cache_directory()
+    found = kept_table(epsilon_per, kept_in)
+    if quick or found.units >= information:
+        return found
+    with progress("the adaptive bound", information - found.units) as advance:
+        made = extended(found, information, advance)
+    keep(made, kept_in)
+    return made
+
+
+def make_table(epsilon_per: Fraction, information: int, directory: Path) -> EpsilonTable:
+    """Return a table that is kept in a directory, made or extended if needed.
+
+    Raises:
+        ValueError: An argument is out of range, making the table would take too long, or it cannot be written.
+    """
+    from dp_service.accounting.checks import require_units  # noqa: PLC0415 - `gris --help` should be quick
+
+    require_units("information", information, at_least=1)
+    made = table_for(epsilon_per, information, directory=directory)
+    if made is None:
+        raise ValueError("information must be smaller for a table to be made in minutes")
+    if not keep(made, directory):
+        raise ValueError(f"directory must be one that can be written, got {directory}")
+    return made
+
+
+def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> EpsilonTable | None:
+    """Return a table that reaches beyond the units that a target allows; None if it would take too long to make."""
+    from dp_service.accounting.solving import information_for  # noqa: PLC0415 - loads numpy
+
+    found = None if target.gaussian else table_for(epsilon_per, 0, quick=True)
+    while (
+        found is not None
+        and information_for(target, split, epsilon_per=epsilon_per, table=found) >= found.units
+    ):
+        allowed = information_for(target, split, epsilon_per=epsilon_per, table=found)
+        # A tenth more than what the other bounds allow is nearly always enough.
+        found = table_for(epsilon_per, allowed + allowed // 10 + 10)
+    return found
+
+
+def with_adaptive_bound(target: Target, found: Sequence[Solution], *, information: int) -> list[Solution]:
+    """Return solutions with the larger epsilon_per that the adaptive bound allows; none is larger for Gaussian noise.
+
+    A coarse grid finds about where it is, and the grid of the tables the rest. Both give bounds, so where the second
+    would take too long, what the first has found holds too.
+    """
+    from dp_service.accounting.epsilon_table import work_of  # noqa: PLC0415 - loads numpy
+
+    work = max(work_of(each.epsilon_per, information) for each in found)
+    solutions = list(found)
+    for stage in _STAGES:
+        if work <= stage.most_work and not target.gaussian:
+            with progress("the adaptive bound", len(found) * stage.most_often * information) as advance:
+                solutions = [_enlarged(target, each, information, stage, advance) for each in solutions]
+    return solutions
+
+
+def _enlarged(
+    target: Target, found: Solution, information: int, stage: _Stage, advance: Callable[[], None]
+) -> Solution:
+    from dp_service.accounting.epsilon_table import BudgetEpsilons  # noqa: PLC0415 - loads numpy
+    from dp_service.accounting.solving import larger_epsilon_per  # noqa: PLC0415
+
+    epsilon_per = larger_epsilon_per(
+        target,
+        found.split,
+        information=information,
+        least=found.epsilon_per,
+        worked_out=partial(
+            BudgetEpsilons.of, units=information, resolution=stage.resolution, advance=advance
+        ),
+        most_often=stage.most_often,
+    )
+    return replace(found, epsilon_per=epsilon_per)
+
+
+def kept_table(epsilon_per: Fraction, directory: Path) -> EpsilonTable:
+    """Return the table of a currency that is in a directory, or one without any units."""
+    from dp_service.accounting.epsilon_table import (  # noqa: PLC0415 - loads numpy
+        TableError,
+        file_name,
+        new_table,
+        table_from,
+    )
+
+    try:
+        table = table_from((directory / file_name(epsilon_per)).read_bytes())
+    except (OSError, TableError):
+        # It is made anew, and replaces what is there.
+        return new_table(epsilon_per)
+    return table if table.epsilon_per == epsilon_per else new_table(epsilon_per)
+
+
+def keep(table: EpsilonTable, directory: Path) -> bool:
+    """Put a table into a directory, and return whether that was possible. If not, it is made again next time."""
+    from dp_service.accounting.epsilon_table import file_name  # noqa: PLC0415 - loads numpy
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        write_whole(directory / file_name(table.epsilon_per), table.to_bytes())
+    except OSError:
+        return False
+    return True
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file such that a reader finds the earlier content or all of the new one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        # Everybody who may enter the directory may read the table: it says nothing about data.
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""Which bounds of values to choose for sums and averages."""

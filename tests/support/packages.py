@@ -1,0 +1,16 @@
+"""The packages of the product, from what serves down to what only speaks."""
+
+from __future__ import annotations
+
+PACKAGES = (
+    "dp_service",
+    "budget_service",
+    "pinot_connector",
+    "gris_gateway",
+    "gris_console",
+    "gris_serving",
+    "gris_mcp",
+    "gris_data",
+    "gris_lab",
+    "gris_cli",
+)
