@@ -12,7 +12,7 @@ promise nothing.
 * `sharpening`: the counts of several looks combined;
 * `selected_intervals`, `sum_intervals`: intervals that are true given that an element is shown.
 
-`docs/bounded-contributions.md` proves all guarantees. They hold in zCDP only: a Gaussian release of u units is no
+`docs/proofs/bounded-contributions.md` proves all guarantees. They hold in zCDP only: a Gaussian release of u units is no
 sequence of u bounded-range units, so it must not be offered under any other bound.
 
 Papers, as the modules name them: Bun and Steinke 2016 (arXiv:1605.02065); Canonne, Kamath and Steinke 2020
