@@ -7,7 +7,7 @@ V_K(exp(epsilon)) is the largest delta of any strategy that spends at most K uni
     p_t    = (exp(e) - exp(t)) / (exp(e) - 1).
 
 `docs/proofs/adaptive-accounting.md` proves this, section by section: what takes part (6), and why the tables made here
-bound V_k from above and from below (7). `docs/proofs/calls.md` proves what calls add. Gaussian noise does not take part.
+bound V_k from above and from below (7). `docs/proofs/calls.md` proves what calls add. Gaussian noise takes no part.
 
 A table holds values at x_i = exp(i h), h = e / resolution, so that one unit leads from cells of the grid to cells.
 Float errors are bounded next to the code, and added (from above) or subtracted (from below).
