@@ -4,7 +4,7 @@
 
 Every number is of results that a client has paid for: policy, query on DuckDB, reservation, noise and charge. Settings
 and data are those of `bench.bounded`, which runs the mechanisms alone and more often: the tables of
-docs/bounded-contributions.md. Nothing was tuned on Ubuntu IRC: `irc` has the settings of the others, and `irc_half`
+docs/figures.md. Nothing was tuned on Ubuntu IRC: `irc` has the settings of the others, and `irc_half`
 those that `gris plan bound` proposes for one half of the members, asked about the other half. The error is the mean
 absolute distance of the shown counts from the counts before bounding; all of that tells of the data, and is for their
 owner.

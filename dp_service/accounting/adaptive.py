@@ -6,8 +6,8 @@ V_K(exp(epsilon)) is the largest delta of any strategy that spends at most K uni
     V_k(x) = max over 0 <= t <= e of p_t V_(k-1)(x exp(-t)) + (1 - p_t) V_(k-1)(x exp(e - t)),
     p_t    = (exp(e) - exp(t)) / (exp(e) - 1).
 
-`docs/adaptive-accounting.md` proves this, section by section: what takes part (6), what calls add (7), and why the
-tables made here bound V_k from above and from below (9). Gaussian noise does not take part.
+`docs/proofs/adaptive-accounting.md` proves this, section by section: what takes part (6), and why the tables made here
+bound V_k from above and from below (7). `docs/proofs/calls.md` proves what calls add. Gaussian noise takes no part.
 
 A table holds values at x_i = exp(i h), h = e / resolution, so that one unit leads from cells of the grid to cells.
 Float errors are bounded next to the code, and added (from above) or subtracted (from below).

@@ -41,8 +41,8 @@ questions are calls. For any set S of transcripts
 Pay what you get. The u units of an answer are not known beforehand, but they are drawn one after the other, and each is
 known to be a unit before it is drawn: UnkGumb's index, each choice, each count. What an answer costs is how many were
 drawn, and the ledger reserves the most that can be. So Q and Q' are a strategy of at most k units in the sense of
-`docs/adaptive-accounting.md`, whose bound takes the place of (epsilon, slack) above; section 7 there writes this proof
-out in full.
+`docs/proofs/adaptive-accounting.md`, whose bound takes the place of (epsilon, slack) above; `docs/proofs/calls.md`
+writes this proof out in full.
 
 `tests/accounting/test_calls.py` enumerates compositions of the real mechanisms: l delta is kept, and nearly reached.
 """

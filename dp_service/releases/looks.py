@@ -1,6 +1,6 @@
 """The first of two looks: from a histogram to names, and to the plan of the look that counts them.
 
-Why the result is private: docs/bounded-contributions.md, theorem 2. What this module returns is the first look's
+Why the result is private: docs/proofs/bounded-contributions.md, theorem 2. What this module returns is the first look's
 release, and has not been paid for when it goes to the trusted side; nobody else may see it, nor anything that follows
 from it.
 

@@ -68,7 +68,7 @@ def schemas(annotation: Any, placeholder: str) -> Iterator[tuple[str, type[BaseM
 
 
 REFERENCES = {
-    "policy": Reference(section("policy.md", "## Reference"), PolicySchema),
+    "policy": Reference(section("policy-reference.md", "## Reference"), PolicySchema),
     "budget.yaml": Reference(section("budget.md", "## The configuration"), Configuration),
     "console.yaml": Reference(section("console.md", "## `console.yaml`"), ConsoleConfiguration),
     "gateway.yaml": Reference(section("gateway.md", "## `gateway.yaml`"), GatewayConfiguration),

@@ -1,4 +1,4 @@
-"""The requests and settings that docs/pinot.md lists are those that the connector asks and refuses."""
+"""The requests and settings that docs/pinot-reference.md lists are those that the connector asks and refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.fake_streams import BY_OFFSETS, divided
 from tests.support.fake_streams import asked as asked_stream
 from tests.support.pages import quoted, rows, section
 
-PAGE = "pinot.md"
+PAGE = "pinot-reference.md"
 TABLES = {"tables": ["t"]}
 # In the order of their lengths: a table's name stands in the other paths too.
 _PATTERNS = {
@@ -61,7 +61,7 @@ REFUSED: Mapping[str, tuple[str, Any]] = {
 def listed(version: str, *, server_admin: bool, of_stream: bool = False) -> set[str]:
     """Return the paths that the page lists for a version."""
     found = set()
-    for request, _, when, _, _ in rows(section(PAGE, "### Permissions of its login"), "request"):
+    for request, _, when, _, _ in rows(section(PAGE, "## Permissions of its login"), "request"):
         is_old = version.startswith("0.")
         if ("before 1.0" in when and not is_old) or ("1.x" in when and is_old):
             continue
@@ -130,7 +130,7 @@ def test_the_requests_of_the_page_for_streams_are_those_that_are_made() -> None:
 def test_the_settings_of_the_page_are_those_that_are_refused() -> None:
     """Each by its name, before a question is asked."""
     settings = [
-        quoted(name)[0] for name, _, _ in rows(section(PAGE, "### Settings that it refuses"), "setting")
+        quoted(name)[0] for name, _, _ in rows(section(PAGE, "## Settings that it refuses"), "setting")
     ]
     assert [*REFUSED] == settings
     for name, (path, reply) in REFUSED.items():

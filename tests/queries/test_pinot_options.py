@@ -6,10 +6,10 @@ from pathlib import Path
 from dp_service.queries.render import dialects
 from pinot_connector.engines.pinot.configuration import EXACT, HARMLESS_QUERY_SETTINGS, require_exact_table
 
-_PAGE = Path(__file__).parents[2] / "docs" / "pinot.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "pinot-reference.md"
 _SET = re.compile(r"SET (\w+=[^;]+);")
-_REFUSED, _OVERRIDDEN = "### Settings that it refuses", "### Settings that its queries override"
-_HARMLESS, _LOAD = "### Settings that do no harm", "### Settings that end a question under load"
+_REFUSED, _OVERRIDDEN = "## Settings that it refuses", "## Settings that its queries override"
+_HARMLESS, _LOAD = "## Settings that do no harm", "## Settings that end a question under load"
 
 
 def _rows(heading: str) -> list[list[str]]:

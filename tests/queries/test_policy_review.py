@@ -166,7 +166,9 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
 def test_the_reference_tells_the_default_of_d_bar_as_the_code_has_it() -> None:
     """It is written out on the page, with the same numbers."""
     (row,) = [
-        cells for cells in rows(section("policy.md", "## Reference"), "key") if cells[0] == "`tables.T.d_bar`"
+        cells
+        for cells in rows(section("policy-reference.md", "## Reference"), "key")
+        if cells[0] == "`tables.T.d_bar`"
     ]
     assert D_BAR_PER_K == 10
     assert f"Without it: {DEFAULT_D_BAR} for UnkLap; for UnkGumb ten times the" in row[3]

@@ -1,7 +1,7 @@
 """BoundGauss: noisy counts of bounded contributions, of an unknown domain above a threshold, or of a known one.
 
 Sources: Korolova et al. 2009 and Wilson et al. 2020 (bounding and a threshold), Swanberg et al. 2023 (Gaussian
-noise), Bun and Steinke 2016 (approximate zCDP). docs/bounded-contributions.md has the proof at length.
+noise), Bun and Steinke 2016 (approximate zCDP). docs/proofs/bounded-contributions.md has the proof at length.
 
 Why it is private. Precondition: contributions were bounded before they were counted (`ContributionBound`). Let h and
 h' be the histograms of neighbours, h' that of the data with the additional member.

@@ -2,7 +2,7 @@
 
 A look more is `BoundGauss` over a known domain: the names of two looks, or the domain of the question. It costs its
 units and no call. The names are what a release has shown, so they are public to the account that asks. Why the result
-is private: docs/bounded-contributions.md, section 4.
+is private: docs/proofs/bounded-contributions.md, section 4.
 
 It is a release of its own. Its specification has the names as its domain, and the units and release ids of the looks
 before it (`LooksBefore`). So its noise is that of no other look, and it is combined with exactly these: they have the
