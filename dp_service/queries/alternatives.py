@@ -59,7 +59,7 @@ def expected_counts(query: HistogramQuery, choice: Choice) -> ExpectedCounts | N
         return None
     if query.measure is not Measure.DISTINCT_MEMBERS:
         return None
-    return next((each for each in choice.expected if each.column == query.dimensions[0]), None)
+    return choice.expected.get(query.dimensions[0])
 
 
 def without_bound(table: Table) -> Table:
@@ -74,7 +74,9 @@ def _bounded(table: Table, *, names: bool, units: int | None = None) -> Table:
     kept = stated.names if names else None
     return replace(
         table,
-        contributions=replace(stated, names=kept, units=units or stated.units, choice=None),
+        contributions=stated.model_copy(
+            update={"names": kept, "units": units or stated.units, "choice": None}
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical import query_column, time_restriction
 from dp_service.queries.canonical_query import OrdinalRestriction, QueryBucket
@@ -20,7 +21,6 @@ from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.intervals import Interval, Intervals, intersection
-from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import TimeBucket, buckets_between, buckets_of_member

@@ -17,10 +17,9 @@ from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.queries.canonical_query import CanonicalQuery, OrdinalRestriction
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy_contributions import ONE_PERIOD
-from dp_service.queries.policy_schema import MAXIMUM_NAMES
+from dp_service.queries.policy_types import MAXIMUM_NAMES
 from dp_service.queries.structured import Measure
-from dp_service.queries.table_contributions import Contributions, Names
+from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names
 from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
 from dp_service.terms import BoundedBy, ColumnType
@@ -49,7 +48,7 @@ def prepared_copy(table: Table) -> PreparedCopy | None:
     if stated is None or stated.bounded_by is not BoundedBy.PREPARED:
         return None
     return PreparedCopy(
-        table.name, table.member, stated.elements, stated.delta_0, _stated_period(stated, table.time)
+        table.name, table.member, tuple(stated.elements), stated.delta_0, _stated_period(stated, table.time)
     )
 
 

@@ -19,30 +19,28 @@ from dp_service.queries.columns import Column, Nulls, Operator
 from dp_service.queries.elements import timestamp_of
 from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_buckets import check_buckets, offered_buckets
-from dp_service.queries.policy_contributions import check_contributions, contributions_of
+from dp_service.queries.policy_contributions import check_contributions
 from dp_service.queries.policy_document import Document, read_document
 from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_lookups import with_lookups
 from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
 from dp_service.queries.policy_schema import (
-    DEFAULT_DELAY_MINUTES,
     DOMAIN_KINDS,
-    OFFLINE_SUFFIX,
     ColumnSchema,
-    EventsSchema,
     PolicySchema,
     PublishedSchema,
     TableSchema,
     TimeSchema,
 )
 from dp_service.queries.policy_streams import check_streams, stream_of
+from dp_service.queries.policy_types import DEFAULT_DELAY_MINUTES, OFFLINE_SUFFIX
 from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
-from dp_service.queries.tables import Currency, Events, Policy, Table
+from dp_service.queries.tables import Currency, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
@@ -232,19 +230,15 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         consistency=schema.consistency,
         d_bar=schema.d_bar,
         distinct_members=schema.measures.distinct_members,
-        events=_events(schema.measures.events),
+        events=schema.measures.events,
         columns=tuple(columns),
         reserve_first=schema.reserve_first,
         max_k=max_k,
-        contributions=contributions_of(schema.contributions),
+        contributions=schema.contributions,
         values=value_columns(schema.values, (*path, "values"), fault, directory=fault.directory),
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
         buckets=offered_buckets(schema.time),
     )
-
-
-def _events(schema: EventsSchema | None) -> Events | None:
-    return None if schema is None else Events(schema.tau, schema.tau_is)
 
 
 def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Faults) -> None:

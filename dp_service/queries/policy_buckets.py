@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Nulls
-from dp_service.queries.policy_schema import (
-    BUCKET_COLUMN,
-    ContributionsSchema,
-    PolicySchema,
-    TableSchema,
-    TimeSchema,
-)
+from dp_service.queries.policy_schema import PolicySchema, TableSchema, TimeSchema
+from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import BoundedBy
 from gris_serving.yaml_texts import KeyPath
@@ -47,7 +43,7 @@ def _faults(table: Table, stated: TableSchema) -> _Found:
     path: KeyPath = ("time", "buckets")
     if len(stated.time.buckets) > len(table.buckets):
         yield path, "expected each length once"
-    if block is not None and block.bound is BoundedBy.PREPARED:
+    if block is not None and block.bounded_by is BoundedBy.PREPARED:
         yield (
             path,
             "expected none beside bound: prepared: in such a copy a member has few elements of its columns, and any "
@@ -62,9 +58,9 @@ def _faults(table: Table, stated: TableSchema) -> _Found:
     yield from _of_columns(table, path)
 
 
-def _of_bound(block: ContributionsSchema, *, offered: bool) -> _Found:
+def _of_bound(block: Contributions, *, offered: bool) -> _Found:
     path: KeyPath = ("contributions", "buckets")
-    if block.bound is not BoundedBy.IN_QUERY:
+    if block.bounded_by is not BoundedBy.IN_QUERY:
         yield path, "expected this key only with bound: in_query, whose query bounds members in any elements"
     if not offered:
         yield path, "expected time.buckets as well: the buckets that questions may name"

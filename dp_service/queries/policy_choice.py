@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
-from dp_service.queries.policy_schema import ChooseSchema, ContributionsSchema, ExpectedCountSchema
-from dp_service.queries.table_contributions import Choice, ExpectedCounts
+from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Table
 from dp_service.terms import Answering, BoundedBy
 
 _Found = Iterator[tuple[str, str]]
 
 
-def choice_of(schema: ChooseSchema | None, units: int) -> Choice | None:
-    """Return the content of the block, None where there is none.
-
-    Args:
-        schema: The block.
-        units: Those that the block above it states; they are always among those that may be chosen.
-    """
-    if schema is None:
-        return None
-    return Choice(
-        among=tuple(schema.among),
-        units=tuple(sorted({units, *(schema.units or ())})),
-        kept=schema.kept,
-        kept_names=schema.kept_names,
-        expected=tuple(
-            ExpectedCounts(column, tuple((each.rank, each.count) for each in stated))
-            for column, stated in sorted(schema.expected.items())
-        ),
-    )
-
-
-def faults_of_choice(table: Table, block: ContributionsSchema) -> _Found:
+def faults_of_choice(table: Table, block: Contributions) -> _Found:
     """Yield the keys below `contributions` that are wrong, and what is wrong with them."""
-    choose = block.choose
+    choose = block.choice
     if choose is None:
         return
     if len(set(choose.among)) < len(choose.among):
         yield "choose.among", "expected each of them once"
-    if Answering.UNBOUNDED in choose.among and block.bound is not BoundedBy.IN_QUERY:
+    if Answering.UNBOUNDED in choose.among and block.bounded_by is not BoundedBy.IN_QUERY:
         yield (
             "choose.among",
             "unbounded: expected only with bound: in_query; otherwise the table itself is bounded, or said to be",
@@ -54,7 +31,7 @@ def faults_of_choice(table: Table, block: ContributionsSchema) -> _Found:
             "choose.kept_names",
             "expected exactly with two_looks: what the first look's bound leaves of a count",
         )
-    for units in choose.units or ():
+    for units in choose.units:
         if units > block.units:
             yield (
                 "choose.units",
@@ -64,9 +41,5 @@ def faults_of_choice(table: Table, block: ContributionsSchema) -> _Found:
     for column, stated in choose.expected.items():
         if column not in grouped:
             yield "choose.expected", f"{column}: expected a column that questions may group by"
-        if not _falls(stated):
+        if not stated.falls:
             yield "choose.expected", f"{column}: expected ascending ranks, with counts that do not rise"
-
-
-def _falls(stated: list[ExpectedCountSchema]) -> bool:
-    return all(one.rank < other.rank and one.count >= other.count for one, other in pairwise(stated))

@@ -11,24 +11,14 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
-from dp_service.queries.policy_choice import choice_of, faults_of_choice
-from dp_service.queries.policy_schema import (
-    FIRST_COUNT_COLUMN,
-    ContributionsSchema,
-    NamesSchema,
-    PolicySchema,
-    SumsSchema,
-    TableSchema,
-    TotalsSchema,
-)
+from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
+from dp_service.queries.policy_choice import faults_of_choice
+from dp_service.queries.policy_schema import PolicySchema, TableSchema
 from dp_service.queries.policy_totals import faults_of_totals
-from dp_service.queries.table_contributions import Contributions, Names, Sums, Totals
+from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import BoundedBy, Consistency, CountNoise
 from gris_serving.yaml_texts import KeyPath
-
-ONE_PERIOD = "all"
-"""What a policy and a prepared copy say where the whole copy is one period."""
 
 RESERVED_COLUMNS = ("gris_member", "gris_rank", FIRST_COUNT_COLUMN)
 """The names that a query which bounds members gives to columns of its own."""
@@ -44,47 +34,12 @@ def _is_reserved(name: str) -> bool:
     return name in RESERVED_COLUMNS or name.startswith(RESERVED_PREFIXES)
 
 
-def contributions_of(schema: ContributionsSchema | None) -> Contributions | None:
-    """Return the content of the block, None where there is none."""
-    if schema is None:
-        return None
-    return Contributions(
-        bounded_by=schema.bound,
-        delta_0=schema.delta_0,
-        units=schema.units,
-        min_count=schema.min_count,
-        elements=tuple(schema.elements or ()),
-        period=None if schema.period == ONE_PERIOD else schema.period,
-        periods=schema.calendar or schema.periods or 1,
-        names=None if schema.names is None else _names(schema.names, schema.delta_0),
-        shift=schema.shift,
-        choice=choice_of(schema.choose, schema.units),
-        sums=None if schema.sums is None else _sums(schema.sums),
-        sharpening=schema.sharpening,
-        buckets=schema.buckets,
-        totals=None if schema.totals is None else _totals(schema.totals),
-    )
-
-
-def _names(schema: NamesSchema, delta_0: int) -> Names:
-    """Return the first look; where no query bounds members, it is bounded as the second is."""
-    return Names(schema.delta_1 or delta_0, schema.share, schema.max_names)
-
-
-def _sums(schema: SumsSchema) -> Sums:
-    return Sums(schema.max_members, schema.max_rows, schema.share)
-
-
-def _totals(schema: TotalsSchema) -> Totals:
-    return Totals(schema.share, tuple(schema.one_value))
-
-
 def check_contributions(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
     """Report what the blocks of all tables have wrong."""
     for table in policy.tables:
         stated = schema.tables[table.name]
-        block = stated.contributions
-        if block is None or table.contributions is None:
+        block = table.contributions
+        if block is None:
             continue
         path: KeyPath = ("tables", table.name, "contributions")
         if policy.count_noise is not CountNoise.GAUSSIAN:
@@ -99,36 +54,38 @@ def check_contributions(policy: Policy, schema: PolicySchema, fault: _Fault) -> 
             *_of_shift(block),
             *_of_sharpening(table, block),
             *faults_of_choice(table, block),
-            *_of_noise(policy, table, table.contributions),
-            *faults_of_totals(policy, table, table.contributions),
+            *_of_noise(policy, table, block),
+            *faults_of_totals(policy, table, block),
         ]
         for key, message in found:
             fault((*path, *key.split(".")), message)
         _check_rest(table, stated, fault)
 
 
-def _of_copy(table: Table, block: ContributionsSchema) -> _Found:
+def _of_copy(table: Table, block: Contributions) -> _Found:
     """Yield what is wrong with the keys that only a prepared copy has, and must have."""
-    if block.bound is not BoundedBy.PREPARED:
-        for key in ("elements", "period", "periods", "calendar"):
-            if getattr(block, key) is not None:
+    if block.bounded_by is not BoundedBy.PREPARED:
+        for key, stated in _of_copies(block).items():
+            if stated:
                 yield key, "expected this key only with bound: prepared"
         return
-    if block.elements is None:
+    if not block.elements:
         yield "elements", "expected the columns by which the copy is bounded, as `gris bound` was given them"
     if block.period is None:
         yield (
             "period",
             f"expected {ONE_PERIOD}, or the column of the copy's periods, as `gris bound` was given it",
         )
-    if block.period not in (None, ONE_PERIOD) and (block.periods is None) == (block.calendar is None):
+    if block.period not in (None, ONE_PERIOD) and (block.number_of_periods is None) == (
+        block.calendar is None
+    ):
         yield (
             "periods",
             "expected either how many periods the copy has, or calendar: how long each of them is",
         )
     if block.period in (None, ONE_PERIOD):
         for key in ("periods", "calendar"):
-            if getattr(block, key) is not None:
+            if _of_copies(block)[key]:
                 yield key, "expected this key only with a period that is a column"
     if block.calendar is not None and table.time is None:
         yield "calendar", "expected a time column as well, whose ranges say how many periods a question sees"
@@ -138,7 +95,17 @@ def _of_copy(table: Table, block: ContributionsSchema) -> _Found:
             f"expected {table.time.name}, the time column: with calendar, `gris bound --period {table.time.name} "
             f"--calendar {block.calendar}` makes the periods of it, so that a range of time tells how many there are",
         )
-    yield from _of_elements(table, block.elements or [])
+    yield from _of_elements(table, block.elements)
+
+
+def _of_copies(block: Contributions) -> dict[str, object]:
+    """Return the keys that only a prepared copy has, each with what it states, if anything."""
+    return {
+        "elements": block.elements,
+        "period": block.period,
+        "periods": block.number_of_periods,
+        "calendar": block.calendar,
+    }
 
 
 def _of_elements(table: Table, elements: list[str]) -> _Found:
@@ -159,21 +126,21 @@ def _of_elements(table: Table, elements: list[str]) -> _Found:
         yield "elements", f"a copy is bounded by these columns alone: expected no group_by for {others}"
 
 
-def _of_names(block: ContributionsSchema) -> _Found:
+def _of_names(block: Contributions) -> _Found:
     """Yield what is wrong with the bound of the first of two looks."""
     if block.names is None:
         return
-    is_in_query = block.bound is BoundedBy.IN_QUERY
-    if is_in_query and block.names.delta_1 is None:
+    is_in_query = block.bounded_by is BoundedBy.IN_QUERY
+    if is_in_query and not block.names.states_bound:
         yield "names.delta_1", "expected in how many elements a member counts in the first look"
-    if not is_in_query and block.names.delta_1 is not None:
+    if not is_in_query and block.names.states_bound:
         yield (
             "names.delta_1",
             "expected this key only with bound: in_query; otherwise both looks have delta_0",
         )
 
 
-def _of_sharpening(table: Table, block: ContributionsSchema) -> _Found:
+def _of_sharpening(table: Table, block: Contributions) -> _Found:
     """Yield what is wrong with the units of sharpenings."""
     if block.sharpening is not None and table.consistency is Consistency.FRESH:
         yield (
@@ -182,9 +149,9 @@ def _of_sharpening(table: Table, block: ContributionsSchema) -> _Found:
         )
 
 
-def _of_shift(block: ContributionsSchema) -> _Found:
+def _of_shift(block: Contributions) -> _Found:
     """Yield that only a query that ranks each member's elements can count the members that it counts in any of them."""
-    if block.shift and block.bound is not BoundedBy.IN_QUERY:
+    if block.shift and block.bounded_by is not BoundedBy.IN_QUERY:
         yield "shift", "expected this key only with bound: in_query, whose query counts the members as well"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dp_service.queries.answer_columns import LOOKUP_COLUMNS
 from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.lookups import (
     KEY_TYPES,
@@ -21,7 +22,7 @@ from dp_service.queries.lookups import (
     read_lookup,
 )
 from dp_service.queries.policy_domain import NOT_READ
-from dp_service.queries.policy_schema import LOOKUP_COLUMNS, ColumnSchema, LookupSchema, PublishedSchema
+from dp_service.queries.policy_schema import ColumnSchema, LookupSchema, PublishedSchema
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 

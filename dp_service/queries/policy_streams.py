@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dp_service.queries.policy_schema import OFFLINE_SUFFIX, REALTIME_SUFFIX, PolicySchema, TimeSchema
+from dp_service.queries.policy_schema import PolicySchema, TimeSchema
+from dp_service.queries.policy_types import OFFLINE_SUFFIX, REALTIME_SUFFIX
 from dp_service.queries.times import Stream
 from gris_serving.yaml_texts import KeyPath
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from dp_service.parameters.release import Listing, ReleaseParameters
 from dp_service.queries.allowed_columns import check_filter, check_shown, groupable, in_canonical_order
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucketing import bucket_column, bucket_of_question
 from dp_service.queries.canonical import canonicalise, summed_columns
 from dp_service.queries.canonical_query import CanonicalQuery, QueryBucket
@@ -30,7 +31,6 @@ from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
-from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most

@@ -1,16 +1,38 @@
-"""In how many elements a member counts, and what a policy states on that ground."""
+"""In how many elements a member counts, and what a policy states on that ground: the block as its author wrote it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Self
 
+from pydantic import Field, RootModel, ValidationInfo, field_validator
+
+from dp_service.queries.policy_types import (
+    DEFAULT_SHARE,
+    DEFAULT_TOTALS_SHARE,
+    MAXIMUM_DOMAIN_SIZE,
+    MAXIMUM_NAMES,
+    MAXIMUM_PERIODS,
+    MAXIMUM_STATED,
+    Identifier,
+    Part,
+    Share,
+    Stated,
+)
 from dp_service.queries.times import Refresh
 from dp_service.terms import Answering, BoundedBy
 
+ONE_PERIOD = "all"
+"""What a policy and a prepared copy say where the whole copy is one period."""
 
-@dataclass(frozen=True)
-class Names:
+_Bound = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
+_Units = Annotated[int, Field(gt=0, le=1_000_000)]
+
+# Until the block around it is read, which says it for both looks.
+_OF_THE_SECOND: Any = None
+
+
+class Names(Stated):
     """The first of two looks at an unknown domain, which names the elements that the second one counts.
 
     Attributes:
@@ -19,53 +41,69 @@ class Names:
         max_names: How many elements it names at most.
     """
 
-    delta_1: int
-    share: Fraction
-    max_names: int
+    delta_1: _Bound = _OF_THE_SECOND
+    share: Share
+    max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)]
+
+    @property
+    def states_bound(self) -> bool:
+        """Whether the policy bounds the first look apart from the second."""
+        return "delta_1" in self.model_fields_set
+
+    def bounded_by(self, delta: int) -> Self:
+        """Return the look with a bound, which is not taken for one that the policy states."""
+        return self.model_construct(self.model_fields_set, **{**dict(self), "delta_1": delta})
 
 
-@dataclass(frozen=True)
-class ExpectedCounts:
+class ExpectedCount(Stated):
+    """What is expected of the element at one rank."""
+
+    rank: Annotated[int, Field(gt=0, le=1_000_000)]
+    count: Annotated[int, Field(ge=0, le=2**53)]
+
+
+class ExpectedCounts(RootModel[Annotated[list[ExpectedCount], Field(min_length=1, max_length=100)]]):
     """What the policy's author expects of the counts of one column, in questions without conditions.
 
-    `by_rank` has pairs of a rank and the count of distinct members of the element at this rank, before bounding, by
-    ascending rank and falling count. They come from another period or from elsewhere, never from the data that
-    questions are about; if they are wrong, less is found than expected, and nothing else changes.
+    Each is the count of distinct members of the element at a rank, before bounding, by ascending rank and falling
+    count. They come from another period or from elsewhere, never from the data that questions are about; if they are
+    wrong, less is found than expected, and nothing else changes.
     """
 
-    column: str
-    by_rank: tuple[tuple[int, int], ...]
+    @property
+    def falls(self) -> bool:
+        """Whether ranks ascend and counts do not rise."""
+        return all(one.rank < other.rank and one.count >= other.count for one, other in pairwise(self.root))
 
     def at_least(self, rank: int) -> int:
         """Return the count that the elements up to this rank reach: that of the next rank that is stated, else 0."""
-        return next((count for stated, count in self.by_rank if stated >= rank), 0)
+        return next((each.count for each in self.root if each.rank >= rank), 0)
 
     def at_most(self, rank: int) -> int | None:
         """Return the count that the elements from this rank on do not exceed; None: nothing is stated of them."""
-        return next((count for stated, count in reversed(self.by_rank) if stated <= rank), None)
+        return next((each.count for each in reversed(self.root) if each.rank <= rank), None)
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Stated):
     """Between which ways of answering the service chooses the cheapest that is expected to find all k elements.
 
     Attributes:
         among: The ways; of equal prices the first is chosen.
-        units: How many information units a question of bounded contributions may cost, ascending.
+        units: How many information units a question of bounded contributions may cost, ascending; those that the block
+            above states are always among them.
         kept: The part of a count that bounding to `delta_0` is expected to leave.
         kept_names: The same of the first of two looks; None: it has the bound of the second, or there is none.
         expected: What is expected of counts, for each column of which something is.
     """
 
-    among: tuple[Answering, ...]
-    units: tuple[int, ...]
-    kept: Fraction
-    kept_names: Fraction | None
-    expected: tuple[ExpectedCounts, ...]
+    among: Annotated[list[Annotated[Answering, Field(strict=False)]], Field(min_length=2, max_length=3)]
+    units: Annotated[list[_Units], Field(min_length=1, max_length=20)] = Field(default_factory=list)
+    kept: Part
+    kept_names: Part | None = None
+    expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(Stated):
     """What questions for sums rest on, besides the bound of contributions.
 
     Attributes:
@@ -74,13 +112,12 @@ class Sums:
         share: The part of the units that counts take.
     """
 
-    max_members: int
-    max_rows: int
-    share: Fraction
+    max_members: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)]
+    max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)]
+    share: Share = DEFAULT_SHARE
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(Stated):
     """What totals beside a list by two columns rest on, besides the bound of contributions.
 
     Attributes:
@@ -88,12 +125,11 @@ class Totals:
         one_value: The columns of which a member has one value, as the author of the policy promises.
     """
 
-    share: Fraction
-    one_value: tuple[str, ...] = ()
+    share: Share = DEFAULT_TOTALS_SHARE
+    one_value: list[Identifier] = Field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Contributions:
+class Contributions(Stated):
     """In how many elements a member counts, and what a release of such counts costs.
 
     Attributes:
@@ -102,10 +138,9 @@ class Contributions:
         units: How many information units a question costs.
         min_count: The smallest count that is considered over an unknown domain.
         elements: By which columns a prepared copy is bounded; empty: it is no such copy.
-        period: The column of a prepared copy with the periods in each of which members are bounded; None: there is one
-            period.
-        periods: How many periods the data have; with a calendar, how long a period is. A question's range then decides
-            how many there are.
+        period: The column of a prepared copy with the periods in each of which members are bounded, or `ONE_PERIOD`.
+        number_of_periods: How many periods the data have.
+        calendar: Instead, how long a period is. A question's range then decides how many there are.
         names: The first of two looks; `delta_0` then bounds the second, within the names. None: there is one look.
         shift: Whether counts of small known domains are released relative to their total, where that helps.
         choice: What the service may choose instead; None: everything is answered as stated here.
@@ -115,17 +150,38 @@ class Contributions:
         totals: What totals rest on; None: there are none.
     """
 
-    bounded_by: BoundedBy
-    delta_0: int
-    units: int
-    min_count: int = 1
-    elements: tuple[str, ...] = ()
-    period: str | None = None
-    periods: int | Refresh = 1
+    bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
+    delta_0: _Bound
+    units: _Units
+    min_count: Annotated[int, Field(gt=0, le=1_000_000_000)] = 1
+    elements: Annotated[list[Identifier], Field(min_length=1, max_length=4)] = Field(default_factory=list)
+    period: Identifier | None = None
+    number_of_periods: Annotated[int | None, Field(alias="periods", gt=0, le=MAXIMUM_PERIODS)] = None
+    calendar: Annotated[Refresh, Field(strict=False)] | None = None
     names: Names | None = None
     shift: bool = False
-    choice: Choice | None = None
+    sharpening: _Units | None = None
+    choice: Annotated[Choice | None, Field(alias="choose")] = None
     sums: Sums | None = None
-    sharpening: int | None = None
-    buckets: int | None = None
+    buckets: _Bound | None = None
     totals: Totals | None = None
+
+    @property
+    def periods(self) -> int | Refresh:
+        """How many periods the data have; with a calendar, how long a period is."""
+        return self.calendar or self.number_of_periods or 1
+
+    @field_validator("names")
+    @classmethod
+    def _bounded_as_the_second(cls, names: Names | None, info: ValidationInfo) -> Names | None:
+        """Where no query bounds members, the first look is bounded as the second is."""
+        if names is None or names.states_bound:
+            return names
+        return names.bounded_by(info.data.get("delta_0", 0))
+
+    @field_validator("choice")
+    @classmethod
+    def _with_units_of_the_block(cls, choice: Choice | None, info: ValidationInfo) -> Choice | None:
+        if choice is None or "units" not in info.data:
+            return choice
+        return choice.model_copy(update={"units": sorted({info.data["units"], *choice.units})})

@@ -8,12 +8,16 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column, Operator, QuantileColumn, ValueColumn
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.pairs_manifest import PairsManifest
+from dp_service.queries.policy_types import Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.suggestions import instead_of, quoted
@@ -37,12 +41,11 @@ class TauIs(StrEnum):
     CLIPPED = "clipped"
 
 
-@dataclass(frozen=True)
-class Events:
-    """Rows may be counted, and by how much one member changes a count."""
+class Events(Stated):
+    """Rows may be counted: by how much one member changes a count, and whether that is promised or enforced."""
 
-    tau: int
-    tau_is: TauIs
+    tau: Annotated[int, Field(gt=0, le=1_000_000)]
+    tau_is: Annotated[TauIs, Field(strict=False)]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.parameters import Cost
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.policy_schema import BUCKET_COLUMN
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.times import CompleteBy, Refresh, TimeUnit
 from dp_service.releases.choosing import Chosen

@@ -27,7 +27,7 @@ from dp_service.accounting.solving import (
     papers_split,
 )
 from dp_service.queries.policy import Policy
-from dp_service.queries.policy_schema import exact_decimal
+from dp_service.queries.policy_types import exact_decimal
 from dp_service.queries.publications import Publication, publications_in
 from dp_service.server.errors import RequestError, UnitMismatchError
 from dp_service.server.messages import COUNT_NOISES, numbers

@@ -10,9 +10,9 @@ from fractions import Fraction
 from gris_api.dp.v1 import question_pb2
 
 from dp_service.parameters.release import HavingCondition
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.structured import Bucket, HistogramQuery
 from dp_service.server.messages import numbers
 from dp_service.terms import Comparison

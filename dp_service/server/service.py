@@ -12,7 +12,7 @@ import grpc
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.accounting.epsilon_table import EpsilonTable
-from dp_service.queries.policy_schema import CELL_COLUMN
+from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.read_columns import quantiles_read, values_read
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look

@@ -13,7 +13,7 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.queries.policy_schema import CELL_COLUMN
+from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.releases.histogram import HistogramError, TypedHistogram, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import AnyKind, kind_of

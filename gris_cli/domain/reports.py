@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE
+from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE
 from dp_service.queries.published import DomainFile, plain_value
 from gris_cli.printing import console_of_width, print_json, printable, say
 from gris_lab.sheets import upwards

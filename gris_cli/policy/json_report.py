@@ -11,7 +11,6 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import Stream, TimeColumn
 from dp_service.terms import ValueType
@@ -51,7 +50,11 @@ def _table_json(table: Table) -> dict[str, Any]:
         else _time_json(table.time) | ({"buckets": list(table.buckets)} if table.buckets else {}),
         "consistency": table.consistency,
         **(
-            {} if table.contributions is None else {"contributions": _contributions_json(table.contributions)}
+            {}
+            if table.contributions is None
+            else {
+                "contributions": table.contributions.model_dump(mode="json", by_alias=True, exclude_none=True)
+            }
         ),
         **({} if table.prepared is None else {"prepared": _prepared_json(table.prepared)}),
         "columns": [_column_json(column, table) for column in table.usable_columns],
@@ -111,25 +114,6 @@ def _value_json(value: ValueColumn) -> dict[str, Any]:
         "nulls": value.nulls,
         "null_value": None if value.null_value is None else str(value.null_value),
     }
-
-
-def _contributions_json(stated: Contributions) -> dict[str, Any]:
-    found = asdict(stated)
-    if stated.names is not None:
-        found["names"]["share"] = str(stated.names.share)
-    if stated.choice is not None:
-        kept_names = stated.choice.kept_names
-        found["choice"]["kept"] = str(stated.choice.kept)
-        found["choice"]["kept_names"] = None if kept_names is None else str(kept_names)
-    if stated.sums is None:
-        del found["sums"]
-    else:
-        found["sums"]["share"] = str(stated.sums.share)
-    if stated.totals is None:
-        del found["totals"]
-    else:
-        found["totals"]["share"] = str(stated.totals.share)
-    return found
 
 
 def _time_json(time: TimeColumn) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _format_choice(choice: Choice | None) -> str:
         return ""
     ways = ", ".join(each.value.replace("_", " ") for each in choice.among)
     units = ", ".join(map(str, choice.units))
-    columns = ", ".join(each.column for each in choice.expected) or "no column"
+    columns = ", ".join(sorted(choice.expected)) or "no column"
     return (
         f"; the service chooses the cheapest of {ways}, for {units} information, that is expected to find all "
         f"elements, by what is expected of {columns}"

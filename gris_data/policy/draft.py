@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
+from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.terms import ColumnType
 from gris_data.table_schema import TableColumn, TableSchema
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from dp_service.queries.answer_columns import COUNT_COLUMN
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.policy_review import is_promise
-from dp_service.queries.policy_schema import COUNT_COLUMN
 from dp_service.queries.render.dialects import DIALECTS, identifier
 from dp_service.queries.render.statement import most_of_a_member
 from dp_service.queries.resolution import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp_service.queries.policy_schema import MAXIMUM_NAMES
+from dp_service.queries.policy_types import MAXIMUM_NAMES
 from gris_lab.bound.choice import Expectations, choose_block
 from gris_lab.bound.contributions import BoundedCounts
 from gris_lab.bound.looks import BothLooks, OneLook, Question, Worth

@@ -249,19 +249,19 @@ def test_a_block_lets_the_service_choose(cofacts: BoundedCounts, capsys: pytest.
     block = contributions_of(proposed["policy"])
     choice = block.choice
     assert choice is not None
-    assert choice.among == (Answering.UNBOUNDED, Answering.TWO_LOOKS, Answering.ONE_LOOK)
-    assert choice.units == (5, 20)
+    assert choice.among == [Answering.UNBOUNDED, Answering.TWO_LOOKS, Answering.ONE_LOOK]
+    assert choice.units == [5, 20]
     top = slice(None, 50)
     for kept, bound in ((choice.kept, block.delta_0), (choice.kept_names, proposed["delta_1"])):
         assert kept is not None
         left = cofacts.under(bound)[top].sum() / cofacts.counts[top].sum()
         assert left / 2 < kept <= left
         assert len(str(float(kept)).replace("0", "").replace(".", "")) == 1
-    (expected,) = choice.expected
-    assert [rank for rank, _ in expected.by_rank] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 1001]
-    for rank, count in expected.by_rank:
-        assert cofacts.counts[rank - 1] / 2 < count <= cofacts.counts[rank - 1]
-        assert len(str(count).rstrip("0")) == 1
+    (expected,) = choice.expected.values()
+    assert [each.rank for each in expected.root] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 1001]
+    for each in expected.root:
+        assert cofacts.counts[each.rank - 1] / 2 < each.count <= cofacts.counts[each.rank - 1]
+        assert len(str(each.count).rstrip("0")) == 1
     assert any("rounded down to one digit" in reason for reason in proposed["reasons"])
     for k in (1, 50):
         query = HistogramQuery("t", ("article_id",), Measure.DISTINCT_MEMBERS, k=k)
@@ -277,10 +277,10 @@ def test_a_choice_of_one_look_has_no_second_look(capsys: pytest.CaptureFixture[s
     proposed = reported(capsys, *STATED, *few, "--choose", "--elements", "article_id")["proposal"]
     choice = contributions_of(proposed["policy"]).choice
     assert choice is not None
-    assert choice.among == (Answering.UNBOUNDED, Answering.ONE_LOOK)
-    assert (choice.units, choice.kept_names) == ((1,), None)
+    assert choice.among == [Answering.UNBOUNDED, Answering.ONE_LOOK]
+    assert (choice.units, choice.kept_names) == ([1], None)
     # There are 500 elements, fewer than UnkGumb would fetch.
-    assert choice.expected[0].by_rank[-1][0] == 500
+    assert choice.expected["article_id"].root[-1].rank == 500
 
 
 def contributions_of(block: str) -> table_contributions.Contributions:

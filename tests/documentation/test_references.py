@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from pydantic.fields import FieldInfo
 
 from budget_service.configuration.budget_file import Configuration
@@ -56,7 +56,9 @@ def keys(schema: type[BaseModel], above: str = "") -> Iterator[tuple[str, FieldI
 def schemas(annotation: Any, placeholder: str) -> Iterator[tuple[str, type[BaseModel]]]:
     """Give the schemas inside a type, and how a path goes on to them."""
     origin, inside = get_origin(annotation), get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, RootModel):
+        yield from schemas(annotation.model_fields["root"].annotation, placeholder)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield "", annotation
     elif origin is dict:
         yield from ((f".{placeholder}{below}", each) for below, each in schemas(inside[1], placeholder))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.canonical_query import (
     CanonicalQuery,
     OrdinalRestriction,
@@ -15,7 +16,6 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.intervals import UNIVERSES, Interval, Intervals, gaps, is_short
-from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.bucket_expressions import bucketed_times
 from dp_service.queries.render.dialects import Dialect, identifier, literal

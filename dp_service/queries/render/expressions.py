@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn
-from dp_service.queries.policy_schema import BUCKET_COLUMN
 from dp_service.queries.render.bucket_expressions import bucketed_times, is_own_timestamp
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.render.lookups import looked_up

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from dp_service.queries.answer_columns import LOOKUP_COLUMNS
 from dp_service.queries.canonical_query import CanonicalQuery, QueryColumn, QueryLookup
-from dp_service.queries.policy_schema import LOOKUP_COLUMNS
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.structured import Value
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.pairs import PairsRange
-from dp_service.queries.policy_schema import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.render.conditions import restriction_conditions, text_conditions, where_condition
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.expressions import column_expression, grouping_keys

@@ -25,8 +25,8 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dp_service.queries.answer_columns import MEMBER_COUNT_COLUMN
 from dp_service.queries.canonical_query import CanonicalQuery, QueryValue
-from dp_service.queries.policy_schema import MEMBER_COUNT_COLUMN
 from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.structured import INT64_MINIMUM

@@ -1,0 +1,11 @@
+"""What queries call the columns that an answer has of its own."""
+
+from __future__ import annotations
+
+COUNT_COLUMN = "gris_count"
+BUCKET_COLUMN = "gris_bucket"
+FIRST_COUNT_COLUMN = "gris_first_count"
+MEMBER_COUNT_COLUMN = "gris_member_count"
+CELL_COLUMN = "gris_cell"
+LOOKUP_COLUMNS = ("gris_key", "gris_text")
+"""The keys of a lookup, and their texts."""
