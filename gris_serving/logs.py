@@ -4,7 +4,7 @@ A log call names its event, noun.verb, and passes what varies as fields:
 
     log.info("The store's health changed.", extra={"event": "store.health_changed", "fields": {"answers": True}})
 
-The names and fields are stable; docs/operating.md lists them. The sentences are for people, and may change.
+The names and fields are stable; docs/monitoring.md lists them. The sentences are for people, and may change.
 
 The text of an exception is never written, for it may hold an account, an element or a count: only what type of
 exception it was, and where it was raised.

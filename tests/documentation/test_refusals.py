@@ -1,4 +1,4 @@
-"""The table of docs/budget.md has every reason that budget_service gives, with what it becomes in the connector."""
+"""The table of docs/ledger.md has every reason that budget_service gives, with what it becomes in the connector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gris_serving.decoding import UNDECODABLE
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.pages import ROOT, quoted, rows, section
 
-TABLE = {quoted(cells[0])[0]: cells for cells in rows(section("budget.md", "### Every reason"), "reason")}
+TABLE = {quoted(cells[0])[0]: cells for cells in rows(section("ledger.md", "## Every reason"), "reason")}
 _ACCOUNT = Account(("acme", "ann"))
 _SHORTFALL = Shortfall(depth=1, unit=Unit.CALLS, requested=2, remaining=1, refreshes_at=None)
 STATUSES = [

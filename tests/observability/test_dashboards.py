@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "gris.json"
 SCRAPING = ROOT / "deploy" / "prometheus" / "scrape.yml"
-GUIDE = ROOT / "docs" / "operating.md"
+GUIDE = ROOT / "docs" / "monitoring.md"
 REGIONS = ROOT / "docs" / "regions.md"
 OF_PROMETHEUS = {"job", "instance", "le"}
 _MATCHED = re.compile(r"(\w+)(?:=~|!=|!~|=)\"")

@@ -1,4 +1,4 @@
-"""Log events have stable names and fields, and the table in docs/operating.md lists all of them."""
+"""Log events have stable names and fields, and the table in docs/monitoring.md lists all of them."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def events_in_code() -> dict[str, set[str]]:
 
 
 def events_in_table() -> dict[str, set[str]]:
-    """Return the fields of each event in the table of docs/operating.md."""
-    text = (ROOT / "docs/operating.md").read_text()
-    rows = ROW.finditer(text[text.index("### Logs") : text.index("### Health")])
+    """Return the fields of each event in the table of docs/monitoring.md."""
+    text = (ROOT / "docs/monitoring.md").read_text()
+    rows = ROW.finditer(text[text.index("## Logs") :])
     return {row["event"]: set(re.findall(r"`(\w+)`", row["fields"])) for row in rows}
 
 
