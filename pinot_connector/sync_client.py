@@ -6,58 +6,49 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
+from functools import wraps
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
-from gris_api.dp.v1 import question_pb2
-
-from pinot_connector.budgets import Cost, Level
-from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
 from pinot_connector.client_base import ClientBase
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.gateway_client import AsyncGatewayClient
-from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.release_store import ReleaseStore
-from pinot_connector.results import Explanation, PrivateResult
-from pinot_connector.shared_budgets import DEFAULT_SLACK
+from pinot_connector.results import PrivateResult
 
 _Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
 
 
-class AsyncClient(Protocol):
-    """What an asynchronous client needs for a sync client to drive it."""
-
-    def ask(
-        self, question: question_pb2.Question, *, confidence: float | None = None
-    ) -> Awaitable[PrivateResult]:
-        """Answers a question."""
-        ...
-
-    def explain(self, question: question_pb2.Question | str) -> Awaitable[Explanation]:
-        """Returns what a question would cost at most."""
-        ...
-
-    def remaining(self) -> Awaitable[tuple[Level, ...]]:
-        """Returns the budget."""
-        ...
-
-    def questions_left(self, question: question_pb2.Question | str) -> Awaitable[int | None]:
-        """Returns how many more questions like this one can be asked."""
-        ...
-
-    def catalog(self, table: str = "") -> Awaitable[Catalog]:
-        """Returns what may be asked."""
-        ...
+class Closable(Protocol):
+    """What an asynchronous client needs for a sync client to drive it, beside the methods that are called."""
 
     def close(self) -> Awaitable[None]:
         """Closes the connections."""
         ...
 
 
-Client = TypeVar("Client", bound=AsyncClient)
+Client = TypeVar("Client", bound=Closable)
+
+
+def blocking(
+    method: Callable[Concatenate[Any, _Arguments], Awaitable[_Value]],
+) -> Callable[Concatenate[Any, _Arguments], _Value]:
+    """Return the method of a sync client that waits for the asynchronous client's method of the same name.
+
+    It has the same arguments and says the same of itself, without `await`.
+    """
+
+    @wraps(method)
+    def called(self: Any, /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Value:
+        value: _Value = self._wait(lambda: getattr(self._client, method.__name__)(*arguments, **named))
+        return value
+
+    called.__doc__ = (method.__doc__ or "").replace("await ", "")
+    return called
 
 
 class SyncClient(ClientBase[PrivateResult], Generic[Client]):
@@ -81,96 +72,23 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
             self._loop.stop()
             raise
 
-    def ask(self, question: question_pb2.Question, *, confidence: float | None = None) -> PrivateResult:
-        """Answers a question that `structured_question` or `sql_question` built.
-
-        Guarantee: together with everything else that the account's budget pays for in a window, the result is
-        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
-
-        Args:
-            question: what to ask.
-            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
-                None: that of the client, or of the gateway. Of a release that is paid for, any confidence is free.
-
-        Returns:
-            The result, which has been charged; nothing of it is available before.
-
-        Raises:
-            InvalidQuestion: the question or the confidence is malformed; `field` says where.
-            RefusedByPolicy: the policy forbids the question.
-            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
-            AccountUnknown: the account has no budget.
-            GrisError: there is no result for another reason; see `errors`.
-
-        Example:
-            >>> question = structured_question("feedback", "app", k=None)
-            >>> result = client.ask(question)
-            >>> result.parameters.domain_size
-            4
-        """
-        return self._wait(lambda: self._client.ask(question, confidence=confidence))
-
-    def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Returns what a question would cost at most, its share of the budget, and what would be done.
-
-        Nothing is charged or reserved.
-
-        Guarantee: explaining reads no data, so it reveals nothing about any member beyond what the balance shows.
-
-        Args:
-            question: a question that `structured_question` or `sql_question` built, or a question in SQL.
-
-        Returns:
-            The explanation: worst-case cost in information units and calls, its shares of every limit, the mechanism's
-            parameters, and sentences for people, and, not from a gateway, the queries that engines would run.
-
-        Raises:
-            InvalidQuestion: the question is malformed; `field` says where.
-            RefusedByPolicy: the policy forbids the question.
-            AccountUnknown: the account has no budget.
-            ServiceUnavailable: a service, or the gateway, does not answer.
-
-        Example:
-            >>> explanation = client.explain("SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app")
-            >>> explanation.worst_case_cost.information, explanation.worst_case_cost.calls
-            (4, 0)
-        """
-        return self._wait(lambda: self._client.explain(question))
-
-    def remaining(self) -> tuple[Level, ...]:
-        """Returns the budget; see `AsyncPrivateClient.remaining`."""
-        return self._wait(self._client.remaining)
-
-    def questions_left(self, question: question_pb2.Question | str) -> int | None:
-        """Returns how many more such questions can be asked; see `AsyncPrivateClient.questions_left`."""
-        return self._wait(lambda: self._client.questions_left(question))
-
-    def catalog(self, table: str = "") -> Catalog:
-        """Returns what may be asked: tables, columns with their domains, measures, and each column's mechanism.
-
-        Guarantee: the catalogue holds only the policy and published domains, whose price `guarantee` counts; no data
-        are read.
-
-        Args:
-            table: the name of the only table to describe; empty for all.
-
-        Returns:
-            The catalogue, and the currency that costs are in.
-
-        Raises:
-            RefusedByPolicy: the policy lists no such table.
-            ServiceUnavailable: dp_service, or the gateway, does not answer.
-
-        Example:
-            >>> catalog = client.catalog("feedback")
-            >>> catalog.tables[0].member
-            'member_id'
-        """
-        return self._wait(lambda: self._client.catalog(table))
+    ask = blocking(AsyncPrivateClient.ask)
+    explain = blocking(AsyncPrivateClient.explain)
+    remaining = blocking(AsyncPrivateClient.remaining)
+    questions_left = blocking(AsyncPrivateClient.questions_left)
+    catalog = blocking(AsyncPrivateClient.catalog)
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Closing twice is allowed."""
         self._loop.stop(self._client.close)
+
+    def _wait(self, call: Callable[[], Awaitable[_Value]]) -> _Value:
+        """Returns what a call of the asynchronous client gives."""
+
+        async def called() -> _Value:
+            return await call()
+
+        return self._loop.run(called())
 
     def __enter__(self) -> Self:
         return self
@@ -179,12 +97,6 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def _wait(self, call: Callable[[], Awaitable[_Value]]) -> _Value:
-        async def called() -> _Value:
-            return await call()
-
-        return self._loop.run(called())
 
 
 class PrivateClient(SyncClient[AsyncPrivateClient]):
@@ -231,45 +143,7 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
             )
         )
 
-    def guarantee(
-        self,
-        budget: Cost | None = None,
-        *,
-        slack: str = DEFAULT_SLACK,
-        domains: Sequence[PublishedDomain] = (),
-    ) -> AccountGuarantee:
-        """Returns how private everything is that the account is shown in a window.
-
-        It counts the published domains of the served policy and of every policy under which the window was charged.
-
-        Guarantee: whatever questions are asked, everything that the account is shown in a window is together
-        (epsilon, delta)-differentially private for every member; both numbers are rounded up.
-
-        Args:
-            budget: how much the account may spend, in information units and calls; None: its limit, or the largest one
-                that the ledger has recorded in the window. If `budget.yaml` had a larger one, give that; less than what
-                was spent is refused.
-            slack: the part of delta that advanced composition may use, as a decimal number.
-            domains: further published domains that the account saw, such as those of a policy under which it was
-                charged nothing.
-
-        Returns:
-            The guarantee: `own` for what the account's budget pays for, `shared` if limits above it reveal more.
-
-        Raises:
-            InvalidQuestion: a number is out of range.
-            AccountUnknown: the account has no budget.
-            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
-                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
-                TOO_MANY_STATEMENTS).
-            ServiceUnavailable: one of the services does not answer.
-
-        Example:
-            >>> guarantee = client.guarantee()
-            >>> 0 < guarantee.own.guarantee.epsilon <= guarantee.epsilon
-            True
-        """
-        return self._wait(lambda: self._client.guarantee(budget, slack=slack, domains=domains))
+    guarantee = blocking(AsyncPrivateClient.guarantee)
 
 
 class GatewayClient(SyncClient[AsyncGatewayClient]):
@@ -288,68 +162,8 @@ class GatewayClient(SyncClient[AsyncGatewayClient]):
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
 
-    def ask(
-        self, question: question_pb2.Question, *, request_id: str = "", confidence: float | None = None
-    ) -> PrivateResult:
-        """Answers a question that `structured_question` or `sql_question` built.
-
-        Guarantee: together with everything else that the account's budget pays for in a window, the result is
-        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
-
-        Args:
-            question: what to ask.
-            request_id: at most 128 printable ASCII characters that name this request. A retry with the same name gets
-                the result that was paid for, without a second charge; empty: a retry is another request.
-            confidence: the probability that an interval covers the number before noise, strictly between 0.5 and 1;
-                None: that of the gateway. Of a release that is paid for, any confidence is free.
-
-        Returns:
-            The result, which has been charged; nothing of it is available before.
-
-        Raises:
-            InvalidQuestion: the question or the confidence is malformed; `field` says where.
-            RefusedByPolicy: the policy forbids the question.
-            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
-            AccountUnknown: the account has no budget.
-            GrisError: there is no result for another reason; see `errors`.
-
-        Example:
-            >>> question = structured_question("feedback", "app", k=None)
-            >>> result = client.ask(question, request_id="monday-1")
-            >>> result.parameters.domain_size
-            4
-        """
-        return self._wait(lambda: self._client.ask(question, request_id=request_id, confidence=confidence))
-
-    def guarantee(self, *, domains: Sequence[PublishedDomain] = ()) -> AccountGuarantee:
-        """Returns how private everything is that the account is shown in a window.
-
-        It counts the published domains of the served policy and of every policy under which the window was charged.
-
-        Guarantee: whatever questions are asked, everything that the account is shown in a window is together
-        (epsilon, delta)-differentially private for every member; both numbers are rounded up.
-
-        Args:
-            domains: further published domains that the account saw, such as those of a policy under which it was
-                charged nothing.
-
-        Returns:
-            The guarantee: `own` for what the account's budget pays for, `shared` if limits above it reveal more.
-
-        Raises:
-            InvalidQuestion: a number is out of range.
-            AccountUnknown: the account has no budget.
-            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
-                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
-                TOO_MANY_STATEMENTS).
-            ServiceUnavailable: the gateway, or a service behind it, does not answer.
-
-        Example:
-            >>> guarantee = client.guarantee()
-            >>> 0 < guarantee.own.guarantee.epsilon <= guarantee.epsilon
-            True
-        """
-        return self._wait(lambda: self._client.guarantee(domains=domains))
+    ask = blocking(AsyncGatewayClient.ask)
+    guarantee = blocking(AsyncGatewayClient.guarantee)
 
 
 class _LoopThread:
