@@ -7,21 +7,18 @@ All faults are reported together, each with its line and key path.
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import ValidationError
 
-from dp_service.queries.columns import Column, Nulls, Operator
-from dp_service.queries.elements import timestamp_of
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.errors import PolicyError, Problem, first_problems
 from dp_service.queries.policy_buckets import check_buckets, offered_buckets
+from dp_service.queries.policy_columns import TIME_UNITS, column_of, timestamps_of
 from dp_service.queries.policy_contributions import check_contributions
 from dp_service.queries.policy_document import Document, read_document
-from dp_service.queries.policy_domain import PublishedDomain, published_domain
+from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_lookups import with_lookups
 from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
@@ -29,7 +26,6 @@ from dp_service.queries.policy_schema import (
     DOMAIN_KINDS,
     ColumnSchema,
     PolicySchema,
-    PublishedSchema,
     TableSchema,
     TimeSchema,
 )
@@ -37,11 +33,9 @@ from dp_service.queries.policy_streams import check_streams, stream_of
 from dp_service.queries.policy_types import DEFAULT_DELAY_MINUTES, OFFLINE_SUFFIX
 from dp_service.queries.policy_values import check_values, value_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
-from dp_service.queries.published import DomainFileError
 from dp_service.queries.schema_errors import schema_error
-from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
 from dp_service.queries.tables import Currency, Policy, Table
-from dp_service.queries.times import ClosedPeriods, TimeColumn, Timestamps, TimeUnit
+from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
@@ -53,25 +47,6 @@ __all__ = [
     "read_policy",
 ]
 
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# Whole milliseconds, which every engine's timestamps can hold.
-_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
-
-# What Apache Pinot stores where a value is NULL and the schema says nothing. For a day it is the smallest 32-bit
-# integer, which is no day at all, so there is no value to write down.
-_DEFAULT_NULL_VALUES: dict[ColumnType, Value | None] = {
-    ColumnType.STRING: "null",
-    ColumnType.INT64: INT64_MINIMUM,
-    ColumnType.BOOL: False,
-    ColumnType.DATE: None,
-    ColumnType.TIMESTAMP: timestamp_of(0),
-}
-_TIME_UNITS = {
-    "days": TimeUnit.DAYS,
-    "seconds": TimeUnit.SECONDS,
-    "milliseconds": TimeUnit.MILLISECONDS,
-    "microseconds": TimeUnit.MICROSECONDS,
-}
 _UNITS_OF_TIME_COLUMNS: dict[ColumnType, tuple[tuple[str | None, ...], str]] = {
     ColumnType.DATE: ((None,), "none for a date column"),
     ColumnType.INT64: (
@@ -84,23 +59,6 @@ _UNITS_OF_TIME_COLUMNS: dict[ColumnType, tuple[tuple[str | None, ...], str]] = {
         "the engine's own type",
     ),
 }
-
-
-@dataclass(frozen=True)
-class _Faults:
-    """Collects the faults of a document; calling it adds one."""
-
-    document: Document
-    problems: list[Problem]
-    reads_files: bool = True
-
-    def __call__(self, path: KeyPath, message: str) -> None:
-        self.problems.append(self.document.problem(path, message))
-
-    @property
-    def directory(self) -> Path | None:
-        """The directory that relative file names in the policy refer to; None: no file may be read."""
-        return Path(self.document.source).parent if self.reads_files else None
 
 
 @dataclass(frozen=True)
@@ -143,7 +101,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     except ValidationError as error:
         problems = first_problems(_shape_problems(document, error), error.error_count())
         raise PolicyError(problems) from None
-    fault = _Faults(document, [], reads_files)
+    fault = Faults(document, [], reads_files)
     _refuse_equal_names({name: ("tables", name) for name in schema.tables}, fault)
     tables = tuple(
         _table(name, table, ("tables", name), fault, max_k=table.max_k or schema.max_k)
@@ -162,7 +120,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     return PolicyFile(policy, schema, document)
 
 
-def _refuse_long_statement(policy: Policy, fault: _Faults) -> None:
+def _refuse_long_statement(policy: Policy, fault: Faults) -> None:
     """Refuse a policy with more published domains than fit into the policy statement of a charge."""
     size = len(policy.statement.encode())
     if size > MAXIMUM_STATEMENT_BYTES:
@@ -180,7 +138,7 @@ def _shape_problems(document: Document, error: ValidationError) -> Iterable[Prob
         yield document.problem(path, schema_error(each["type"], each["msg"]))
 
 
-def _refuse_equal_names(names: Mapping[str, KeyPath], fault: _Faults) -> None:
+def _refuse_equal_names(names: Mapping[str, KeyPath], fault: Faults) -> None:
     """Refuse names that differ only in case: an engine that ignores case takes them for one."""
     seen: set[str] = set()
     for name, path in names.items():
@@ -204,7 +162,7 @@ def _names_of_columns(schema: TableSchema, path: KeyPath) -> dict[str, KeyPath]:
     return found
 
 
-def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max_k: int) -> Table:
+def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_k: int) -> Table:
     time_names = () if schema.time is None else (schema.time.column,)
     _refuse_equal_names(_names_of_columns(schema, path), fault)
     if schema.member in time_names:
@@ -213,7 +171,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
         fault((*path, "measures"), "expected at least one measure")
     zone = "UTC" if schema.time is None else schema.time.zone
     columns = [
-        _column(column, each, zone, (*path, "columns", column), fault)
+        column_of(column, each, zone, (*path, "columns", column), fault)
         for column, each in sorted(schema.columns.items())
     ]
     columns = with_lookups(
@@ -241,7 +199,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults, *, max
     )
 
 
-def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Faults) -> None:
+def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: Faults) -> None:
     """Refuse a policy under which questions could single out members."""
     member_path = (*path, "columns", member)
     for column in columns:
@@ -256,7 +214,7 @@ def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault
             fault((*member_path, "nulls"), "expected drop: rows without a member belong to no member")
 
 
-def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Faults) -> None:
+def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: Faults) -> None:
     """Check the time column against its entry among the columns, and add one if there is none."""
     column_type = ColumnType(schema.type)
     units, expected = _UNITS_OF_TIME_COLUMNS[column_type]
@@ -273,10 +231,10 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
         )
     listed = [column for column in columns if column.name == schema.column]
     if not listed:
-        columns.append(_column(schema.column, _schema_of(schema, column_type), schema.zone, path, fault))
+        columns.append(column_of(schema.column, _schema_of(schema, column_type), schema.zone, path, fault))
     elif listed[0].type is not column_type:
         fault((*path, "type"), "expected the type that the table's columns give")
-    elif listed[0].timestamps not in (None, _timestamps(_schema_of(schema, column_type), schema.zone)):
+    elif listed[0].timestamps not in (None, timestamps_of(_schema_of(schema, column_type), schema.zone)):
         fault((*path, "unit"), "expected the unit and the zone that the table's columns give")
     elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
         # Rows without a time belong to no period: they could appear in closed periods or vanish from them.
@@ -299,142 +257,7 @@ def _time(schema: TimeSchema) -> TimeColumn:
     # An engine's own timestamps are counted in microseconds.
     unit = TimeUnit.DAYS if ColumnType(schema.type) is ColumnType.DATE else TimeUnit.MICROSECONDS
     if schema.unit is not None:
-        unit = _TIME_UNITS[schema.unit]
+        unit = TIME_UNITS[schema.unit]
     delay = DEFAULT_DELAY_MINUTES if schema.delay_minutes is None else schema.delay_minutes
     closed = None if schema.refresh is None else ClosedPeriods(schema.refresh, delay)
     return TimeColumn(schema.column, unit, schema.zone, closed, stream_of(schema))
-
-
-def _timestamps(schema: ColumnSchema, zone: str) -> Timestamps | None:
-    """Return what a column of timestamps holds, in the zone of its table unless it states another; else None."""
-    if schema.type is not ColumnType.TIMESTAMP:
-        return None
-    return Timestamps(None if schema.unit is None else _TIME_UNITS[schema.unit], schema.zone or zone)
-
-
-def _column(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: _Faults) -> Column:
-    nulls = schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP)
-    null_value = _null_value(schema, (*path, "null_value"), fault)
-    published = _published(schema, (*path, "domain"), fault)
-    domain = _listed(schema, (*path, "domain"), fault) if published is None else published.values
-    if published is not None and nulls is Nulls.DROP:
-        # The publication may have included the value that stands for NULL; no answer has it.
-        domain = tuple(value for value in published.values if value != null_value)
-    column = Column(
-        name=name,
-        type=schema.type,
-        group_by=schema.group_by,
-        operators=frozenset(schema.filter_operators),
-        domain=domain,
-        delta=schema.delta,
-        nulls=nulls,
-        null_value=null_value,
-        publication=None if published is None else published.publication,
-        timestamps=_timestamps(schema, zone),
-        attribute=schema.attribute,
-    )
-    _check_nulls(column, path, fault)
-    _check_timestamps(schema, path, fault)
-    if Operator.RANGE in column.operators and column.type not in _ORDERED_ALIKE:
-        # Pinot orders text by UTF-16 code units and DuckDB by code points: a range would not mean the same.
-        fault(
-            (*path, "filter"),
-            "range: expected a column of type int64, date or timestamp, whose order engines agree on",
-        )
-    return column
-
-
-_ORDERED_ALIKE = (ColumnType.INT64, ColumnType.DATE, ColumnType.TIMESTAMP)
-
-
-def _check_timestamps(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> None:
-    """Refuse what only a column of timestamps can have, and what it cannot."""
-    if schema.type is not ColumnType.TIMESTAMP:
-        for key in ("unit", "zone"):
-            if getattr(schema, key) is not None:
-                fault((*path, key), "expected this key only for a column of type timestamp")
-        return
-    if schema.group_by:
-        fault(
-            (*path, "group_by"), "expected false: timestamps cannot be grouped by; prepare a column of days"
-        )
-    if schema.domain is not None or schema.delta is not None:
-        key = "delta" if schema.domain is None else "domain"
-        fault((*path, key), "expected none: timestamps are not grouped by")
-    if any(each is not Operator.RANGE for each in schema.filter_operators):
-        fault((*path, "filter"), "expected range alone: conditions on timestamps are ranges")
-    if schema.nulls is Nulls.KEEP:
-        fault((*path, "nulls"), "expected drop: rows without a timestamp are in no range")
-
-
-def _check_nulls(column: Column, path: KeyPath, fault: _Faults) -> None:
-    if column.nulls is Nulls.KEEP and column.null_value is None:
-        fault((*path, "null_value"), "expected the day that the engine stores for NULL, since NULLs are kept")
-    if column.nulls is Nulls.DROP and column.type is ColumnType.BOOL:
-        # Pinot stores false for a missing truth value; dropping it would also drop the values that are false.
-        fault((*path, "nulls"), "expected keep: a missing truth value cannot be distinguished from false")
-    if column.nulls is Nulls.DROP and column.domain is not None and column.null_value in column.domain:
-        fault((*path, "domain"), "expected no null value in the domain, since NULLs are dropped")
-
-
-def _null_value(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Value | None:
-    is_counted = schema.type is ColumnType.TIMESTAMP and schema.unit is not None
-    kind = ColumnType.INT64 if is_counted else schema.type
-    if schema.null_value is None:
-        return _DEFAULT_NULL_VALUES[kind]
-    return _value(schema.null_value, kind, path, fault)
-
-
-def _listed(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> tuple[Value, ...] | None:
-    """Return a domain that the policy lists, in element order: code points, numbers, false before true, days."""
-    if schema.domain is None or isinstance(schema.domain, PublishedSchema):
-        return None
-    values = [_value(raw, schema.type, (*path, i), fault) for i, raw in enumerate(schema.domain)]
-    sound = [value for value in values if value is not None]
-    if len(set(sound)) != len(sound):
-        fault(path, "expected each value once")
-    return tuple(sorted(sound))
-
-
-def _published(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> PublishedDomain | None:
-    """Return the domain that a file holds, if the policy names one, or report why it cannot be used."""
-    named = schema.domain
-    if not isinstance(named, PublishedSchema):
-        return None
-    _, table, _, column, _ = map(str, path)
-    try:
-        return published_domain(named, fault.directory, table=table, column=column, kind=schema.type)
-    except DomainFileError as error:
-        fault((*path, "published"), str(error))
-        return None
-
-
-def _value(raw: object, expected: ColumnType, path: KeyPath, fault: _Faults) -> Value | None:
-    """Return a value of the file as one of the column's type, or report a fault and return None."""
-    value = _read_as(raw, expected)
-    problem = fault_of(value)
-    if problem is None and isinstance(value, Value) and type_of(value) is expected:
-        return value
-    fault(path, problem or f"expected a value of type {expected}{_HINTS.get(expected, '')}")
-    return None
-
-
-_HINTS = {
-    ColumnType.STRING: ": put it into quotes",
-    ColumnType.DATE: " as YYYY-MM-DD",
-    ColumnType.TIMESTAMP: " in UTC as YYYY-MM-DDThh:mm:ssZ",
-}
-
-
-def _read_as(raw: object, expected: ColumnType) -> object:
-    """Return a day or a timestamp that a text of the file denotes, or else what the file holds."""
-    if not isinstance(raw, str):
-        return raw
-    try:
-        if expected is ColumnType.DATE and _DATE.fullmatch(raw):
-            return datetime.date.fromisoformat(raw)
-        if expected is ColumnType.TIMESTAMP and _TIMESTAMP.fullmatch(raw):
-            return datetime.datetime.fromisoformat(raw)
-    except ValueError:
-        pass
-    return raw

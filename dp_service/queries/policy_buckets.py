@@ -6,18 +6,18 @@ in at most so many of them as the query enforces, or in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from dp_service.queries.answer_columns import BUCKET_COLUMN
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Nulls
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema, TableSchema, TimeSchema
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import BoundedBy
 from gris_serving.yaml_texts import KeyPath
 
-_Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[KeyPath, str]]
 
 
@@ -27,7 +27,7 @@ def offered_buckets(schema: TimeSchema | None) -> tuple[BucketLength, ...]:
     return tuple(length for length in BucketLength if length in named)
 
 
-def check_buckets(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
+def check_buckets(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
     """Report what the keys about buckets have wrong, in all tables."""
     for table in policy.tables:
         for path, message in _faults(table, schema.tables[table.name]):

@@ -7,12 +7,13 @@ guarantee under it is accounted by zCDP alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.policy_choice import faults_of_choice
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema, TableSchema
 from dp_service.queries.policy_totals import faults_of_totals
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
@@ -26,7 +27,6 @@ RESERVED_COLUMNS = ("gris_member", "gris_rank", FIRST_COUNT_COLUMN)
 RESERVED_PREFIXES = ("gris_total_", "gris_sum_", "gris_used_", "gris_own_count_")
 """How the names begin that it gives to columns of members' totals, of sums, and of what these are of."""
 
-_Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[str, str]]
 
 
@@ -34,7 +34,7 @@ def _is_reserved(name: str) -> bool:
     return name in RESERVED_COLUMNS or name.startswith(RESERVED_PREFIXES)
 
 
-def check_contributions(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
+def check_contributions(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
     """Report what the blocks of all tables have wrong."""
     for table in policy.tables:
         stated = schema.tables[table.name]
@@ -188,7 +188,7 @@ def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) ->
         yield periods**2 * table.events.tau**2 * bound / (2 * rho)
 
 
-def _check_rest(table: Table, stated: TableSchema, fault: _Fault) -> None:
+def _check_rest(table: Table, stated: TableSchema, fault: Fault) -> None:
     """Report keys elsewhere in the table that contributions leave without a meaning."""
     path: KeyPath = ("tables", table.name)
     if stated.d_bar is not None:

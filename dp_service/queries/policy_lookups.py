@@ -7,7 +7,7 @@ are is written in the file, so the column's domain is known without a look at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,11 +22,11 @@ from dp_service.queries.lookups import (
     read_lookup,
 )
 from dp_service.queries.policy_domain import NOT_READ
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import ColumnSchema, LookupSchema, PublishedSchema
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
-_Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[KeyPath, str]]
 
 
@@ -52,7 +52,7 @@ def with_lookups(
     schemas: Mapping[str, ColumnSchema],
     path: KeyPath,
     directory: Path | None,
-    fault: _Fault,
+    fault: Fault,
     *,
     member: str,
 ) -> list[Column]:
@@ -83,7 +83,7 @@ def with_lookups(
     return found
 
 
-def _looked_up(stated: _Stated, path: KeyPath, directory: Path | None, fault: _Fault) -> Column:
+def _looked_up(stated: _Stated, path: KeyPath, directory: Path | None, fault: Fault) -> Column:
     faults = list(_of_column(stated))
     for key, message in faults:
         fault((*path, *key), message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +15,17 @@ from dp_service.queries.pairs_manifest import (
     read_manifest,
 )
 from dp_service.queries.policy_domain import NOT_READ
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.tables import PreparedPairs, Table
 from dp_service.queries.times import TimeUnit
 from gris_serving.yaml_texts import KeyPath
 
-_Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[str, str]]
 
 
 def with_prepared(
-    tables: Sequence[Table], schema: PolicySchema, directory: Path | None, fault: _Fault
+    tables: Sequence[Table], schema: PolicySchema, directory: Path | None, fault: Fault
 ) -> tuple[Table, ...]:
     """Return the tables with their pairs copies, and report what is wrong with these.
 
@@ -41,7 +41,7 @@ def with_prepared(
 
 
 def _with_copy(
-    table: Table, schema: PolicySchema, names: list[str], directory: Path | None, fault: _Fault
+    table: Table, schema: PolicySchema, names: list[str], directory: Path | None, fault: Fault
 ) -> Table:
     named = schema.tables[table.name].prepared
     if named is None:

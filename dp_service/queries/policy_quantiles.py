@@ -7,13 +7,14 @@ by the grid itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.columns import Nulls, QuantileColumn
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
 from dp_service.queries.policy_date_grids import date_column, is_of_dates
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import GridSchema, PolicySchema, QuantileSchema
 from dp_service.queries.policy_values import LARGEST_BOUND
 from dp_service.queries.structured import INT64_MINIMUM
@@ -27,20 +28,19 @@ from gris_serving.yaml_texts import KeyPath
 MAXIMUM_LISTED_CELLS = 2_000
 """The most cells of a geometric grid: a query lists its edges, and has to fit into a message."""
 
-_Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[str, str]]
 _ADDED_UP = (MemberValue.TOTAL, MemberValue.MEAN)
 
 
 def quantile_columns(
-    schemas: Mapping[str, QuantileSchema], path: KeyPath, fault: _Fault
+    schemas: Mapping[str, QuantileSchema], path: KeyPath, fault: Fault
 ) -> tuple[QuantileColumn, ...]:
     """Return the columns with quantiles, by name, without those that have a fault, which is reported."""
     found = (_column(name, schema, (*path, name), fault) for name, schema in sorted(schemas.items()))
     return tuple(column for column in found if column is not None)
 
 
-def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: _Fault) -> QuantileColumn | None:
+def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: Fault) -> QuantileColumn | None:
     if is_of_dates(schema):
         return date_column(name, schema, path, fault)
     try:
@@ -182,7 +182,7 @@ def _of_sums(schema: QuantileSchema, rows: Clamp) -> _Found:
         )
 
 
-def check_quantiles(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
+def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
     """Report what the blocks `quantiles` have wrong beside the rest of their tables."""
     for table in policy.tables:
         path: KeyPath = ("tables", table.name)

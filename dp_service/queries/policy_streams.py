@@ -6,16 +6,11 @@ nothing here has a default.
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema, TimeSchema
 from dp_service.queries.policy_types import OFFLINE_SUFFIX, REALTIME_SUFFIX
 from dp_service.queries.times import Stream
 from gris_serving.yaml_texts import KeyPath
-
-
-class _Faults(Protocol):
-    def __call__(self, path: KeyPath, message: str) -> None: ...
 
 
 def stream_of(schema: TimeSchema) -> Stream | None:
@@ -30,7 +25,7 @@ def stream_of(schema: TimeSchema) -> Stream | None:
     )
 
 
-def check_streams(schema: PolicySchema, fault: _Faults) -> None:
+def check_streams(schema: PolicySchema, fault: Fault) -> None:
     """Refuse streams without closed periods and a stated delay, and names that mean a part of such a table."""
     for name, table in schema.tables.items():
         if table.time is None:
@@ -63,7 +58,7 @@ def check_streams(schema: PolicySchema, fault: _Faults) -> None:
         _refuse_parts(name, schema, path, fault)
 
 
-def _refuse_parts(name: str, schema: PolicySchema, path: KeyPath, fault: _Faults) -> None:
+def _refuse_parts(name: str, schema: PolicySchema, path: KeyPath, fault: Fault) -> None:
     for suffix in (OFFLINE_SUFFIX, REALTIME_SUFFIX):
         if name.endswith(suffix):
             fault(

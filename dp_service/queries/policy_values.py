@@ -7,7 +7,7 @@ of them, also on those that sum in doubles; that follows from the largest number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.queries.columns import Column, ValueColumn, ValueNulls
 from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_domain import NOT_READ
+from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema, PublishedSchema, ValueSchema
 from dp_service.queries.published_bounds import BoundFileError, PublishedBound, published_bound
 from dp_service.queries.structured import INT64_MINIMUM, MAXIMUM_AGGREGATES
@@ -28,7 +29,6 @@ from gris_serving.yaml_texts import KeyPath
 LARGEST_BOUND = 2**50
 """Up to here a value, and its number of steps, is rounded in doubles as it is in integers."""
 
-_Fault = Callable[[KeyPath, str], None]
 _Found = Iterator[tuple[str, str]]
 _BOUNDS = ("lower", "upper", "row_lower", "row_upper", "null_value")
 
@@ -54,7 +54,7 @@ def own_count_name(place: int) -> str:
 
 
 def value_columns(
-    schemas: Mapping[str, ValueSchema], path: KeyPath, fault: _Fault, *, directory: Path | None
+    schemas: Mapping[str, ValueSchema], path: KeyPath, fault: Fault, *, directory: Path | None
 ) -> tuple[ValueColumn, ...]:
     """Return the columns that may be summed, by name, without those that have a fault, which is reported.
 
@@ -68,7 +68,7 @@ def value_columns(
 
 
 def _value_column(
-    name: str, schema: ValueSchema, path: KeyPath, fault: _Fault, directory: Path | None
+    name: str, schema: ValueSchema, path: KeyPath, fault: Fault, directory: Path | None
 ) -> ValueColumn | None:
     try:
         bound = _upper(schema.upper, directory, table=str(path[-3]), column=name)
@@ -150,7 +150,7 @@ def _written(number: Fraction) -> str:
     return str(number) if number.denominator == 1 else f"{float(number):g}"
 
 
-def check_values(policy: Policy, schema: PolicySchema, fault: _Fault) -> None:
+def check_values(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
     """Report what the blocks `values` have wrong beside the rest of their tables."""
     for table in policy.tables:
         path: KeyPath = ("tables", table.name)
