@@ -8,7 +8,8 @@ from typing import Any
 from gris_cli.budget_formatting import format_shortfall
 from gris_cli.demo_script import ANALYST, SMALL_ANALYST, DemoQuestion, NoiseKey
 from gris_cli.failures import failure_of
-from gris_cli.printing import console_of_width, print_json, print_result, say, say_guarantee
+from gris_cli.printing import print_guarantee, print_result
+from gris_cli.terminal import head, print_json, say, show
 from pinot_connector import formats
 from pinot_connector.budgets import questions_left
 from pinot_connector.errors import BudgetExhausted
@@ -24,59 +25,52 @@ DATA = (
 class TextReport:
     """Prints for people, as the demonstration goes on."""
 
-    def __init__(self) -> None:
-        self._console = console_of_width()
-
     def begins(self, key: NoiseKey) -> None:
         """Show which data and which key are used."""
-        say(self._console, "data", DATA)
+        say("data", DATA)
         made = "a new one was made in" if key.made else "the one that is kept in"
         kept = "" if key.kept else "; it is removed at the end, so the next run has other noise"
-        say(self._console, "noise key", f"{made} {key.path}{kept}")
-        say(self._console, "account", ANALYST)
+        say("noise key", f"{made} {key.path}{kept}")
+        say("account", ANALYST)
 
     def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
         """Show a result."""
-        self._console.print()
-        self._console.rule(f"[bold]{number}. {question.title}", align="left")
+        head(f"{number}. {question.title}")
         print_result(result, questions_left(result.remaining, result.cost), as_json=False)
 
     def promised(self, guarantee: AccountGuarantee) -> None:
         """Show the guarantee for everything that the account is shown."""
-        say_guarantee(self._console, guarantee)
+        print_guarantee(guarantee, as_json=False)
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """Show that the same answer was free."""
-        self._console.print()
-        self._console.rule("[bold]Question 1 again", align="left")
+        head("Question 1 again")
         answer = "the identical answer" if identical else "ANOTHER ANSWER, which must not happen"
-        say(self._console, "answer", f"{answer}, release {result.release_id[:16]}")
-        say(self._console, "charged", formats.cost(result.charged))
+        say("answer", f"{answer}, release {result.release_id[:16]}")
+        say("charged", formats.cost(result.charged))
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
         """Show the refusal."""
-        self._console.print()
-        self._console.rule(f"[bold]{SMALL_ANALYST} asks until its budget refuses", align="left")
-        say(self._console, "answered", str(answered))
+        head(f"{SMALL_ANALYST} asks until its budget refuses")
+        say("answered", str(answered))
         if refusal is None:
-            say(self._console, "refused", "never; the budget was larger than this demonstration")
+            say("refused", "never; the budget was larger than this demonstration")
             return
         for shortfall in refusal.shortfalls:
-            say(self._console, "refused", format_shortfall(shortfall))
+            say("refused", format_shortfall(shortfall))
 
     def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
         """Show how many elements each mechanism found, and what for."""
-        self._console.print()
-        self._console.rule(f"[bold]{question.title}", align="left")
+        head(f"{question.title}")
         for result in results:
             found = f"{len(result.rows)} found for {formats.cost(result.cost)}"
             bounded = [each.text for each in result.statements if each.code == "counts.bounded"]
-            say(self._console, result.mechanism.value, ". ".join((found, *bounded)))
+            say(result.mechanism.value, ". ".join((found, *bounded)))
 
     def ends(self) -> None:
         """Say that nothing is left running."""
-        self._console.print()
-        say(self._console, "", "Both services were stopped.")
+        show()
+        say("", "Both services were stopped.")
 
 
 class JsonReport:

@@ -59,9 +59,9 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Run both services and the ledger's administration on this machine, until Ctrl-C."""
-    from gris_cli.clients import files_and_copies  # noqa: PLC0415
-    from gris_lab.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from pinot_connector.embedded import EmbeddedServices, Ports  # noqa: PLC0415
+    from gris_cli.clients import files_and_copies
+    from gris_lab.caching import cache_directory
+    from pinot_connector.embedded import EmbeddedServices, Ports
 
     files = service_files(policy, budget_config, examples)
     locations = locations_of(data)
@@ -88,9 +88,9 @@ def _require_kept(policy: Path, tables: dict[str, Path]) -> None:
     """Refuse data that are not as the policy says, or break what it promises of every member."""
     if not tables:
         return
-    from gris_data.errors import InputError  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_data.policies import policy_of  # noqa: PLC0415
-    from gris_data.policy.data import require_kept  # noqa: PLC0415 - duckdb is an extra
+    from gris_data.errors import InputError
+    from gris_data.policies import policy_of
+    from gris_data.policy.data import require_kept
 
     for table in policy_of(policy).tables:
         if table.name in tables:
@@ -133,7 +133,7 @@ class _Commands:
 def _announce(
     services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path], *, as_json: bool
 ) -> None:
-    from gris_cli.printing import console_of_width, print_json, say  # noqa: PLC0415
+    from gris_cli.terminal import print_json, say
 
     addresses = {
         "dp": services.dp_address,
@@ -143,10 +143,9 @@ def _announce(
     if as_json:
         print_json(addresses)
         return
-    console = console_of_width()
-    say(console, "dp_service", f"{services.dp_address}, policy {files.policy}")
-    say(console, "budget", f"{services.budget_address}, budgets {files.budget}")
-    say(console, "admin", f"{services.admin_address}, for gris budget")
+    say("dp_service", f"{services.dp_address}, policy {files.policy}")
+    say("budget", f"{services.budget_address}, budgets {files.budget}")
+    say("admin", f"{services.admin_address}, for gris budget")
     commands = _commands(services, files, tables)
     typer.echo("\nIn another terminal:")
     for name, value in commands.environment.items():
@@ -158,7 +157,7 @@ def _announce(
 
 
 def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path]) -> _Commands:
-    from gris_data.policies import policy_of  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_data.policies import policy_of
 
     environment = {
         "GRIS_DP": services.dp_address,
@@ -177,7 +176,7 @@ def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str,
 
 def _some_account(path: Path) -> str:
     """Return an account that the budgets allow: of those with the longest path, rather one that a wildcard makes."""
-    from budget_service.configuration.budget_file import ConfigurationError, load_configuration  # noqa: PLC0415
+    from budget_service.configuration.budget_file import ConfigurationError, load_configuration
 
     try:
         entries = load_configuration(path).accounts

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
-
 from dp_service.queries.columns import Column, QuantileColumn, ValueColumn, ValueNulls
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
@@ -16,11 +10,8 @@ from dp_service.queries.tables import OfferedMeasure, Policy, PreparedPairs, Tab
 from dp_service.queries.times import CompleteBy, Refresh, Stream, TimeColumn
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
-from gris_cli.printing import printable, say
+from gris_cli.terminal import grid, say, show
 from pinot_connector import formats
-
-if TYPE_CHECKING:
-    pass
 
 
 def format_currency(policy: Policy) -> str:
@@ -29,25 +20,21 @@ def format_currency(policy: Policy) -> str:
     return f"epsilon_per {epsilon:g}, delta {delta:g}; unit {policy.currency.unit_id}"
 
 
-def print_table(console: Console, table: Table) -> None:
+def print_table(table: Table) -> None:
     """Print what may be asked of a table, and what it costs a member."""
-    console.print()
-    say(console, "table", f"{table.name}; its members are {table.member}")
-    say(console, "counts", "; ".join(map(_format_measure, table.measures)))
-    say(console, "bounded", _format_contributions(table.contributions))
+    show()
+    say("table", f"{table.name}; its members are {table.member}")
+    say("counts", "; ".join(map(_format_measure, table.measures)))
+    say("bounded", _format_contributions(table.contributions))
     for value in table.values:
-        say(console, "sums", _format_value(value))
+        say("sums", _format_value(value))
     for column in table.quantiles:
-        say(console, "quantiles", _format_quantiles(column))
-    say(console, "time", _format_time(table.time) + _format_buckets(table))
-    say(console, "asked again", _format_consistency(table))
-    say(console, "prepared", _format_prepared(table.prepared))
-    grid = Grid(show_edge=False, header_style="bold")
-    for head in ("column", "type", "group by", "filter"):
-        grid.add_column(head)
-    for each in table.usable_columns:
-        grid.add_row(*(Text(printable(cell)) for cell in _cells(each, table)))
-    console.print(grid)
+        say("quantiles", _format_quantiles(column))
+    say("time", _format_time(table.time) + _format_buckets(table))
+    say("asked again", _format_consistency(table))
+    say("prepared", _format_prepared(table.prepared))
+    cells = [_cells(each, table) for each in table.usable_columns]
+    show(grid(("column", "type", "group by", "filter"), cells))
 
 
 def _cells(column: Column, table: Table) -> tuple[str, ...]:

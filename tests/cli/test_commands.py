@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.printing import print_json
+from gris_cli.terminal import print_json
 from tests.support.fake_pinot import FakePinot, refusing_server, renamed
 from tests.support.world import World, free_port, new_account
 

@@ -1,0 +1,87 @@
+"""`gris budget set-limit`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
+from gris_cli.flag_groups import with_flags
+from gris_cli.flags import JsonFlag
+
+if TYPE_CHECKING:
+    from gris_api.budget.v1 import admin_pb2
+
+_SLIDING = re.compile(r"sliding:([1-9][0-9]{0,3})")
+
+
+@dataclass(frozen=True)
+class LimitFlags:
+    """A limit."""
+
+    information: Annotated[int | None, typer.Option(help="The most information units.")] = None
+    calls: Annotated[int | None, typer.Option(help="The most calls.")] = None
+    mode: Annotated[str, typer.Option(metavar="MODE", help="enforce, or track: record and never refuse.")] = (
+        "enforce"
+    )
+    window: Annotated[
+        str, typer.Option(metavar="WINDOW", help="day, week, month, never or sliding:DAYS.")
+    ] = "month"
+    zone: Annotated[
+        str, typer.Option(metavar="ZONE", help="The time zone whose midnights count, such as Europe/Berlin.")
+    ] = "UTC"
+
+    def limit(self, information: int, calls: int) -> admin_pb2.Limit:
+        """Return the limit of so many units and calls."""
+        from gris_api.budget.v1 import admin_pb2
+
+        sliding = _SLIDING.fullmatch(self.window)
+        period = "sliding" if sliding else self.window
+        if not sliding and period not in ("day", "week", "month", "never"):
+            raise typer.BadParameter("--window expects day, week, month, never or sliding:DAYS")
+        if self.mode not in ("enforce", "track"):
+            raise typer.BadParameter("--mode expects enforce or track")
+        if min(information, calls) < 0 or max(information, calls) >= 2**63:
+            raise typer.BadParameter("--information and --calls expect 0 to 2^63 - 1")
+        return admin_pb2.Limit(
+            information=information,
+            calls=calls,
+            mode=f"MODE_{self.mode.upper()}",
+            period=f"PERIOD_{period.upper()}",
+            sliding_days=int(sliding[1]) if sliding else 0,
+            zone=self.zone,
+        )
+
+
+@with_flags
+def set_limit(
+    account: AccountFlag,
+    flags: LimitFlags,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the limit; the configuration applies again.")
+    ] = False,
+    admin: AdminFlag = DEFAULT_ADMIN,
+    as_json: JsonFlag = False,
+) -> None:
+    """Set the limit of one level in the ledger. It overrides the configuration and holds at once.
+
+    It replaces the whole limit: what you leave out becomes enforce, month and UTC, whatever it was before.
+    """
+    from gris_api.budget.v1 import admin_pb2
+
+    from gris_cli.budget.ledger import administered
+    from gris_cli.terminal import print_done
+
+    given = [each for each in (flags.information, flags.calls) if each is not None]
+    if len(given) != (0 if remove else 2):
+        raise typer.BadParameter("give --information and --calls together, or --remove")
+    limit = None if remove else flags.limit(*given)
+    change = admin_pb2.LimitChange(path=account.split("/"), limit=limit)
+    version = administered(admin, "SetLimits", admin_pb2.SetLimitsRequest(changes=[change])).version
+    done = (
+        f"the limit of {account} is {'removed' if remove else 'set'} (version {version} of its root's limits)"
+    )
+    print_done(done, {"account": account, "removed": remove, "version": version}, as_json=as_json)
