@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import OF_CATALOG, ConnectionFlags, JsonFlag
 
@@ -13,7 +12,7 @@ from gris_cli.flags import OF_CATALOG, ConnectionFlags, JsonFlag
 @with_flags
 def catalog(
     connection: Annotated[ConnectionFlags, OF_CATALOG],
-    table: Annotated[str, typer.Option(help="Only this table.")] = "",
+    table: str = flag("", "Only this table."),
     as_json: JsonFlag = False,
 ) -> None:
     """Show what may be asked: tables, columns with their domains, measures. Needs neither account nor engine."""

@@ -6,10 +6,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 
 if TYPE_CHECKING:
@@ -20,31 +21,19 @@ if TYPE_CHECKING:
 class ConnectionOptions:
     """The authority to trust and the credentials to send; without any of them connections are in plain text."""
 
-    tls: Annotated[
-        bool,
-        typer.Option(
-            "--tls",
-            envvar="GRIS_TLS",
-            help="Connect to the services with TLS. The next four options imply it.",
-        ),
-    ] = False
-    ca_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="GRIS_CA_FILE", metavar="PEM", help="The authority that signs the services' certificates."
-        ),
-    ] = None
-    certificate_file: Annotated[
-        Path | None,
-        typer.Option(envvar="GRIS_CERTIFICATE_FILE", metavar="PEM", help="The certificate of this client."),
-    ] = None
-    key_file: Annotated[
-        Path | None, typer.Option(envvar="GRIS_KEY_FILE", metavar="PEM", help="Its private key.")
-    ] = None
-    token_file: Annotated[
-        Path | None,
-        typer.Option(envvar="GRIS_TOKEN_FILE", metavar="FILE", help="A file with the token to send."),
-    ] = None
+    tls: bool = flag(
+        False, "Connect to the services with TLS. The next four options imply it.", envvar="GRIS_TLS"
+    )
+    ca_file: Path | None = flag(
+        None, "The authority that signs the services' certificates.", envvar="GRIS_CA_FILE", metavar="PEM"
+    )
+    certificate_file: Path | None = flag(
+        None, "The certificate of this client.", envvar="GRIS_CERTIFICATE_FILE", metavar="PEM"
+    )
+    key_file: Path | None = flag(None, "Its private key.", envvar="GRIS_KEY_FILE", metavar="PEM")
+    token_file: Path | None = flag(
+        None, "A file with the token to send.", envvar="GRIS_TOKEN_FILE", metavar="FILE"
+    )
 
 
 _PLAIN = ConnectionOptions()
@@ -64,10 +53,7 @@ def _print_version(wanted: bool) -> None:
 @with_flags
 def read_connection_options(
     options: ConnectionOptions,
-    version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit."),
-    ] = False,
+    version: bool = flag(False, "Print the version and exit.", is_eager=True, callback=_print_version),
 ) -> None:
     """Keep the options for the command that follows."""
     del version

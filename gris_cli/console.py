@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import ConnectionFlags, JsonFlag
 
@@ -23,13 +24,9 @@ PORT = 50056
 class OwnerFlags:
     """The services that the owner's pages ask."""
 
-    dp: Annotated[str, typer.Option(metavar="ADDRESS", help="dp_service, for the owner's pages.")] = ""
-    budget: Annotated[str, typer.Option(metavar="ADDRESS", help="budget_service, for the owner's pages.")] = (
-        ""
-    )
-    admin: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The administrator's address, for the owner's pages.")
-    ] = ""
+    dp: str = flag("", "dp_service, for the owner's pages.", metavar="ADDRESS")
+    budget: str = flag("", "budget_service, for the owner's pages.", metavar="ADDRESS")
+    admin: str = flag("", "The administrator's address, for the owner's pages.", metavar="ADDRESS")
 
     def addresses(self) -> OwnerAddresses | None:
         """Return the addresses with credentials; None: none was given."""
@@ -52,23 +49,16 @@ def console(
     *,
     connection: Annotated[ConnectionFlags, ("gateway",)],
     owner: OwnerFlags,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The configuration of a console for several people (console.yaml). Without it the console is yours "
-            "alone: it presents your certificate or token to --gateway.",
-        ),
-    ] = None,
-    validate: Annotated[
-        bool, typer.Option("--validate", help="With --config: only check it, and every file that it names.")
-    ] = False,
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="Without --config: the port of this machine; 0 takes a free one."
-        ),
-    ] = PORT,
+    config: Path | None = flag(
+        None,
+        "The configuration of a console for several people (console.yaml). Without it the console is yours "
+        "alone: it presents your certificate or token to --gateway.",
+        metavar="FILE",
+    ),
+    validate: bool = flag(False, "With --config: only check it, and every file that it names."),
+    port: int = flag(
+        PORT, "Without --config: the port of this machine; 0 takes a free one.", min=0, max=65535
+    ),
     as_json: JsonFlag = False,
 ) -> None:
     """Serve web pages for analysts and owners until Ctrl-C: questions with their price, answers, history, budgets."""

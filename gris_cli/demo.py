@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import OF_ENGINE, ConnectionFlags, JsonFlag
 
@@ -16,20 +17,19 @@ from gris_cli.flags import OF_ENGINE, ConnectionFlags, JsonFlag
 @with_flags
 def demo(
     connection: Annotated[ConnectionFlags, (*OF_ENGINE, "examples")],
-    directory: Annotated[
-        Path | None,
-        typer.Option(help="Where noise key, ledger and logs are kept; by default they are temporary."),
-    ] = None,
+    directory: Path | None = flag(
+        None, "Where noise key, ledger and logs are kept; by default they are temporary."
+    ),
     as_json: JsonFlag = False,
 ) -> None:
     """Ask five private questions of real data, one of them twice; then of bounded contributions and until a refusal."""
     from gris_cli.clients import engine_of
-    from gris_cli.demo_reports import JsonReport, TextReport
+    from gris_cli.demo_report import DemoReport
     from gris_cli.demo_script import DemoScript
     from gris_cli.examples import find_examples
     from gris_cli.failures import EXIT_UNEXPECTED
 
-    report = JsonReport() if as_json else TextReport()
+    report = DemoReport(as_json=as_json)
     with closing(engine_of(replace(connection, embedded=True))) as engine:
         identical = DemoScript(find_examples(connection.examples), engine, report).run(directory)
     if not identical:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from typer.models import OptionInfo
 
-from gris_cli.flags import OF_EMBEDDED, Asks, ConnectionFlags, EngineName
+from gris_cli.declaring import declared, parameter, parameters_of
+from gris_cli.flags import OF_EMBEDDED, ConnectionFlags, EngineName
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -21,16 +21,17 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     Args:
         command: A parameter whose type is a dataclass is a group: `Annotated[ConnectionFlags, ("dp", "gateway")]` are
-            these two of its flags, and without names all. Every other parameter is a flag itself.
+            these two of its flags, and without names all. Every other parameter is a flag itself, whose default may be
+            declared as a field of a group is.
     """
     groups: dict[str, tuple[Any, list[str]]] = {}
-    flags = [_parameter("context", typer.Context)]
+    flags = [parameter("context", typer.Context)]
     for each in inspect.signature(command, eval_str=True).parameters.values():
         kind, names = _group(each.annotation)
         if not is_dataclass(kind):
-            flags.append(_parameter(each.name, each.annotation, default=each.default))
+            flags.append(declared(each))
             continue
-        found = _parameters(kind, names)
+        found = list(parameters_of(kind, names))
         groups[each.name] = kind, [flag.name for flag in found]
         flags += found
 
@@ -53,46 +54,6 @@ def _group(annotation: Any) -> tuple[Any, Collection[str]]:
         return annotation, ()
     kind, names = get_args(annotation)[:2]
     return kind, names
-
-
-def _parameters(kind: Any, names: Collection[str]) -> list[inspect.Parameter]:
-    hints = get_type_hints(kind, include_extras=True)
-    return [
-        _parameter(each.name, hints[each.name], default=_default(each))
-        for each in fields(kind)
-        if not names or each.name in names
-    ]
-
-
-def _default(flag: Field[Any]) -> Any:
-    if flag.default_factory is not MISSING:
-        return flag.default_factory()
-    return inspect.Parameter.empty if flag.default is MISSING else flag.default
-
-
-def _parameter(name: str, annotation: Any, *, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-
-
-@dataclass(frozen=True)
-class DeclaredFlag:
-    """A flag of a group: its field, its option, its default, and the field of a question that it stands for."""
-
-    name: str
-    option: str
-    default: Any
-    asks: str
-
-
-def flags_of(kind: type[Any]) -> Iterator[DeclaredFlag]:
-    """Yield the flags of a group, in their order."""
-    for each in _parameters(kind, ()):
-        beside = get_args(each.annotation)
-        # Where `typer.Option` stands in `Annotated`, its first argument is a name.
-        names = [flag.default for flag in beside if isinstance(flag, OptionInfo)]
-        option = names[0] if isinstance(names[0], str) else f"--{each.name.replace('_', '-')}"
-        asks = next((other.field for other in beside if isinstance(other, Asks)), each.name)
-        yield DeclaredFlag(each.name, option, each.default, asks)
 
 
 _OF_SERVICES = ("dp", "budget", "releases", "releases_key_file")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from gris_cli.declaring import flag
 
 DEFAULT_DIRECTORY = Path(".gris")
 DEFAULT_DP = "localhost:50051"
@@ -54,273 +56,172 @@ class EngineName(StrEnum):
 
 
 @dataclass(frozen=True)
-class Asks:
-    """Beside a flag: the field of the question that it stands for, where that has another name."""
-
-    field: str
-
-
-@dataclass(frozen=True)
 class QuestionFlags:
     """A question: structured, or as SQL."""
 
-    table: Annotated[str, typer.Option(help="A table of the policy.")] = ""
-    by: Annotated[
-        list[str],
-        typer.Option(help="Group by this column; repeatable. Without it: one total."),
-        Asks("dimensions"),
-    ] = field(default_factory=list)
-    k: Annotated[int | None, typer.Option(help="How many elements; by default all that may be shown.")] = None
-    where: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN=VALUE",
-            help="A condition, repeatable: value in JSON, a list for any of several; != for none of them.",
-        ),
-        Asks("filters"),
-    ] = field(default_factory=list)
-    since: Annotated[
-        str,
-        typer.Option("--from", metavar="DAY", help="The first day or time of the period."),
-        Asks("time_range"),
-    ] = ""
-    until: Annotated[
-        str,
-        typer.Option("--to", metavar="DAY", help="The first day or time after the period."),
-        Asks("time_range"),
-    ] = ""
-    measure: Annotated[
-        MeasureName | None, typer.Option(help="What is counted; by default distinct_members.")
-    ] = None
-    no_counts: Annotated[
-        bool,
-        typer.Option("--no-counts", help="Return only the order, which is cheaper."),
-        Asks("omit_counts"),
-    ] = False
-    sums: Annotated[
-        list[str],
-        typer.Option(
-            "--sum",
-            metavar="COLUMN",
-            help="Sum members' totals of this value column, too, with --measure events rows; repeatable.",
-        ),
-        Asks("aggregates"),
-    ] = field(default_factory=list)
-    averages: Annotated[
-        list[str],
-        typer.Option(
-            "--avg",
-            metavar="COLUMN",
-            help="Average members' totals of this value column, too, with --measure events rows; repeatable.",
-        ),
-        Asks("aggregates"),
-    ] = field(default_factory=list)
-    quantiles: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN:Q,Q,..",
-            help="Instead of counts: quantiles of this column, such as amount:0.25,0.5,0.75; also min and max.",
-        ),
-    ] = field(default_factory=list)
-    order_by: Annotated[
-        str,
-        typer.Option(
-            metavar="sum:COLUMN|avg:COLUMN",
-            help="Rank by this sum or average, which is asked for, instead of by the count.",
-        ),
-        Asks("ordered_by"),
-    ] = ""
-    bucket: Annotated[
-        str,
-        typer.Option(
-            metavar="LENGTH:COLUMN",
-            help="Count by the day, week, month, quarter or year of the time column, in the order of time.",
-        ),
-    ] = ""
-    ranked: Annotated[
-        bool,
-        typer.Option("--ranked", help="With --bucket: rank by the count instead."),
-        Asks("bucket.ranked"),
-    ] = False
-    having: Annotated[
-        list[str],
-        typer.Option(
-            metavar="CONDITION",
-            help="Show only what meets this, such as 'count >= 100' or 'sum:amount < 2500.50'; repeatable.",
-        ),
-    ] = field(default_factory=list)
-    totals: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="With two columns of --by: totals by this one, too, and what the list leaves of each.",
-        ),
-        Asks("totals_by"),
-    ] = ""
-    sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
-    sharpen: Annotated[
-        list[int],
-        typer.Option(
-            metavar="UNITS",
-            help="Count the elements of this question's paid release again with so many units, and combine the counts; "
-            "repeated for each sharpening after the first.",
-        ),
-        Asks("sharpening"),
-    ] = field(default_factory=list)
-    planned: Annotated[
-        bool,
-        typer.Option(
-            "--planned",
-            help="All units of --sharpen were decided on before any count was seen: intervals of the combined counts.",
-        ),
-        Asks("sharpening.planned"),
-    ] = False
+    table: str = flag("", "A table of the policy.")
+    by: list[str] = flag([], "Group by this column; repeatable. Without it: one total.", asks="dimensions")
+    k: int | None = flag(None, "How many elements; by default all that may be shown.")
+    where: list[str] = flag(
+        [],
+        "A condition, repeatable: value in JSON, a list for any of several; != for none of them.",
+        metavar="COLUMN=VALUE",
+        asks="filters",
+    )
+    since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
+    until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
+    measure: MeasureName | None = flag(None, "What is counted; by default distinct_members.")
+    no_counts: bool = flag(False, "Return only the order, which is cheaper.", asks="omit_counts")
+    sums: list[str] = flag(
+        [],
+        "Sum members' totals of this value column, too, with --measure events rows; repeatable.",
+        "--sum",
+        metavar="COLUMN",
+        asks="aggregates",
+    )
+    averages: list[str] = flag(
+        [],
+        "Average members' totals of this value column, too, with --measure events rows; repeatable.",
+        "--avg",
+        metavar="COLUMN",
+        asks="aggregates",
+    )
+    quantiles: list[str] = flag(
+        [],
+        "Instead of counts: quantiles of this column, such as amount:0.25,0.5,0.75; also min and max.",
+        metavar="COLUMN:Q,Q,..",
+    )
+    order_by: str = flag(
+        "",
+        "Rank by this sum or average, which is asked for, instead of by the count.",
+        metavar="sum:COLUMN|avg:COLUMN",
+        asks="ordered_by",
+    )
+    bucket: str = flag(
+        "",
+        "Count by the day, week, month, quarter or year of the time column, in the order of time.",
+        metavar="LENGTH:COLUMN",
+    )
+    ranked: bool = flag(False, "With --bucket: rank by the count instead.", asks="bucket.ranked")
+    having: list[str] = flag(
+        [],
+        "Show only what meets this, such as 'count >= 100' or 'sum:amount < 2500.50'; repeatable.",
+        metavar="CONDITION",
+    )
+    totals: str = flag(
+        "",
+        "With two columns of --by: totals by this one, too, and what the list leaves of each.",
+        metavar="COLUMN",
+        asks="totals_by",
+    )
+    sql: str = flag("", "The question as SQL instead.", metavar="TEXT")
+    sharpen: list[int] = flag(
+        [],
+        "Count the elements of this question's paid release again with so many units, and combine the counts; "
+        "repeated for each sharpening after the first.",
+        metavar="UNITS",
+        asks="sharpening",
+    )
+    planned: bool = flag(
+        False,
+        "All units of --sharpen were decided on before any count was seen: intervals of the combined counts.",
+        asks="sharpening.planned",
+    )
 
 
 @dataclass(frozen=True)
 class AskFlags(QuestionFlags):
     """What is asked, and what becomes of the answer."""
 
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw the answer, too: bars with their intervals, or a line with a band for a series (.png, .svg).",
-        ),
-    ] = None
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Of each interval, between 0.5 and 1; without it 0.95. Of a paid answer another one is free.",
-        ),
-    ] = None
+    plot: Path | None = flag(
+        None,
+        "Draw the answer, too: bars with their intervals, or a line with a band for a series (.png, .svg).",
+        metavar="FILE",
+    )
+    confidence: float | None = flag(
+        None,
+        "Of each interval, between 0.5 and 1; without it 0.95. Of a paid answer another one is free.",
+        metavar="NUMBER",
+    )
 
 
 @dataclass(frozen=True)
 class ConnectionFlags:
     """The account that asks, the services, and the engine with the data."""
 
-    dp: Annotated[
-        str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="The address of dp_service.")
-    ] = DEFAULT_DP
+    dp: str = flag(DEFAULT_DP, "The address of dp_service.", envvar="GRIS_DP", metavar="ADDRESS")
     budget: BudgetFlag = DEFAULT_BUDGET
-    gateway: Annotated[
-        str,
-        typer.Option(
-            envvar="GRIS_GATEWAY",
-            metavar="URL",
-            help="Ask a gateway, gris://HOST:PORT, instead of the services; it identifies the caller.",
-        ),
-    ] = ""
-    account: Annotated[
-        str,
-        typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account that pays.", callback=_named),
-    ] = ""
-    engine: Annotated[EngineName, typer.Option(help="The engine that holds the data.")] = EngineName.DUCKDB
-    data: Annotated[
-        list[str],
-        typer.Option(
-            metavar="TABLE=PATH",
-            help="A file for DuckDB (of a pairs copy manifest.json); for Spark a path, or catalog:NAME. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    spark: SparkFlag = DEFAULT_SPARK
-    pinot_broker: Annotated[
-        str, typer.Option(envvar="PINOT_BROKER", metavar="URL", help="Pinot's broker.")
-    ] = ""
-    pinot_controller: Annotated[
-        str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
-    ] = ""
-    pinot_authorization_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="PINOT_AUTHORIZATION_FILE",
-            metavar="FILE",
-            help='Holds the header "Authorization" for Pinot, such as "Basic ..." or "Bearer ...".',
-        ),
-    ] = None
-    pinot_ca_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="PINOT_CA_FILE", metavar="PEM", help="The authority that signs Pinot's certificates."
-        ),
-    ] = None
-    pinot_certificate_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="PINOT_CERTIFICATE_FILE",
-            metavar="PEM",
-            help="The certificate to show to Pinot, with its key.",
-        ),
-    ] = None
-    pinot_server_admin: Annotated[
-        bool,
-        typer.Option(
-            "--pinot-server-admin",
-            envvar="PINOT_SERVER_ADMIN",
-            help="Ask each Pinot server, at its admin port, whether it has loaded all new segments.",
-        ),
-    ] = False
-    pinot_server_admin_port: Annotated[
-        int | None,
-        typer.Option(
-            envvar="PINOT_SERVER_ADMIN_PORT",
-            metavar="PORT",
-            help="That port, for servers with TLS alone, whose port Pinot does not report.",
-        ),
-    ] = None
-    pinot_settle_seconds: Annotated[
-        float,
-        typer.Option(
-            envvar="PINOT_SETTLE_SECONDS",
-            metavar="SECONDS",
-            help="The longest time that a Pinot server takes to load a segment.",
-        ),
-    ] = DEFAULT_SETTLE_SECONDS
-    releases: Annotated[
-        Path,
-        typer.Option(
-            envvar="GRIS_RELEASES",
-            metavar="FILE",
-            help="What was paid for is kept here, encrypted, and given again for nothing.",
-        ),
-    ] = DEFAULT_RELEASES
-    releases_key_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="GRIS_RELEASES_KEY_FILE",
-            metavar="FILE",
-            help="The key of --releases; by default a file .key beside it, made with it.",
-        ),
-    ] = None
-    embedded: Annotated[
-        bool,
-        typer.Option(
-            "--embedded",
-            help="Run both services on this machine: on the example data, or with --policy on yours.",
-        ),
-    ] = False
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            "--policy",
-            metavar="FILE",
-            help="With --embedded: your policy, instead of that of the examples.",
-        ),
-    ] = None
-    budget_config: Annotated[
-        Path | None,
-        typer.Option(
-            "--budget-config",
-            metavar="FILE",
-            help="With --embedded: your budgets, instead of those of the examples.",
-        ),
-    ] = None
-    directory: Annotated[Path, typer.Option(help="Where --embedded keeps noise key, ledger and logs.")] = (
-        DEFAULT_DIRECTORY
+    gateway: str = flag(
+        "",
+        "Ask a gateway, gris://HOST:PORT, instead of the services; it identifies the caller.",
+        envvar="GRIS_GATEWAY",
+        metavar="URL",
     )
-    examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None
+    account: str = flag("", "The account that pays.", envvar="GRIS_ACCOUNT", metavar="A/B", callback=_named)
+    engine: EngineName = flag(EngineName.DUCKDB, "The engine that holds the data.")
+    data: list[str] = flag(
+        [],
+        "A file for DuckDB (of a pairs copy manifest.json); for Spark a path, or catalog:NAME. Repeatable.",
+        metavar="TABLE=PATH",
+    )
+    spark: SparkFlag = DEFAULT_SPARK
+    pinot_broker: str = flag("", "Pinot's broker.", envvar="PINOT_BROKER", metavar="URL")
+    pinot_controller: str = flag("", "Pinot's controller.", envvar="PINOT_CONTROLLER", metavar="URL")
+    pinot_authorization_file: Path | None = flag(
+        None,
+        'Holds the header "Authorization" for Pinot, such as "Basic ..." or "Bearer ...".',
+        envvar="PINOT_AUTHORIZATION_FILE",
+        metavar="FILE",
+    )
+    pinot_ca_file: Path | None = flag(
+        None, "The authority that signs Pinot's certificates.", envvar="PINOT_CA_FILE", metavar="PEM"
+    )
+    pinot_certificate_file: Path | None = flag(
+        None,
+        "The certificate to show to Pinot, with its key.",
+        envvar="PINOT_CERTIFICATE_FILE",
+        metavar="PEM",
+    )
+    pinot_server_admin: bool = flag(
+        False,
+        "Ask each Pinot server, at its admin port, whether it has loaded all new segments.",
+        envvar="PINOT_SERVER_ADMIN",
+    )
+    pinot_server_admin_port: int | None = flag(
+        None,
+        "That port, for servers with TLS alone, whose port Pinot does not report.",
+        envvar="PINOT_SERVER_ADMIN_PORT",
+        metavar="PORT",
+    )
+    pinot_settle_seconds: float = flag(
+        DEFAULT_SETTLE_SECONDS,
+        "The longest time that a Pinot server takes to load a segment.",
+        envvar="PINOT_SETTLE_SECONDS",
+        metavar="SECONDS",
+    )
+    releases: Path = flag(
+        DEFAULT_RELEASES,
+        "What was paid for is kept here, encrypted, and given again for nothing.",
+        envvar="GRIS_RELEASES",
+        metavar="FILE",
+    )
+    releases_key_file: Path | None = flag(
+        None,
+        "The key of --releases; by default a file .key beside it, made with it.",
+        envvar="GRIS_RELEASES_KEY_FILE",
+        metavar="FILE",
+    )
+    embedded: bool = flag(
+        False, "Run both services on this machine: on the example data, or with --policy on yours."
+    )
+    policy: Path | None = flag(
+        None, "With --embedded: your policy, instead of that of the examples.", metavar="FILE"
+    )
+    budget_config: Path | None = flag(
+        None, "With --embedded: your budgets, instead of those of the examples.", metavar="FILE"
+    )
+    directory: Path = flag(DEFAULT_DIRECTORY, "Where --embedded keeps noise key, ledger and logs.")
+    examples: Path | None = flag(None, "The directory of the examples.")
 
 
 # Parts of `ConnectionFlags`, for commands that have only some of them.

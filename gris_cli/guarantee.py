@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import OF_GUARANTEE, ConnectionFlags, JsonFlag
 
@@ -16,14 +15,12 @@ NO_DOMAINS: list[str] = []
 @with_flags
 def guarantee(
     connection: Annotated[ConnectionFlags, OF_GUARANTEE],
-    domains: Annotated[
-        list[str],
-        typer.Option(
-            "--domain",
-            metavar="RHO:DELTA",
-            help="A published domain or bound that the account saw, besides those that are counted anyway; repeatable.",
-        ),
-    ] = NO_DOMAINS,
+    domains: list[str] = flag(
+        NO_DOMAINS,
+        "A published domain or bound that the account saw, besides those that are counted anyway; repeatable.",
+        "--domain",
+        metavar="RHO:DELTA",
+    ),
     as_json: JsonFlag = False,
 ) -> None:
     """Show the guarantee for everything that an account is shown in a window, whatever it asks. Needs no engine."""

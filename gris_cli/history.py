@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import ConnectionFlags, JsonFlag
 
@@ -13,7 +12,7 @@ from gris_cli.flags import ConnectionFlags, JsonFlag
 @with_flags
 def history(
     connection: Annotated[ConnectionFlags, ("gateway", "account")],
-    most: Annotated[int, typer.Option(min=1, max=100_000, help="How many results, newest first.")] = 20,
+    most: int = flag(20, "How many results, newest first.", min=1, max=100_000),
     as_json: JsonFlag = False,
 ) -> None:
     """Show the results that an account has paid for and the gateway keeps. Asks nothing and costs nothing."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag
 
 TableFlag = Annotated[str, typer.Option(help="The table's name in the policy.")]
@@ -23,15 +24,12 @@ DataVersionFlag = Annotated[
 class PriceFlags:
     """Who records the price of what is published, or that nobody does."""
 
-    account: Annotated[str, typer.Option(metavar="A/B", help="The account that records the price.")] = ""
+    account: str = flag("", "The account that records the price.", metavar="A/B")
     budget: BudgetFlag = DEFAULT_BUDGET
-    key_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The noise key of dp_service, if the ledger demands tickets."),
-    ] = None
-    unrecorded: Annotated[
-        bool, typer.Option("--unrecorded", help="Record no price: for trials whose result nobody sees.")
-    ] = False
+    key_file: Path | None = flag(
+        None, "The noise key of dp_service, if the ledger demands tickets.", metavar="FILE"
+    )
+    unrecorded: bool = flag(False, "Record no price: for trials whose result nobody sees.")
 
     def payer(self) -> tuple[str, str, Path | None]:
         """Return the account that records the price (empty: none does), its service, and the key of tickets.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import required
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
 
+@with_flags
 def ticket_key(
-    key_file: Annotated[Path, typer.Option(help="The noise key of dp_service.")],
-    out: Annotated[Path, typer.Option(help="The file to write the ticket key to. It must not exist yet.")],
+    key_file: Path = required("The noise key of dp_service."),
+    out: Path = required("The file to write the ticket key to. It must not exist yet."),
     as_json: JsonFlag = False,
 ) -> None:
     """Write the key with which budget_service verifies charge tickets. It reveals nothing about the noise key."""

@@ -6,10 +6,11 @@ import datetime
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from gris_cli.declaring import flag, required
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
 
@@ -39,38 +40,22 @@ class BoundingEngine(StrEnum):
 class SourceFlags:
     """The table that is copied, and its columns."""
 
-    source: Annotated[
-        str,
-        typer.Option(
-            "--input",
-            metavar="FILE",
-            help="The table: Parquet or CSV; on Spark a path to Parquet, or catalog:NAME.",
-        ),
-    ]
-    member: Annotated[str, typer.Option(metavar="COLUMN", help="The column of members.")]
-    elements: Annotated[
-        str, typer.Option(metavar="COLUMN[,COLUMN..]", help="The columns that make up an element.")
-    ]
-    table: Annotated[str, typer.Option(metavar="NAME", help="The table's name in the policy.")] = ""
-    period: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that names the period of a row. Default: all rows are one period.",
-        ),
-    ] = ""
-    calendar: Annotated[
-        Calendar | None,
-        typer.Option(
-            help="The periods are those that the days or timestamps of --period fall into: the policy's calendar.",
-        ),
-    ] = None
-    zone: Annotated[
-        str,
-        typer.Option(
-            metavar="ZONE", help="Where days begin, for timestamps: the time column's zone in the policy."
-        ),
-    ] = ""
+    source: str = required(
+        "The table: Parquet or CSV; on Spark a path to Parquet, or catalog:NAME.", "--input", metavar="FILE"
+    )
+    member: str = required("The column of members.", metavar="COLUMN")
+    elements: str = required("The columns that make up an element.", metavar="COLUMN[,COLUMN..]")
+    table: str = flag("", "The table's name in the policy.", metavar="NAME")
+    period: str = flag(
+        "", "A column that names the period of a row. Default: all rows are one period.", metavar="COLUMN"
+    )
+    calendar: Calendar | None = flag(
+        None,
+        "The periods are those that the days or timestamps of --period fall into: the policy's calendar.",
+    )
+    zone: str = flag(
+        "", "Where days begin, for timestamps: the time column's zone in the policy.", metavar="ZONE"
+    )
 
     def columns(self) -> Columns:
         """Return the columns.
@@ -94,78 +79,54 @@ class SourceFlags:
 class BoundedFlags:
     """The bounded copy."""
 
-    delta_0: Annotated[
-        int | None,
-        typer.Option(
-            "--delta0",
-            min=1,
-            max=LARGEST_DELTA_0,
-            metavar="NUMBER",
-            help="How many elements of a member are kept in each period; with --out.",
-        ),
-    ] = None
-    out: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="The bounded copy, a Parquet file to write or replace; on Spark a directory that is not there.",
-        ),
-    ] = ""
-    drop_nulls: Annotated[
-        bool, typer.Option("--drop-nulls", help="Leave out rows without member, element or period.")
-    ] = False
+    delta_0: int | None = flag(
+        None,
+        "How many elements of a member are kept in each period; with --out.",
+        "--delta0",
+        min=1,
+        max=LARGEST_DELTA_0,
+        metavar="NUMBER",
+    )
+    out: str = flag(
+        "",
+        "The bounded copy, a Parquet file to write or replace; on Spark a directory that is not there.",
+        metavar="FILE",
+    )
+    drop_nulls: bool = flag(False, "Leave out rows without member, element or period.")
 
 
 @dataclass(frozen=True)
 class PairsFlags:
     """What only the pairs copy has."""
 
-    attributes: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN[,COLUMN..]", help="With --pairs: columns of which every member has one value."
-        ),
-    ] = ""
-    null_member: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE",
-            help="With --pairs: the member column's null_value in the policy, if it states one.",
-        ),
-    ] = None
-    first_attributes: Annotated[
-        bool,
-        typer.Option(
-            "--first-attributes",
-            help="With --pairs: members whose attribute changed keep the first value, instead of being refused.",
-        ),
-    ] = False
-    new_periods_only: Annotated[
-        bool,
-        typer.Option(
-            "--new-periods-only",
-            help="With --pairs: read no rows of periods that the copy holds; those that came late go unnoticed.",
-        ),
-    ] = False
-    until: Annotated[
-        datetime.datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"],
-            metavar="DAY",
-            help="With --pairs: the first day that is not copied yet. Default: when the present period began.",
-        ),
-    ] = None
+    attributes: str = flag(
+        "", "With --pairs: columns of which every member has one value.", metavar="COLUMN[,COLUMN..]"
+    )
+    null_member: str | None = flag(
+        None, "With --pairs: the member column's null_value in the policy, if it states one.", metavar="VALUE"
+    )
+    first_attributes: bool = flag(
+        False, "With --pairs: members whose attribute changed keep the first value, instead of being refused."
+    )
+    new_periods_only: bool = flag(
+        False, "With --pairs: read no rows of periods that the copy holds; those that came late go unnoticed."
+    )
+    until: datetime.datetime | None = flag(
+        None,
+        "With --pairs: the first day that is not copied yet. Default: when the present period began.",
+        formats=["%Y-%m-%d"],
+        metavar="DAY",
+    )
 
 
 @dataclass(frozen=True)
 class EngineFlags:
     """Where the copy is made."""
 
-    memory: Annotated[
-        str,
-        typer.Option(metavar="SIZE", help="How much memory DuckDB may use, about; the rest goes to disk."),
-    ] = MEMORY
-    engine: Annotated[BoundingEngine, typer.Option(help="Where the copy is made.")] = BoundingEngine.DUCKDB
+    memory: str = flag(
+        MEMORY, "How much memory DuckDB may use, about; the rest goes to disk.", metavar="SIZE"
+    )
+    engine: BoundingEngine = flag(BoundingEngine.DUCKDB, "Where the copy is made.")
     spark: SparkFlag = DEFAULT_SPARK
 
     def url(self) -> str | None:
@@ -182,14 +143,12 @@ def bound(
     *,
     source: SourceFlags,
     copy: BoundedFlags,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--pairs",
-            metavar="DIRECTORY",
-            help="Make the pairs copy instead, or append to it: a row for each member, element and period.",
-        ),
-    ] = None,
+    folder: Path | None = flag(
+        None,
+        "Make the pairs copy instead, or append to it: a row for each member, element and period.",
+        "--pairs",
+        metavar="DIRECTORY",
+    ),
     pairs: PairsFlags,
     engine: EngineFlags,
     as_json: JsonFlag = False,

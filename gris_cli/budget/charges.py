@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
 
+@with_flags
 def charges(
     *,
     account: AccountFlag,
-    since: Annotated[
-        str,
-        typer.Option(
-            "--from", metavar="DAY", help="The first day or time of the period; UTC without an offset."
-        ),
-    ] = "",
-    until: Annotated[
-        str,
-        typer.Option(
-            "--to", metavar="DAY", help="The first day or time after the period; UTC without an offset."
-        ),
-    ] = "",
-    most: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most charges to list.")] = 100,
+    since: str = flag(
+        "", "The first day or time of the period; UTC without an offset.", "--from", metavar="DAY"
+    ),
+    until: str = flag(
+        "", "The first day or time after the period; UTC without an offset.", "--to", metavar="DAY"
+    ),
+    most: int = flag(100, "The most charges to list.", min=1, max=1_000_000),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,
 ) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import required
+
 AccountFlag = Annotated[str, typer.Option(metavar="A/B", help="The account.")]
 AdminFlag = Annotated[
     str,
@@ -27,6 +29,6 @@ class ChangeFlags:
     """Which account an administrator changes, and why."""
 
     account: AccountFlag
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays in the journal.")]
+    reason: str = required("Why; it stays in the journal.", metavar="TEXT")
     request_id: RequestFlag = ""
     admin: AdminFlag = DEFAULT_ADMIN

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gris_cli.budget.flags import ChangeFlags
+from gris_cli.declaring import required
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
@@ -14,7 +11,7 @@ from gris_cli.flags import JsonFlag
 @with_flags
 def move(
     change: ChangeFlags,
-    target: Annotated[str, typer.Option("--to", metavar="A/C", help="The new name, below the same level.")],
+    target: str = required("The new name, below the same level.", "--to", metavar="A/C"),
     as_json: JsonFlag = False,
 ) -> None:
     """Move an account to another name, with all that it has spent and paid for. The old name stays closed."""

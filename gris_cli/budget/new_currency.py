@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RequestFlag, RootFlag
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
 
+@with_flags
 def new_currency(
     *,
     root: RootFlag,
-    unit_id: Annotated[
-        str, typer.Option("--unit", metavar="ID", help="The unit_id of dp_service's new policy.")
-    ] = "",
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Withdraw the plan, before the new currency begins.")
-    ] = False,
+    unit_id: str = flag("", "The unit_id of dp_service's new policy.", "--unit", metavar="ID"),
+    withdraw: bool = flag(False, "Withdraw the plan, before the new currency begins."),
     request_id: RequestFlag = "",
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,

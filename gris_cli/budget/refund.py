@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gris_cli.budget.flags import ChangeFlags
+from gris_cli.declaring import required
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
@@ -14,7 +11,7 @@ from gris_cli.flags import JsonFlag
 @with_flags
 def refund(
     change: ChangeFlags,
-    release: Annotated[str, typer.Option(metavar="ID", help="The release whose answer was wrong.")],
+    release: str = required("The release whose answer was wrong.", metavar="ID"),
     as_json: JsonFlag = False,
 ) -> None:
     """Refund what an account was charged for a release. Asking the question again charges it again."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag, RootFlag
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
 
+@with_flags
 def seal(
     *,
     root: RootFlag,
-    archive: Annotated[
-        bool,
-        typer.Option(
-            "--archive", help="Move the entries before the checkpoint to a file in the service's archive."
-        ),
-    ] = False,
+    archive: bool = flag(False, "Move the entries before the checkpoint to a file in the service's archive."),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,
 ) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
@@ -22,17 +23,11 @@ _SLIDING = re.compile(r"sliding:([1-9][0-9]{0,3})")
 class LimitFlags:
     """A limit."""
 
-    information: Annotated[int | None, typer.Option(help="The most information units.")] = None
-    calls: Annotated[int | None, typer.Option(help="The most calls.")] = None
-    mode: Annotated[str, typer.Option(metavar="MODE", help="enforce, or track: record and never refuse.")] = (
-        "enforce"
-    )
-    window: Annotated[
-        str, typer.Option(metavar="WINDOW", help="day, week, month, never or sliding:DAYS.")
-    ] = "month"
-    zone: Annotated[
-        str, typer.Option(metavar="ZONE", help="The time zone whose midnights count, such as Europe/Berlin.")
-    ] = "UTC"
+    information: int | None = flag(None, "The most information units.")
+    calls: int | None = flag(None, "The most calls.")
+    mode: str = flag("enforce", "enforce, or track: record and never refuse.", metavar="MODE")
+    window: str = flag("month", "day, week, month, never or sliding:DAYS.", metavar="WINDOW")
+    zone: str = flag("UTC", "The time zone whose midnights count, such as Europe/Berlin.", metavar="ZONE")
 
     def limit(self, information: int, calls: int) -> admin_pb2.Limit:
         """Return the limit of so many units and calls."""
@@ -60,9 +55,7 @@ class LimitFlags:
 def set_limit(
     account: AccountFlag,
     flags: LimitFlags,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the limit; the configuration applies again.")
-    ] = False,
+    remove: bool = flag(False, "Remove the limit; the configuration applies again."),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,
 ) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gris_cli.budget.flags import DEFAULT_ADMIN, AdminFlag
+from gris_cli.declaring import flag, required
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag, JsonFlag
 
 MAX_HISTORY = 10_000
 
 
+@with_flags
 def show(
     *,
-    account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account.")],
-    history: Annotated[
-        bool,
-        typer.Option(
-            "--history", help="Show for how many more questions like the past ones the budget lasts."
-        ),
-    ] = False,
+    account: str = required("The account.", envvar="GRIS_ACCOUNT", metavar="A/B"),
+    history: bool = flag(False, "Show for how many more questions like the past ones the budget lasts."),
     budget: BudgetFlag = DEFAULT_BUDGET,
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,

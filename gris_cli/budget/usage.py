@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, AccountFlag, AdminFlag
+from gris_cli.declaring import flag, required
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.plan.flags import OutFlag
 
@@ -14,14 +16,15 @@ if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2
 
 
+@with_flags
 def usage(
     *,
     account: AccountFlag,
-    since: Annotated[str, typer.Option(metavar="DAY", help="When the budget was refreshed.")],
-    depth: Annotated[int, typer.Option(help="Count accounts with this many segments.")] = 2,
-    days: Annotated[int, typer.Option(help="How many days after that.")] = 31,
-    information: Annotated[list[int], typer.Option(help="A limit in information units, repeatable.")] = [],  # noqa: B006 - typer copies it
-    calls: Annotated[list[int], typer.Option(help="A limit in calls, repeatable.")] = [],  # noqa: B006
+    since: str = required("When the budget was refreshed.", metavar="DAY"),
+    depth: int = flag(2, "Count accounts with this many segments."),
+    days: int = flag(31, "How many days after that."),
+    information: list[int] = flag([], "A limit in information units, repeatable."),
+    calls: list[int] = flag([], "A limit in calls, repeatable."),
     out: OutFlag = None,
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, UNSOUND, AdminFlag
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
 
+@with_flags
 def verify(
     *,
-    root: Annotated[str, typer.Option(metavar="NAME", help="Only this root account.")] = "",
-    archive: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE",
-            help="Check archived journals instead, by their digests; repeatable, in any order.",
-        ),
-    ] = [],  # noqa: B006 - typer copies it
+    root: str = flag("", "Only this root account.", metavar="NAME"),
+    archive: list[Path] = flag(
+        [], "Check archived journals instead, by their digests; repeatable, in any order.", metavar="FILE"
+    ),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: JsonFlag = False,
 ) -> None:

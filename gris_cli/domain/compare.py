@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.domain.flags import (
     DELTA_0,
     ITERATIONS,
@@ -36,14 +37,10 @@ MOST_SYNTHETIC = 10**7
 class SourceFlags:
     """The data that methods are compared on."""
 
-    data: Annotated[Path | None, typer.Option(metavar="FILE", help="Parquet, CSV, or a DuckDB database.")] = (
-        None
-    )
-    column: Annotated[str, typer.Option(help="The column of elements.")] = ""
+    data: Path | None = flag(None, "Parquet, CSV, or a DuckDB database.", metavar="FILE")
+    column: str = flag("", "The column of elements.")
     member: MemberFlag = ""
-    synthetic: Annotated[
-        int, typer.Option(metavar="MEMBERS", help="Instead of --data: synthetic data of this many members.")
-    ] = 0
+    synthetic: int = flag(0, "Instead of --data: synthetic data of this many members.", metavar="MEMBERS")
 
     def source(self, rows: RowsFlags) -> Source:
         """Return the data.
@@ -71,15 +68,11 @@ class SourceFlags:
 class GridFlags:
     """What is compared."""
 
-    methods: Annotated[list[str], typer.Option("--method", help="A method; repeatable.")] = field(
-        default_factory=lambda: list(METHODS)
-    )
+    methods: list[str] = flag(list(METHODS), "A method; repeatable.", "--method")
     rhos: Annotated[list[Fraction], number("A price in zCDP; repeatable.", "--rho")] = field(
         default_factory=lambda: [Fraction(1, 10)]
     )
-    iterations: Annotated[list[int], typer.Option(help="A number of rounds of sips; repeatable.")] = field(
-        default_factory=lambda: [1, 2, 3, 4, 5]
-    )
+    iterations: list[int] = flag([1, 2, 3, 4, 5], "A number of rounds of sips; repeatable.")
     delta: Annotated[Fraction, delta_flag("1e-5")] = DELTA
     delta_0: Delta0Flag = DELTA_0
 
@@ -90,7 +83,7 @@ def compare(
     flags: SourceFlags,
     rows: RowsFlags,
     grid: GridFlags,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="How often each method runs.")] = 3,
+    runs: int = flag(3, "How often each method runs.", min=1, max=1000),
     seed: SeedFlag = None,
     out: OutFlag = None,
     as_json: JsonFlag = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.inputs import number
 
 if TYPE_CHECKING:
@@ -31,10 +32,8 @@ def delta_flag(default: str) -> Any:
 class RowsFlags:
     """Which rows of a source are read."""
 
-    source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = ""
-    drop_nulls: Annotated[
-        bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
-    ] = False
+    source_table: str = flag("", "The table of a DuckDB database.")
+    drop_nulls: bool = flag(False, "Leave out rows without member or element.")
 
 
 def method_of(name: str) -> Method:

@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 
 
+@with_flags
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file.")],
     *,
-    policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A policy, to state the price in its currency.")
-    ] = None,
-    elements: Annotated[bool, typer.Option("--elements", help="List the elements too.")] = False,
+    policy: Path | None = flag(None, "A policy, to state the price in its currency.", metavar="FILE"),
+    elements: bool = flag(False, "List the elements too."),
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a domain file holds and what it cost, and check that it is intact."""

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from gris_cli.declaring import flag, required
 from gris_cli.domain.flags import (
     DELTA_0,
     ITERATIONS,
@@ -45,9 +44,7 @@ class PublishingEngine(StrEnum):
 class EngineFlags:
     """Where the computation runs."""
 
-    engine: Annotated[PublishingEngine, typer.Option(help="Where the computation runs.")] = (
-        PublishingEngine.DUCKDB
-    )
+    engine: PublishingEngine = flag(PublishingEngine.DUCKDB, "Where the computation runs.")
     spark: SparkFlag = DEFAULT_SPARK
 
     @property
@@ -70,11 +67,11 @@ class EngineFlags:
 class MethodFlags:
     """How elements are found, and for which guarantee."""
 
-    method: Annotated[str, typer.Option(help="gaussian, sips, dpsu, gw, mad or mad2r.")] = "sips"
+    method: str = flag("sips", "gaussian, sips, dpsu, gw, mad or mad2r.")
     rho: Annotated[Fraction, number("The price in zCDP.", default="0.1")] = RHO
     delta: Annotated[Fraction, delta_flag("1e-9")] = DELTA
     delta_0: Delta0Flag = DELTA_0
-    iterations: Annotated[int, typer.Option(help="The number of rounds of sips.")] = ITERATIONS
+    iterations: int = flag(ITERATIONS, "The number of rounds of sips.")
 
     def parameters(self) -> Parameters:
         """Return the parameters of the method."""
@@ -86,18 +83,15 @@ class MethodFlags:
 @with_flags
 def publish(
     *,
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="Parquet, CSV, or a DuckDB database; on Spark Parquet or catalog:NAME."
-        ),
-    ],
+    data: str = required(
+        "Parquet, CSV, or a DuckDB database; on Spark Parquet or catalog:NAME.", metavar="FILE"
+    ),
     table: TableFlag,
-    column: Annotated[str, typer.Option(help="The column whose elements are to be named.")],
+    column: str = required("The column whose elements are to be named."),
     member: MemberFlag,
     data_version: DataVersionFlag,
-    policy: Annotated[Path, typer.Option(metavar="FILE", help="The policy, for its currency.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The domain file to write.")],
+    policy: Path = required("The policy, for its currency.", metavar="FILE"),
+    out: Path = required("The domain file to write.", metavar="FILE", dir_okay=False),
     price: PriceFlags,
     engine: EngineFlags,
     rows: RowsFlags,

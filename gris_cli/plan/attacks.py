@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
@@ -19,12 +17,13 @@ from gris_cli.plan.flags import (
 )
 
 
+@with_flags
 def attacks(
     *,
     epsilon_per: EpsilonPerFlag = EPSILON_PER,
     delta: DeltaFlag = DELTA,
     calls: CallsFlag = CALLS,
-    answers: Annotated[int, typer.Option(help="How many fresh answers are averaged.")] = 30,
+    answers: int = flag(30, "How many fresh answers are averaged."),
     d_bar: DBarFlag = 1000,
     as_json: JsonFlag = False,
 ) -> None:

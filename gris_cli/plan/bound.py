@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors
@@ -29,29 +30,22 @@ LARGEST_BOUND = 10**6
 class SearchFlags:
     """What is asked, which units and bounds are tried, and how often."""
 
-    k: Annotated[int, typer.Option(min=1, max=LARGEST_K, help="How many elements are asked for.")] = 50
-    units: Annotated[
-        list[int],
-        typer.Option(
-            min=1, max=MOST_UNITS, help="How many information units a question may cost; repeatable."
-        ),
-    ] = field(default_factory=lambda: list(UNITS))
-    bounds: Annotated[
-        list[int],
-        typer.Option(
-            "--bound",
-            min=1,
-            max=LARGEST_BOUND,
-            help="A bound to try; repeatable. Default: powers of two up to the most elements of a member.",
-        ),
-    ] = field(default_factory=list)
+    k: int = flag(50, "How many elements are asked for.", min=1, max=LARGEST_K)
+    units: list[int] = flag(
+        list(UNITS), "How many information units a question may cost; repeatable.", min=1, max=MOST_UNITS
+    )
+    bounds: list[int] = flag(
+        [],
+        "A bound to try; repeatable. Default: powers of two up to the most elements of a member.",
+        "--bound",
+        min=1,
+        max=LARGEST_BOUND,
+    )
     epsilon_per: EpsilonPerFlag = EPSILON_PER
     delta: DeltaFlag = DELTA
-    min_count: Annotated[
-        int, typer.Option(min=1, max=10**9, help="The smallest count that is considered, by the policy.")
-    ] = 1
+    min_count: int = flag(1, "The smallest count that is considered, by the policy.", min=1, max=10**9)
     d_bar: DBarFlag = 1000
-    trials: Annotated[int, typer.Option(min=2, max=10**4, help="How often each mechanism runs.")] = 50
+    trials: int = flag(50, "How often each mechanism runs.", min=2, max=10**4)
     seed: SeedFlag = None
 
     def question(self) -> Question:
@@ -69,12 +63,7 @@ def bound(
     data: DataFlags,
     stated: StatedFlags,
     search: SearchFlags,
-    choose: Annotated[
-        bool,
-        typer.Option(
-            "--choose", help="Print a block with which the service chooses the cheapest way for each k."
-        ),
-    ] = False,
+    choose: bool = flag(False, "Print a block with which the service chooses the cheapest way for each k."),
     out: OutFlag = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.inputs import named_by, named_errors, number
 
 if TYPE_CHECKING:
@@ -20,30 +21,20 @@ if TYPE_CHECKING:
 class DataFlags:
     """The flags that name data."""
 
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--input", metavar="FILE", dir_okay=False, help="Data of another period: Parquet or CSV."
-        ),
-    ] = None
-    member: Annotated[str, typer.Option(metavar="COLUMN", help="With --input: the column of members.")] = ""
-    elements: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN[,COLUMN..]", help="With --input or --choose: the columns that make up an element."
-        ),
-    ] = ""
-    is_other_period: Annotated[
-        bool,
-        typer.Option("--other-period", help="With --input: say that no question will be about these data."),
-    ] = False
-    drop_nulls: Annotated[
-        bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
-    ] = False
-    memory: Annotated[
-        str,
-        typer.Option(metavar="SIZE", help="How much memory reading may use, about; the rest goes to disk."),
-    ] = "2GB"
+    source: Path | None = flag(
+        None, "Data of another period: Parquet or CSV.", "--input", metavar="FILE", dir_okay=False
+    )
+    member: str = flag("", "With --input: the column of members.", metavar="COLUMN")
+    elements: str = flag(
+        "", "With --input or --choose: the columns that make up an element.", metavar="COLUMN[,COLUMN..]"
+    )
+    is_other_period: bool = flag(
+        False, "With --input: say that no question will be about these data.", "--other-period"
+    )
+    drop_nulls: bool = flag(False, "Leave out rows without member or element.")
+    memory: str = flag(
+        "2GB", "How much memory reading may use, about; the rest goes to disk.", metavar="SIZE"
+    )
 
     def counts(self, source: Path, question: Question, bounds: tuple[int, ...]) -> BoundedCounts:
         """Return what bounds leave of the counts of a file.
@@ -71,16 +62,11 @@ class DataFlags:
 class StatedFlags:
     """The flags that describe members and elements."""
 
-    members: Annotated[int, typer.Option(help="Instead of --input: how many members there are.")] = 0
-    element_count: Annotated[
-        int, typer.Option("--element-count", help="Instead of --input: how many elements there are.")
-    ] = 0
-    per_member: Annotated[
-        str,
-        typer.Option(
-            metavar="MEDIAN,P90,P99,LARGEST", help="Instead of --input: how many elements a member has."
-        ),
-    ] = ""
+    members: int = flag(0, "Instead of --input: how many members there are.")
+    element_count: int = flag(0, "Instead of --input: how many elements there are.")
+    per_member: str = flag(
+        "", "Instead of --input: how many elements a member has.", metavar="MEDIAN,P90,P99,LARGEST"
+    )
     exponent: Annotated[
         Fraction,
         number("Instead of --input: the element of rank r is held in proportion to r^-NUMBER.", default="1"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated
 
-import typer
-
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors, number
 from gris_cli.plan.flags import (
@@ -18,15 +18,15 @@ COMPOSED_EPSILONS = [Fraction("0.1")]
 COMPOSED_COUNTS = [100, 1000]
 
 
+@with_flags
 def compose(
     *,
     epsilons: Annotated[
         list[Fraction], number("The epsilon_per of one mechanism; repeatable.", "--epsilon-per")
     ] = COMPOSED_EPSILONS,
-    counts: Annotated[
-        list[int],
-        typer.Option("--count", min=1, max=10**4, help="How many mechanisms; repeatable."),
-    ] = COMPOSED_COUNTS,
+    counts: list[int] = flag(
+        COMPOSED_COUNTS, "How many mechanisms; repeatable.", "--count", min=1, max=10**4
+    ),
     delta: Annotated[Fraction, number("The delta of all together.", default="1e-6")] = Fraction("1e-6"),
     out: OutFlag = None,
     quick: QuickFlag = False,

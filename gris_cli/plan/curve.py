@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors
@@ -22,11 +22,9 @@ def curve(
     *,
     source: HistogramFlags,
     run: SimulationFlags,
-    k: Annotated[int, typer.Option(help="How many elements are asked for.")] = 50,
+    k: int = flag(50, "How many elements are asked for."),
     epsilons: EpsilonsFlag = CURVE_EPSILONS,
-    d_bars: Annotated[
-        list[int], typer.Option("--d-bar", help="How many elements are fetched; repeatable.")
-    ] = CURVE_D_BARS,
+    d_bars: list[int] = flag(CURVE_D_BARS, "How many elements are fetched; repeatable.", "--d-bar"),
     as_json: JsonFlag = False,
 ) -> None:
     """Simulate how many elements a top-k of an unknown domain returns (Rogers et al. 2020, figure 3).

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.inputs import exact, number, parts_of
 
 if TYPE_CHECKING:
@@ -105,16 +106,10 @@ EpsilonsFlag = Annotated[list[Fraction], number("An epsilon_per; repeatable.", "
 class HistogramFlags:
     """Which histogram a mechanism is simulated on."""
 
-    counts: Annotated[
-        Path | None,
-        typer.Option("--counts", exists=True, dir_okay=False, help="A file with one count on each line."),
-    ] = None
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", exists=True, dir_okay=False, help="A Parquet file whose members are counted."),
-    ] = None
-    by: Annotated[str, typer.Option(help="With --data: the column of elements.")] = ""
-    member: Annotated[str, typer.Option(help="With --data: the column of members.")] = ""
+    counts: Path | None = flag(None, "A file with one count on each line.", exists=True, dir_okay=False)
+    data: Path | None = flag(None, "A Parquet file whose members are counted.", exists=True, dir_okay=False)
+    by: str = flag("", "With --data: the column of elements.")
+    member: str = flag("", "With --data: the column of members.")
 
     def histogram(self) -> NamedHistogram | None:
         """Return the histogram; None: no flag names one."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors
@@ -34,7 +35,7 @@ def found(
     *,
     source: HistogramFlags,
     run: SimulationFlags,
-    k: Annotated[int, typer.Option(help="How many elements are asked for, and shown here.")] = 100,
+    k: int = flag(100, "How many elements are asked for, and shown here."),
     epsilons: EpsilonsFlag = FOUND_EPSILONS,
     delta_l0: _DeltaL0Flag = None,
     known: _KnownFlag = False,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
@@ -29,6 +29,7 @@ from gris_cli.plan.flags import (
 )
 
 
+@with_flags
 def guarantee(
     *,
     epsilon_per: MaybeEpsilonPerFlag = None,
@@ -39,10 +40,9 @@ def guarantee(
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
     policy: PolicyFlag = None,
-    once: Annotated[
-        bool,
-        typer.Option("--delta-once", help="Count delta once for each call, by Gris's own proof, not twice."),
-    ] = False,
+    once: bool = flag(
+        False, "Count delta once for each call, by Gris's own proof, not twice.", "--delta-once"
+    ),
     quick: QuickFlag = False,
     as_json: JsonFlag = False,
 ) -> None:

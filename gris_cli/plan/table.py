@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import named_errors
 from gris_cli.plan.flags import (
@@ -18,15 +19,15 @@ from gris_cli.plan.flags import (
 )
 
 
+@with_flags
 def table(
     *,
     epsilon_per: MaybeEpsilonPerFlag = None,
     policy: PolicyFlag = None,
     information: InformationFlag = INFORMATION,
-    directory: Annotated[
-        Path | None,
-        typer.Option(help="Where the table is kept; by default in the cache of the user.", file_okay=False),
-    ] = None,
+    directory: Path | None = flag(
+        None, "Where the table is kept; by default in the cache of the user.", file_okay=False
+    ),
     as_json: JsonFlag = False,
 ) -> None:
     """Make the table of the adaptive bound for a currency, so that dp_service can use it (--adaptive-tables)."""

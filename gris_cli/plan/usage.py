@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gris_cli.declaring import flag
+from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.plan.flags import (
     OutFlag,
@@ -16,6 +18,7 @@ INFORMATION_LIMITS = [500, 1000, 2000, 3000, 5000]
 CALL_LIMITS = [10, 20, 30, 50]
 
 
+@with_flags
 def usage(
     charges: Annotated[
         Path,
@@ -26,11 +29,9 @@ def usage(
         ),
     ],
     *,
-    information: Annotated[
-        list[int], typer.Option(min=0, help="A limit of information units; repeatable.")
-    ] = INFORMATION_LIMITS,
-    calls: Annotated[list[int], typer.Option(min=0, help="A limit of calls; repeatable.")] = CALL_LIMITS,
-    title: Annotated[str, typer.Option(help="The picture's title: whose charges these are.")] = "",
+    information: list[int] = flag(INFORMATION_LIMITS, "A limit of information units; repeatable.", min=0),
+    calls: list[int] = flag(CALL_LIMITS, "A limit of calls; repeatable.", min=0),
+    title: str = flag("", "The picture's title: whose charges these are."),
     out: OutFlag = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.declaring import flag, required
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import exact, file_errors, named_errors, number, parts_of
@@ -26,22 +27,18 @@ HALF = Fraction(1, 2)
 class ValueFlags:
     """What is known of the values of a column, and which bounds are tried."""
 
-    members: Annotated[int, typer.Option(metavar="N", help="How many members an element has, about.")]
-    at: Annotated[
-        list[str],
-        typer.Option(
-            metavar="PART:VALUE",
-            help="What is known of members' totals: 0.9:250 says that nine of ten have at most 250. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    answer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="Instead of --at: what gris ask --json printed for quantiles without --by, which was paid for.",
-        ),
-    ] = None
+    members: int = required("How many members an element has, about.", metavar="N")
+    at: list[str] = flag(
+        [],
+        "What is known of members' totals: 0.9:250 says that nine of ten have at most 250. Repeatable.",
+        metavar="PART:VALUE",
+    )
+    answer: Path | None = flag(
+        None,
+        "Instead of --at: what gris ask --json printed for quantiles without --by, which was paid for.",
+        metavar="FILE",
+        dir_okay=False,
+    )
     largest: Annotated[Fraction | None, number("No total is above it, as everybody knows.")] = None
     uppers: Annotated[
         list[Fraction], number("An upper bound to try; by default the known values.", "--upper")
@@ -74,10 +71,8 @@ class ValueFlags:
 class PriceFlags:
     """What a question costs."""
 
-    units: Annotated[int, typer.Option(min=1, max=10**6, help="The units of a question.")] = 20
-    delta_0: Annotated[
-        int, typer.Option("--delta-0", min=1, max=10**6, help="In how many elements a member counts.")
-    ] = 1
+    units: int = flag(20, "The units of a question.", min=1, max=10**6)
+    delta_0: int = flag(1, "In how many elements a member counts.", min=1, max=10**6)
     share: Annotated[Fraction, number("The counts' part of the units.", default="1/2")] = HALF
     epsilon_per: EpsilonPerFlag = EPSILON_PER
 
@@ -93,10 +88,8 @@ class PriceFlags:
 class TableFlags:
     """How large the table can be."""
 
-    max_members: Annotated[
-        int | None, typer.Option(min=1, help="With --max-rows: which quanta engines can sum.")
-    ] = None
-    max_rows: Annotated[int | None, typer.Option(min=1, help="The most rows that the table ever has.")] = None
+    max_members: int | None = flag(None, "With --max-rows: which quanta engines can sum.", min=1)
+    max_rows: int | None = flag(None, "The most rows that the table ever has.", min=1)
     row_upper: Annotated[
         Fraction | None, number("The most that a row counts with; by default the bound.")
     ] = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gris_cli.declaring import flag
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags, JsonFlag
 from gris_cli.inputs import named_by
@@ -21,26 +22,18 @@ if TYPE_CHECKING:
 class TablesFlags:
     """Of which tables a draft is made."""
 
-    data: Annotated[
-        list[str],
-        typer.Option(
-            metavar="[TABLE=]PATH",
-            help="A Parquet file or DuckDB database. Only names and types of columns are read. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    pinot: Annotated[
-        str, typer.Option(metavar="URL", help="Instead of --data: the controller of a Pinot, for --table.")
-    ] = ""
-    table: Annotated[list[str], typer.Option(metavar="NAME", help="With --pinot: a table. Repeatable.")] = (
-        field(default_factory=list)
+    data: list[str] = flag(
+        [],
+        "A Parquet file or DuckDB database. Only names and types of columns are read. Repeatable.",
+        metavar="[TABLE=]PATH",
     )
-    member: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column of the people who are protected; by default the only one whose name says so.",
-        ),
-    ] = ""
+    pinot: str = flag("", "Instead of --data: the controller of a Pinot, for --table.", metavar="URL")
+    table: list[str] = flag([], "With --pinot: a table. Repeatable.", metavar="NAME")
+    member: str = flag(
+        "",
+        "The column of the people who are protected; by default the only one whose name says so.",
+        metavar="COLUMN",
+    )
 
     def schemas(self, access: PinotAccess) -> list[TableSchema]:
         """Return the tables; no row of them is read.
@@ -62,12 +55,9 @@ def draft(
     *,
     misplaced: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     tables: TablesFlags,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The file to write, which must not exist; by default standard output."
-        ),
-    ] = None,
+    out: Path | None = flag(
+        None, "The file to write, which must not exist; by default standard output.", metavar="FILE"
+    ),
     connection: Annotated[ConnectionFlags, OF_PINOT_FILES],
     as_json: JsonFlag = False,
 ) -> None:

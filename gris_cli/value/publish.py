@@ -6,8 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from gris_cli.declaring import required
 from gris_cli.flag_groups import with_flags
 from gris_cli.flags import JsonFlag
 from gris_cli.inputs import number
@@ -17,14 +16,12 @@ from gris_cli.publishing_flags import DataVersionFlag, PriceFlags, TableFlag
 @with_flags
 def publish(
     *,
-    data: Annotated[Path, typer.Option(metavar="FILE", help="Parquet, or a DuckDB database.")],
+    data: Path = required("Parquet, or a DuckDB database.", metavar="FILE"),
     table: TableFlag,
-    column: Annotated[str, typer.Option(help="The column, one of the policy's quantiles of totals.")],
+    column: str = required("The column, one of the policy's quantiles of totals."),
     data_version: DataVersionFlag,
-    policy: Annotated[
-        Path, typer.Option(metavar="FILE", help="The policy, for the column's grid and the currency.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The file to write.")],
+    policy: Path = required("The policy, for the column's grid and the currency.", metavar="FILE"),
+    out: Path = required("The file to write.", metavar="FILE", dir_okay=False),
     price: PriceFlags,
     quantile: Annotated[
         Fraction, number("Which part of the members is below the bound.", default="0.95")

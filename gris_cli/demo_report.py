@@ -1,12 +1,14 @@
-"""The demonstration as text and as JSON."""
+"""What the demonstration says: to people as it goes on, to programs one JSON object at its end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from gris_api.dp.v1 import question_pb2
+
 from gris_cli.budget_formatting import format_shortfall
-from gris_cli.demo_script import ANALYST, SMALL_ANALYST, DemoQuestion, NoiseKey
 from gris_cli.failures import failure_of
 from gris_cli.printing import print_guarantee, print_result
 from gris_cli.terminal import head, print_json, say, show
@@ -16,17 +18,47 @@ from pinot_connector.errors import BudgetExhausted
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.results import PrivateResult
 
+ANALYST = "demo/analyst"
+SMALL_ANALYST = "demo/small"
 DATA = (
     "Real data: readers' opinions on fact-checked articles, published by Cofacts under CC0. "
     "Counts below carry noise; no true count is ever shown."
 )
 
 
-class TextReport:
-    """Prints for people, as the demonstration goes on."""
+@dataclass(frozen=True)
+class DemoQuestion:
+    """One question of the demonstration, and its description."""
+
+    title: str
+    question: question_pb2.Question
+
+
+@dataclass(frozen=True)
+class NoiseKey:
+    """Where the noise key is, whether it was made just now, and whether it stays."""
+
+    path: str
+    made: bool
+    kept: bool
+
+
+class DemoReport:
+    """Prints for people, or collects everything for one JSON object.
+
+    Args:
+        as_json: Whether programs read it.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._facts: dict[str, Any] = {"questions": []}
 
     def begins(self, key: NoiseKey) -> None:
-        """Show which data and which key are used."""
+        """The services are about to start with this key."""
+        self._facts |= {"data": DATA, "noise_key": asdict(key)}
+        if self._as_json:
+            return
         say("data", DATA)
         made = "a new one was made in" if key.made else "the one that is kept in"
         kept = "" if key.kept else "; it is removed at the end, so the next run has other noise"
@@ -34,23 +66,36 @@ class TextReport:
         say("account", ANALYST)
 
     def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
-        """Show a result."""
+        """A question was answered and paid for."""
+        if self._as_json:
+            found = {"number": number, "title": question.title, "result": result.to_dict()}
+            self._facts["questions"].append(found)
+            return
         head(f"{number}. {question.title}")
         print_result(result, questions_left(result.remaining, result.cost), as_json=False)
 
     def promised(self, guarantee: AccountGuarantee) -> None:
-        """Show the guarantee for everything that the account is shown."""
-        print_guarantee(guarantee, as_json=False)
+        """This is the guarantee for everything that the account is shown."""
+        self._facts["guarantee"] = guarantee.to_dict()
+        if not self._as_json:
+            print_guarantee(guarantee, as_json=False)
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
-        """Show that the same answer was free."""
+        """The first question was asked again."""
+        self._facts["repeated"] = {"identical": identical, "result": result.to_dict()}
+        if self._as_json:
+            return
         head("Question 1 again")
         answer = "the identical answer" if identical else "ANOTHER ANSWER, which must not happen"
         say("answer", f"{answer}, release {result.release_id[:16]}")
         say("charged", formats.cost(result.charged))
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
-        """Show the refusal."""
+        """The small account got this many answers and then was refused; None: it never was."""
+        failure = None if refusal is None else failure_of(refusal).to_dict()
+        self._facts["small_account"] = {"account": SMALL_ANALYST, "answered": answered, "refusal": failure}
+        if self._as_json:
+            return
         head(f"{SMALL_ANALYST} asks until its budget refuses")
         say("answered", str(answered))
         if refusal is None:
@@ -60,54 +105,21 @@ class TextReport:
             say("refused", format_shortfall(shortfall))
 
     def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
-        """Show how many elements each mechanism found, and what for."""
-        head(f"{question.title}")
+        """One question was answered under two policies: by UnkGumb, and of bounded contributions."""
+        shown = [result.to_dict() for result in results]
+        self._facts["compared"] = {"title": question.title, "results": shown}
+        if self._as_json:
+            return
+        head(question.title)
         for result in results:
             found = f"{len(result.rows)} found for {formats.cost(result.cost)}"
             bounded = [each.text for each in result.statements if each.code == "counts.bounded"]
             say(result.mechanism.value, ". ".join((found, *bounded)))
 
     def ends(self) -> None:
-        """Say that nothing is left running."""
+        """Everything was stopped."""
+        if self._as_json:
+            print_json(self._facts)
+            return
         show()
         say("", "Both services were stopped.")
-
-
-class JsonReport:
-    """Collects everything and prints one JSON object at the end."""
-
-    def __init__(self) -> None:
-        self._report: dict[str, Any] = {"questions": []}
-
-    def begins(self, key: NoiseKey) -> None:
-        """Record data and key."""
-        self._report["data"] = DATA
-        self._report["noise_key"] = {"path": str(key.path), "made": key.made, "kept": key.kept}
-
-    def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
-        """Record a result."""
-        self._report["questions"].append(
-            {"number": number, "title": question.title, "result": result.to_dict()}
-        )
-
-    def promised(self, guarantee: AccountGuarantee) -> None:
-        """Record the guarantee for everything that the account is shown."""
-        self._report["guarantee"] = guarantee.to_dict()
-
-    def repeated(self, result: PrivateResult, *, identical: bool) -> None:
-        """Record the repeated answer."""
-        self._report["repeated"] = {"identical": identical, "result": result.to_dict()}
-
-    def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
-        """Record the refusal."""
-        failure = None if refusal is None else failure_of(refusal).to_dict()
-        self._report["small_account"] = {"account": SMALL_ANALYST, "answered": answered, "refusal": failure}
-
-    def compared(self, question: DemoQuestion, results: Sequence[PrivateResult]) -> None:
-        """Record both results."""
-        shown = [result.to_dict() for result in results]
-        self._report["compared"] = {"title": question.title, "results": shown}
-
-    def ends(self) -> None:
-        """Print everything that was recorded."""
-        print_json(self._report)
