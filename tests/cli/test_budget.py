@@ -22,6 +22,7 @@ from gris_cli.budget.reports import currency_facts
 from tests.support.budget_client import connected
 from tests.support.budget_process import Service, service
 from tests.support.budget_samples import UNIT
+from tests.support.command_line import run_json
 from tests.support.rings import needs
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -59,8 +60,7 @@ async def _charge_all(address: str) -> None:
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
     """Runs a command with --json and returns the object it prints."""
-    assert main(["budget", *arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
+    return run_json(capsys, "budget", *arguments, code=code)
 
 
 def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from gris_data.policies import policy_of
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ServiceUnavailable
 from tests.support import pairs_copies
+from tests.support.command_line import run_json, run_text
 from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
@@ -86,8 +87,7 @@ def test_what_serve_prints_asks_and_verifies(
             name, _, value = line.removeprefix("export ").partition("=")
             monkeypatch.setenv(name, value)
     (question,) = [line for line in printed if line.startswith("gris ask")]
-    assert main([*question.split()[1:], "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["charged"]["calls"] == 1
+    assert run_json(capsys, *question.split()[1:])["charged"]["calls"] == 1
     assert main(["budget", "verify"]) == 0
     assert "0 differences" in capsys.readouterr().out
 
@@ -125,8 +125,7 @@ def test_a_question_about_own_data_starts_its_own_services(
 ) -> None:
     """With the policy and the data that the flags name."""
     own = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={sales / 'sales.parquet'}")
-    assert main(["ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = run_json(capsys, "ask", "--embedded", *own, *QUESTION, "--directory", str(sales / "state"))["rows"]
     assert 2 == len(rows)
 
 
@@ -387,19 +386,16 @@ def test_people_are_told_that_a_copy_answers_and_of_which_values(
     )
     first = "Members whose attribute changed are counted by the value that they had first"
     for condition, is_of_attribute in (("", False), ("AND country = 'FR' ", True)):
-        assert main(["explain", *own, question[0], question[1].format(condition)]) == 0
-        printed = " ".join(capsys.readouterr().out.split())
+        printed = run_text(capsys, "explain", *own, question[0], question[1].format(condition))
         assert "The prepared copy visits_pairs answers for visits" in printed
         assert (first in printed) is is_of_attribute
-    assert main(["policy", "check", str(policy)]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = run_text(capsys, "policy", "check", policy)
     assert (
         "visits_pairs has a row for each member, what and month before 2024-07-01, with country, each the first"
         in printed
     )
     assert "string, attribute" in printed
-    assert main(["policy", "check", str(policy), "--json"]) == 0
-    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    (table,) = run_json(capsys, "policy", "check", policy)["tables"]
     assert table["prepared"]["attributes"] == [
         each["name"] for each in table["columns"] if each.get("attribute")
     ]
